@@ -1,0 +1,53 @@
+"""Where in a file something was said, and the errors that point at it.
+
+Input: file texts and positions. Output: `path:line:col: error: ...` with the line, a caret
+under the place, and a hint. Lines and columns count from 1.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of one line of a source file."""
+
+    path: str
+    line: int
+    column: int
+    length: int = 1
+    text: str = field(default="", compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+class TilesmithError(Exception):
+    """An error that the user of the generator can mend; `span` says where."""
+
+    def __init__(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return render("error", self.message, self.span, self.hint)
+
+
+class SpecError(TilesmithError):
+    """A spec or recipe that cannot be read."""
+
+
+class ScheduleError(TilesmithError):
+    """A step that cannot apply, or whose proof was refused."""
+
+
+def render(severity: str, message: str, span: Span | None, hint: str | None) -> str:
+    """The message as a compiler prints it: place, text, source line, caret, hint."""
+    lines = [f"{span}: {severity}: {message}" if span else f"{severity}: {message}"]
+    if span and span.text:
+        lines.append("    " + span.text)
+        lines.append("    " + " " * (span.column - 1) + "^" * max(1, span.length))
+    if hint:
+        lines.append(f"  hint: {hint}")
+    return "\n".join(lines)

@@ -1,0 +1,383 @@
+"""The IR: blocks in loops. This page is its grammar, from the spec to the emitted code.
+
+Words. A *block* is the unit of scheduling: named iteration variables, each with a domain, and a
+body that computes one value a point. *Loops* around a block bind its iteration variables to index
+expressions. A block *instance* is named by the values of its iteration variables, whatever loops
+surround it; its *origin* says which instance of which block of the plain schedule it computes.
+A *dim* is a symbolic size.
+
+Every node is immutable and carries the place in the spec that it came from, which takes no part
+in equality. One namespace holds dims, arguments, scalars and temporaries; blocks have names of
+their own; loops are named `block.index` and are their own variables (`Var("y.i")`); iteration
+variables are local to their block (`Var("i")`).
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import final
+
+from ..errors import Span
+from .types import INDEX, DType
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    span: Span | None = field(default=None, kw_only=True, compare=False, repr=False)
+
+
+# ---------------------------------------------------------------- expressions
+
+
+@final
+class UnaryOp(Enum):
+    NEG = "-"
+    NOT = "not"
+    INVERT = "~"
+
+
+@final
+class BinaryOp(Enum):
+    """Both operands have one type; comparisons give bool, the rest that type."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"  # floats
+    FLOORDIV = "//"  # rounds towards minus infinity, as in Python
+    MOD = "%"  # has the sign of the divisor, as in Python
+    MIN = "min"  # NaN if either is NaN
+    MAX = "max"
+    EQ = "=="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    AND = "and"
+    OR = "or"
+    BITAND = "&"
+    BITOR = "|"
+    BITXOR = "^"
+    SHL = "<<"
+    SHR = ">>"
+
+
+COMPARISONS = frozenset(
+    {BinaryOp.EQ, BinaryOp.NE, BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE}
+)
+
+
+@final
+class Function(Enum):
+    """Functions of floats that keep their type."""
+
+    ABS = "abs"
+    SQRT = "sqrt"
+    RSQRT = "rsqrt"
+    EXP = "exp"
+    LOG = "log"
+    TANH = "tanh"
+    ERF = "erf"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    ISNAN = "isnan"  # gives bool
+    FMA = "fma"  # fma(a, b, c) = a*b + c, rounded once where the level can
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Var(Node):
+    """A loop variable, iteration variable, dim (all INDEX) or scalar parameter."""
+
+    name: str
+    dtype: DType = INDEX
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    value: bool | int | float | complex
+    dtype: DType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    op: UnaryOp
+    operand: "Expr"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    op: BinaryOp
+    lhs: "Expr"
+    rhs: "Expr"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """`then if condition else otherwise`. Only the taken side is read from memory."""
+
+    condition: "Expr"
+    then: "Expr"
+    otherwise: "Expr"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    dtype: DType
+    operand: "Expr"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    function: Function
+    args: tuple["Expr", ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Load(Node):
+    buffer: str
+    indices: tuple["Expr", ...]
+    dtype: DType
+
+
+Expr = Var | Const | Unary | Binary | Select | Cast | Call | Load
+
+
+# ---------------------------------------------------------------- memory
+
+
+@final
+class Scope(Enum):
+    """Where a buffer lives."""
+
+    GLOBAL = "global"  # an argument
+    AUTO = "auto"  # a temporary whose place lowering chooses: stack or heap, by size
+    HEAP = "heap"
+    STACK = "stack"
+    REGISTER = "register"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Buffer(Node):
+    name: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+    scope: Scope = Scope.AUTO
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target(Node):
+    """A place that a statement writes."""
+
+    buffer: str
+    indices: tuple[Expr, ...]
+
+
+# ---------------------------------------------------------------- statements
+
+
+@final
+class Combiner(Enum):
+    """Associative, commutative combinations of tuples of values; most are of one value.
+
+    ARGMIN and ARGMAX combine (value, index): the extreme value, then the smaller index; a NaN
+    counts as the extreme value, as in NumPy.
+    """
+
+    SUM = "sum"
+    PROD = "prod"
+    MIN = "min"
+    MAX = "max"
+    ANY = "any"
+    ALL = "all"
+    ARGMIN = "argmin"
+    ARGMAX = "argmax"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Store(Node):
+    """`target = value`."""
+
+    target: Target
+    value: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Init(Node):
+    """`targets = the combiner's identity`."""
+
+    combiner: Combiner
+    targets: tuple[Target, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Update(Node):
+    """`targets = combine(targets, values)`: reads the targets, then writes them all."""
+
+    combiner: Combiner
+    targets: tuple[Target, ...]
+    values: tuple[Expr, ...]
+
+
+@final
+class IterKind(Enum):
+    SPATIAL = "spatial"
+    REDUCTION = "reduction"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IterVar(Node):
+    """An iteration variable of a block, over lower <= name < upper.
+
+    The bounds may use dims and the block's earlier iteration variables.
+    """
+
+    name: str
+    lower: Expr
+    upper: Expr
+    kind: IterKind = IterKind.SPATIAL
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Origin(Node):
+    """Which instance of which block of the plain schedule: `block` at `at`, in iteration variables."""
+
+    block: str
+    at: tuple[Expr, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Block(Node):
+    """One statement with names for its instances.
+
+    bindings: the iteration variables' values in the surrounding loops' variables.
+    predicate: over the surrounding loops' variables; the instance runs only where it holds.
+    initialises: an Update block that stores the combiner's identity by itself: at each entry of
+        the outermost loop that its reduction variables depend on, once for each spatial instance
+        inside (`ir.inits` makes that explicit); False once decomposed.
+    origin: None for a block that the plain schedule has not (a copy, a join, an init).
+    """
+
+    name: str
+    iters: tuple[IterVar, ...]
+    bindings: tuple[Expr, ...]
+    predicate: Expr
+    body: Store | Init | Update
+    initialises: bool = False
+    origin: Origin | None = None
+    annotations: tuple[tuple[str, int | str], ...] = ()
+
+
+@final
+class LoopKind(Enum):
+    SERIAL = "serial"
+    PARALLEL = "parallel"
+    VECTORIZED = "vectorized"
+    UNROLLED = "unrolled"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Loop(Node):
+    """`for var in range(lower, upper)`; runs nothing where upper <= lower."""
+
+    var: str
+    lower: Expr
+    upper: Expr
+    kind: LoopKind
+    body: "Stmt"
+    annotations: tuple[tuple[str, int | str], ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Delinearize(Node):
+    """Binds `vars` to the parts of `value` in row-major order over `extents`; runs nothing where
+    `value` is not below their product. A fused loop is a loop around one of these, so that
+    `n*i + j` with a symbolic n, which is not affine, is never written down.
+    """
+
+    vars: tuple[str, ...]
+    extents: tuple[Expr, ...]
+    value: Expr
+    body: "Stmt"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    """Made by lowering alone: until then, guards are the blocks' predicates."""
+
+    condition: Expr
+    body: "Stmt"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Allocate(Node):
+    """Temporaries that live while `body` runs: new, uninitialised places at each entry."""
+
+    buffers: tuple[Buffer, ...]
+    body: "Stmt"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Seq(Node):
+    body: tuple["Stmt", ...]
+
+
+Stmt = Block | Loop | Delinearize | If | Allocate | Seq
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@final
+class Intent(Enum):
+    IN = "in"
+    OUT = "out"
+    INOUT = "inout"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parameter(Node):
+    """An array argument; its buffer's scope is GLOBAL and its shape is over dims."""
+
+    buffer: Buffer
+    intent: Intent
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kernel(Node):
+    """A kernel for one choice of dtypes.
+
+    dims: symbolic sizes, each at least 0. scalars: scalar parameters.
+    assumptions: bool expressions over dims that hold at every call (the spec's constraints and the
+        variant's `when`).
+    body: block names are unique until lowering copies blocks into heads and tails.
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    scalars: tuple[Var, ...]
+    assumptions: tuple[Expr, ...]
+    body: Stmt

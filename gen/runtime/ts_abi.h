@@ -1,0 +1,54 @@
+/* The contract between generated kernels and the runtime that calls them.
+
+   A kernel exists once per choice of dtypes and ISA level, as a table of variants, tested in order:
+
+       extern const ts_variant ts_<kernel>_<dtypes>_<level>[];    (the last has when == NULL)
+
+   for example ts_softmax_float32_v4. A kernel reads and writes through `ts_call` alone; it keeps no
+   state, allocates by ts_workspace_* and goes parallel by ts_parallel, both in the runtime. */
+#ifndef TS_ABI_H
+#define TS_ABI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef union ts_scalar {
+    double f64; /* a float scalar parameter, whatever its precision */
+    int64_t i64; /* an integer or bool one */
+} ts_scalar;
+
+typedef struct ts_call {
+    void *const *data;        /* arrays in the spec's order: each the address of its element 0 */
+    const int64_t *strides;   /* in elements: the axes of the first array, then of the second, ... */
+    const int64_t *dims;      /* the spec's dims, in its order */
+    const ts_scalar *scalars; /* the spec's scalar parameters, in its order */
+    int threads;              /* at least 1 */
+} ts_call;
+
+enum { TS_OK = 0, TS_NO_MEMORY = 1 };
+
+typedef struct ts_variant {
+    int (*run)(const ts_call *call);   /* TS_OK or TS_NO_MEMORY */
+    bool (*when)(const ts_call *call); /* whether the variant may be chosen; NULL: always */
+    uint64_t unit;                     /* bit k: axis k (numbered as `strides`) must have stride 1
+                                          or extent at most 1 */
+    const char *name;                  /* for show_config and bench: "0", "1", ..., "plain" */
+} ts_variant;
+
+/* A part of a kernel: iterations [lower, upper) of a parallel loop. `env` holds the call and the
+   values that the loop's surroundings computed. */
+typedef int (*ts_body)(const void *env, int64_t lower, int64_t upper);
+
+/* Runs `body` over [lower, upper) in at most `threads` contiguous chunks, at least `grain` iterations
+   each; calls it directly, outside any OpenMP construct, where that is one chunk. Returns the first
+   status that is not TS_OK. */
+int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int64_t grain,
+                int threads);
+
+/* 64-byte aligned memory that the calling thread keeps between calls, as a stack: release in the
+   reverse order of acquire. NULL if there is none. bytes may be 0. */
+void *ts_workspace_acquire(size_t bytes);
+void ts_workspace_release(void *memory);
+
+#endif
