@@ -254,7 +254,7 @@ class IterVar(Node):
 @final
 @dataclass(frozen=True, slots=True)
 class Origin(Node):
-    """Which instance of which block of the plain schedule: `block` at `at`, in iteration variables."""
+    """An instance of a block of the plain schedule: `block` at `at`, in iteration variables."""
 
     block: str
     at: tuple[Expr, ...]

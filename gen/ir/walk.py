@@ -246,9 +246,9 @@ def simplify(e: Binary) -> Expr:
     op, a, b = e.op, e.lhs, e.rhs
     if op in (BinaryOp.AND, BinaryOp.OR):
         absorbing = op is BinaryOp.OR
-        for x, y in ((a, b), (b, a)):
-            if isinstance(x, Const):
-                return x if bool(x.value) is absorbing else y
+        for side, other in ((a, b), (b, a)):
+            if isinstance(side, Const):
+                return side if bool(side.value) is absorbing else other
         return e
     if dtype_of(a) is not INDEX:
         return e
