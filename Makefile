@@ -1,0 +1,45 @@
+# `make demo` and `make test` are the two commands of the README; both make all that they need.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(abspath $(VENV))/bin
+
+.PHONY: help demo test lint fast bench golden clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+# The environment: tools first, then tilesmith itself, editable, built against them.
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+.PHONY: install
+install: $(VENV)/.ready  ## the environment, with tilesmith built and installed editable
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
+
+demo: install  ## build, and run the kernels on a photograph and on handwritten digits
+	$(BIN)/python -m pip install --quiet --group demo
+	$(BIN)/python demo/demo.py
+
+lint: $(VENV)/.ready  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint install  ## everything that CI checks
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2
+
+fast: lint  ## the generator's own tests, without a build
+	$(BIN)/python -m pytest -n 2 tests --ignore tests/kernels --ignore tests/packaging
+
+golden: $(VENV)/.ready  ## write the goldens anew; look at the difference before you commit it
+	$(BIN)/python -m pytest -n 2 --update-golden
+
+bench: install  ## side by side with the peers that are installed
+	$(BIN)/python -m bench
+
+clean:  ## build outputs and caches
+	rm -rf build dist .cache

@@ -1,0 +1,132 @@
+"""What a build calls: one spec to C files and a fragment, all fragments to the binding.
+
+Input: specs; fragments. Output: files in the build's folder, written only if their text changes, so
+that nothing is compiled again without need. Invariant: the same input gives the same bytes in any
+folder; the depfile names all that a spec's output was made from.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from .emit import cython, descriptors, stubs
+from .emit.manifest import Entry, entry_from_json, entry_to_json, manifest_text
+from .errors import TilesmithError
+
+RUNTIME = Path(__file__).parent / "runtime"
+RUNTIME_SOURCES = ("ts_engine.c", "ts_levels.c", "ts_move.c", "ts_threads.c", "ts_workspace.c")
+
+
+def generate(spec: Path, levels: Sequence[str], folder: Path, depfile: Path | None) -> None:
+    """Writes `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into the folder.
+
+    The spec's file is named after its kernel. Raises TilesmithError.
+    """
+    from .pipeline import generate as generate_kernel  # the prover's libraries load only here
+
+    generated = generate_kernel(spec, levels)
+    entry = entry_from_json(generated.manifest)
+    if entry.kernel != spec.stem:
+        raise TilesmithError(
+            f"{spec.name} defines kernel {entry.kernel}: name it {entry.kernel}.yaml"
+        )
+    write_kernel(entry, generated.c_files, folder)
+    if depfile is not None:
+        write_if_changed(depfile, dependencies(folder / f"{entry.kernel}.json", spec))
+
+
+def write_kernel(entry: Entry, c_files: dict[str, str], folder: Path) -> None:
+    """Writes a kernel's C files and fragment; there must be one file a level."""
+    expected = {f"{entry.kernel}.{level}.c" for level in entry.levels}
+    if set(c_files) != expected:
+        raise TilesmithError(
+            f"kernel {entry.kernel}: generated {sorted(c_files)}, not {sorted(expected)}"
+        )
+    for name, text in c_files.items():
+        write_if_changed(folder / name, text)
+    write_if_changed(
+        folder / f"{entry.kernel}.json", json.dumps(entry_to_json(entry), indent=1) + "\n"
+    )
+
+
+def dependencies(target: Path, spec: Path) -> str:
+    """A depfile: the target depends on the spec and on all modules of the generator now loaded."""
+    loaded = {Path(getattr(module, "__file__", None) or ".") for module in sys.modules.values()}
+    files = sorted(file for file in loaded if Path(__file__).parent in file.parents)
+    names = [str(spec), *map(str, files)]
+    return f"{_escaped(str(target))}: {' '.join(map(_escaped, names))}\n"
+
+
+def _escaped(path: str) -> str:
+    return path.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")
+
+
+def merge(fragments: Sequence[Path], version: str, folder: Path) -> None:
+    """Writes `_kernels.pyx`, `ts_kernels.c`, `_kernels.pyi` and `manifest.json` into the folder.
+
+    Raises TilesmithError for a malformed fragment, or where two kernels have one name.
+    """
+    entries = sorted(
+        (entry_from_json(json.loads(path.read_text("utf-8"))) for path in fragments),
+        key=lambda entry: entry.kernel,
+    )
+    for first, second in pairwise(entries):
+        if first.kernel == second.kernel:
+            raise TilesmithError(f"two kernels are named {first.kernel}")
+    write_if_changed(folder / "_kernels.pyx", cython.module(entries, version))
+    write_if_changed(folder / "ts_kernels.c", descriptors.descriptors(entries))
+    write_if_changed(folder / "_kernels.pyi", stubs.stubs(entries))
+    write_if_changed(folder / "manifest.json", manifest_text(entries, version))
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    data = text.encode("utf-8")
+    if not path.exists() or path.read_bytes() != data:
+        path.write_bytes(data)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line of `tilesmith build`: 0, or 1 with the error on stderr."""
+    options = _parser().parse_args(arguments)
+    try:
+        match options.command:
+            case "generate":
+                generate(
+                    options.spec, options.levels.split(","), options.output_dir, options.depfile
+                )
+            case "merge":
+                merge(options.fragments, options.version, options.output_dir)
+            case "includedir":
+                print(RUNTIME)
+            case "sources":
+                print("\n".join(str(RUNTIME / name) for name in RUNTIME_SOURCES))
+    except TilesmithError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilesmith build", description="What a meson.build calls."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("generate", help="a spec's C files and binding fragment")
+    command.add_argument("spec", type=Path)
+    command.add_argument("--levels", required=True, help="ISA levels, for example v2,v3,v4")
+    command.add_argument("--output-dir", type=Path, required=True)
+    command.add_argument("--depfile", type=Path)
+    command = commands.add_parser("merge", help="the extension's sources from all fragments")
+    command.add_argument("fragments", type=Path, nargs="+")
+    command.add_argument("--version", required=True, help="the package's version")
+    command.add_argument("--output-dir", type=Path, required=True)
+    commands.add_parser("includedir", help="print the folder of the runtime's headers")
+    commands.add_parser("sources", help="print the runtime's C files, one a line")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,380 @@
+"""Statements as C.
+
+Input: a lowered tree, unrolled and inlined (see `unroll` and `inline`), and what stands around it.
+Output: C lines; functions for the bodies of parallel loops are added to the module that the context
+names.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never, final
+
+from ..ir.nodes import (
+    Allocate,
+    Block,
+    Buffer,
+    Delinearize,
+    If,
+    Loop,
+    LoopKind,
+    Scope,
+    Seq,
+    Stmt,
+)
+from ..ir.types import DType
+from ..ir.walk import TRUE, conjuncts, index, targets, variables
+from ..lower.affine import affine, constant
+from ..lower.facts import Facts
+from ..lower.target import Target
+from . import update
+from .cost import grain
+from .expr import Scalars, c_type, suffix
+from .masks import All, Bits, First, Mask, Shape
+from .masks import both as both_masks
+from .unroll import has_vector_form, in_lanes
+from .vector import Before, Vectors
+from .views import Dense, Registers, View, plain_scalars, register_count
+
+
+@final
+@dataclass(slots=True)
+class Module:
+    """The C functions of one variant so far, and the names of those that are taken."""
+
+    functions: list[str] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+
+    def name(self, wish: str) -> str:
+        name, k = wish, 1
+        while name in self.taken:
+            k += 1
+            name = f"{wish}_{k}"
+        self.taken.add(name)
+        return name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What stands around a statement.
+
+    symbol: the variant's C name. registers: temporaries that are vector arrays. dtypes: of all
+    buffers. scope: C declarations, without initialisers, of what the code here can name. held:
+    workspace to release on the way out of this C function. parallel: inside a parallel loop.
+    """
+
+    symbol: str
+    module: Module
+    target: Target
+    clone: bool
+    names: Mapping[str, str]
+    registers: frozenset[str]
+    dtypes: Mapping[str, DType]
+    views: Mapping[str, View]
+    facts: Facts
+    scope: tuple[tuple[str, str], ...]
+    held: tuple[str, ...] = ()
+    parallel: bool = False
+
+    @property
+    def scalars(self) -> Scalars:
+        return plain_scalars(self.names, self.views, self.facts)
+
+
+def statement(stmt: Stmt, context: Context) -> list[str]:
+    match stmt:
+        case Block():
+            return _block(stmt, context)
+        case Loop():
+            return _loop(stmt, context)
+        case Delinearize():
+            return _delinearize(stmt, context)
+        case If(condition, body):
+            inner = replace(context, facts=context.facts.where(condition))
+            return _if(context.scalars.condition(condition), statement(body, inner))
+        case Allocate(buffers, body):
+            return _allocate(buffers, body, context)
+        case Seq(body_):
+            return [line for s in body_ for line in statement(s, context)]
+        case _:
+            assert_never(stmt)
+
+
+def _if(condition: str, lines: list[str]) -> list[str]:
+    return [f"if ({update.unwrapped(condition)}) {{", *indented(lines), "}"]
+
+
+def indented(lines: list[str]) -> list[str]:
+    return ["    " + line for line in lines]
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def _block(block: Block, context: Context) -> list[str]:
+    """One instance."""
+    facts = context.facts.where(block.predicate)
+    lines = update.scalar(
+        block.body, _dtypes(block, context), replace(context, facts=facts).scalars
+    )
+    if block.predicate == TRUE:
+        return lines
+    return _if(context.scalars.condition(block.predicate), lines)
+
+
+def _dtypes(block: Block, context: Context) -> tuple[DType, ...]:
+    return tuple(context.dtypes[t.buffer] for t in targets(block.body))
+
+
+# ---------------------------------------------------------------- loops
+
+
+def _loop(loop: Loop, context: Context) -> list[str]:
+    inner = replace(context, facts=context.facts.loop(loop))
+    lanes = constant(loop.upper)
+    match loop.kind:
+        case LoopKind.PARALLEL if not context.parallel:
+            return _parallel(loop, context)
+        case LoopKind.VECTORIZED if lanes is not None and in_lanes(loop.body, loop.var):
+            vector = _Lanes(loop.var, Shape(lanes, context.target.vector_bytes * 8))
+            return _vectorized(loop.body, vector, replace(context, facts=context.facts.loop(loop)))
+        case LoopKind.UNROLLED:
+            return ["#pragma GCC unroll 8", *_for(loop, inner)]
+        case _:
+            return _for(loop, inner)
+
+
+def _for(loop: Loop, inner: Context) -> list[str]:
+    return _counted(loop, inner, statement(loop.body, _declared(inner, "int64_t", loop.var)))
+
+
+def _declared(context: Context, ctype: str, name: str) -> Context:
+    return replace(context, scope=(*context.scope, (ctype, context.names[name])))
+
+
+def _counted(loop: Loop, context: Context, body: list[str]) -> list[str]:
+    var = context.names[loop.var]
+    lower, upper = context.scalars.index(loop.lower), context.scalars.index(loop.upper)
+    if upper.isalnum():
+        head = f"for (int64_t {var} = {lower}; {var} < {upper}; ++{var}) {{"
+    else:
+        head = f"for (int64_t {var} = {lower}, {var}_end = {upper}; {var} < {var}_end; ++{var}) {{"
+    return [head, *indented(body), "}"]
+
+
+def _delinearize(node: Delinearize, context: Context) -> list[str]:
+    scalars = context.scalars
+    value = scalars.index(node.value)
+    lines = []
+    for k, var in enumerate(node.vars):
+        inner = [scalars.index(e) for e in node.extents[k + 1 :]]
+        part = f"({value})" if inner else value
+        if inner:
+            part = f"({value}) / ({' * '.join(f'({e})' for e in inner)})"
+        if k:
+            part = f"({part}) % ({scalars.index(node.extents[k])})"
+        lines.append(f"const int64_t {context.names[var]} = {part};")
+    body = replace(context, facts=context.facts.delinearize(node))
+    for var in node.vars:
+        body = _declared(body, "int64_t", var)
+    size = " * ".join(f"({scalars.index(e)})" for e in node.extents)
+    return _if(f"{value} < {size}", [*lines, *statement(node.body, body)])
+
+
+# ---------------------------------------------------------------- vectorized loops
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    var: str
+    shape: Shape
+
+
+def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
+    """A statement of a vectorized loop, all lanes at once."""
+    match stmt:
+        case Block():
+            if has_vector_form(stmt, lanes.var):
+                return _vector_block(stmt, lanes, context)
+            loop = Loop(lanes.var, index(0), index(lanes.shape.lanes), LoopKind.SERIAL, stmt)
+            return _for(loop, context)
+        case Loop():
+            inner = _declared(replace(context, facts=context.facts.loop(stmt)), "int64_t", stmt.var)
+            return _counted(stmt, inner, _vectorized(stmt.body, lanes, inner))
+        case If(condition, body):
+            inner = replace(context, facts=context.facts.where(condition))
+            return _if(context.scalars.condition(condition), _vectorized(body, lanes, inner))
+        case Seq(body_):
+            return [line for s in body_ for line in _vectorized(s, lanes, context)]
+        case Delinearize() | Allocate():
+            raise AssertionError("in_lanes lets none of these through")
+        case _:
+            assert_never(stmt)
+
+
+def _vector_block(block: Block, lanes: _Lanes, context: Context) -> list[str]:
+    before = Before()
+    shared = [p for p in conjuncts(block.predicate) if lanes.var not in variables(p)]
+    code = Vectors(
+        replace(context, facts=context.facts.where(block.predicate)).scalars,
+        context.views,
+        lanes.var,
+        lanes.shape,
+        context.clone,
+        All(),
+        before,
+    )
+    mask: Mask = All()
+    guard = replace(code, scalars=context.scalars)
+    for p in conjuncts(block.predicate):
+        if lanes.var in variables(p):
+            mask = both_masks(mask, guard.where(p), lanes.shape)
+    lines = before.lines[:]
+    before.lines.clear()
+    opened = ""
+    match mask:
+        case First(count):
+            lines.append(f"const int64_t active = {count};")
+            mask, opened = First("active"), "active > 0"
+        case Bits(bits, parts):
+            lines += [f"const ts_m{bits} on{q} = {p};" for q, p in enumerate(parts)]
+            mask = Bits(bits, tuple(f"on{q}" for q in range(len(parts))))
+            opened = " || ".join(f"ts_any_m{bits}(on{q})" for q in range(len(parts)))
+        case All():
+            pass
+        case _:
+            assert_never(mask)
+    inner = update.vector(block.body, _dtypes(block, context), replace(code, mask=mask))
+    inner = [*before.lines, *inner]
+    if opened:
+        lines += _if(opened, inner)
+    else:
+        lines += inner
+    if len(lines) > len(inner) or before.lines:
+        lines = ["{", *indented(lines), "}"]
+    for p in shared:
+        lines = _if(context.scalars.condition(p), lines)
+    return lines
+
+
+# ---------------------------------------------------------------- temporaries
+
+
+def _allocate(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list[str]:
+    lines: list[str] = []
+    after: list[str] = []
+    for buffer in buffers:
+        new, context = _temporary(buffer, context)
+        lines += new
+        if buffer.scope is Scope.HEAP:
+            after.insert(0, f"ts_workspace_release({context.names[buffer.name]});")
+    inner = statement(body, context)
+    return ["{", *indented([*lines, *inner, *after]), "}"]
+
+
+def _temporary(buffer: Buffer, context: Context) -> tuple[list[str], Context]:
+    """The declaration, and the context in which the buffer is there."""
+    name, ctype = context.names[buffer.name], c_type(buffer.dtype)
+    sizes = [context.scalars.index(e) for e in buffer.shape]
+    if buffer.name in context.registers:
+        view = Registers(name, buffer, context.target.lanes(buffer.dtype))
+        declared = f"ts_{suffix(buffer.dtype)} {name}[{register_count(view)}] = {{{{0}}}};"
+        return [declared], replace(context, views={**context.views, buffer.name: view})
+    inside = replace(
+        context,
+        views={**context.views, buffer.name: Dense(name, buffer)},
+        scope=(*context.scope, (f"{ctype} *", name)),
+    )
+    match buffer.scope:
+        case Scope.STACK | Scope.REGISTER:
+            size = " * ".join(sizes) or "1"
+            return [f"_Alignas(64) {ctype} {name}[{size}];"], inside
+        case Scope.HEAP:
+            counts = [
+                s if context.facts.holds(affine(e)) else f"ts_max_i64_s({s}, 0)"
+                for s, e in zip(sizes, buffer.shape, strict=True)
+            ]
+            elements = " * ".join(f"(size_t)({s})" for s in counts) or "1"
+            release = [f"ts_workspace_release({p});" for p in reversed(context.held)]
+            return [
+                f"{ctype} *const restrict {name} =",
+                f"    ts_workspace_acquire({elements} * sizeof({ctype}));",
+                *_if(f"!{name}", [*release, "return TS_NO_MEMORY;"]),
+            ], replace(inside, held=(*context.held, name))
+        case Scope.AUTO | Scope.GLOBAL:
+            raise AssertionError(f"lowering decides where {buffer.name} is")
+        case _:
+            assert_never(buffer.scope)
+
+
+# ---------------------------------------------------------------- parallel loops
+
+
+def _parallel(loop: Loop, context: Context) -> list[str]:
+    """The loop's body as a function, given to ts_parallel with what it names in a struct."""
+    name = context.module.name(f"{context.symbol}_{context.names[loop.var]}")
+    inner = replace(
+        _declared(replace(context, facts=context.facts.loop(loop)), "int64_t", loop.var),
+        held=(),
+        parallel=True,
+    )
+    var = context.names[loop.var]
+    head = f"for (int64_t {var} = lower; {var} < upper; ++{var}) {{"
+    body = [head, *indented(statement(loop.body, inner)), "}", "return TS_OK;"]
+    used = set(re.findall(r"\w+", "\n".join(body)))
+    captured = [(ctype, n) for ctype, n in context.scope if n in used]
+    context.module.functions.append(_function(name, captured, body, context.clone))
+    lower, upper = context.scalars.index(loop.lower), context.scalars.index(loop.upper)
+    call = f"{name}_unit : {name}_any" if context.clone else ""
+    function = f"unit ? {call}" if context.clone else name
+    release = [f"ts_workspace_release({p});" for p in reversed(context.held)]
+    lines = [
+        f"const struct {name} env = {{{', '.join(n for _, n in captured)}}};",
+        f"const int64_t grain = {grain(loop, context.scalars)};",
+        "const int status =",
+        f"    ts_parallel({function}, &env, {lower}, {upper}, grain, call->threads);",
+        *_if("status != TS_OK", [*release, "return status;"]),
+    ]
+    return ["{", *indented(lines), "}"]
+
+
+def _function(name: str, captured: list[tuple[str, str]], body: list[str], clone: bool) -> str:
+    fields = [f"    {join(ctype, n)};" for ctype, n in captured]
+    locals_ = [f"    {join(const(ctype), n)} = self->{n};" for ctype, n in captured]
+    taken = "const void *env, int64_t lower, int64_t upper"
+    first = f"static int {name}({taken})"
+    if clone:
+        first = f"TS_INLINE int {name}_code({taken}, bool unit)"
+    lines = [
+        f"struct {name} {{",
+        *fields,
+        "};",
+        "",
+        first,
+        "{",
+        f"    const struct {name} *const self = env;",
+        *locals_,
+        *indented(body),
+        "}",
+    ]
+    if clone:
+        for suffix_, unit in (("unit", "true"), ("any", "false")):
+            lines += [
+                "",
+                f"static int {name}_{suffix_}({taken})",
+                "{",
+                f"    return {name}_code(env, lower, upper, {unit});",
+                "}",
+            ]
+    return "\n".join(lines)
+
+
+def join(ctype: str, name: str) -> str:
+    return f"{ctype}{name}" if ctype.endswith("*") else f"{ctype} {name}"
+
+
+def const(ctype: str) -> str:
+    """The type of a constant of it; what pointers point at is named by nothing else."""
+    return f"{ctype}const restrict" if ctype.endswith("*") else f"const {ctype}"

@@ -1,0 +1,90 @@
+"""The Cython module `_kernels`: one thin function a kernel over the calling engine.
+
+Input: manifest entries in the order of `ts_kernels.c`. Output: Cython text.
+"""
+
+import math
+from collections.abc import Sequence
+
+from ..ir.nodes import Intent
+from .manifest import PACKAGE_FUNCTIONS, Entry, Scalar, choices
+
+_HEADER = """\
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+# cython: binding=True, freethreading_compatible=True, cdivision=True
+# Generated: this package's kernels.
+
+include "ts_binding.pxi"
+
+_VERSION = {version!r}
+__all__ = {names!r}
+
+_set_up()
+"""
+
+
+def module(entries: Sequence[Entry], version: str) -> str:
+    """`_kernels.pyx` for the entries, in the order of their descriptors."""
+    names = sorted([*PACKAGE_FUNCTIONS, *(entry.kernel for entry in entries)])
+    header = _HEADER.format(version=version, names=names)
+    return "\n\n".join([header, *(_function(k, entry) for k, entry in enumerate(entries))])
+
+
+def parameters(entry: Entry) -> list[str]:
+    """The parameters of the Python function, as its signature spells them."""
+    required = [p.name for p in entry.parameters if p.default is None]
+    optional = [
+        f"{p.name}={_default(p.default)}" for p in entry.parameters if p.default is not None
+    ]
+    options = ["axis=-1"] if entry.has_axis else []
+    options += ["out=None"] if entry.outputs else []
+    return (
+        [a.name for a in entry.inputs] + required + optional + ["*", *options, "num_threads=None"]
+    )
+
+
+def _default(value: Scalar) -> str:
+    """The value as an expression; Python spells what is not finite as no literal."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    return repr(value)
+
+
+def _function(number: int, entry: Entry) -> str:
+    arrays = _tuple([a.name for a in entry.inputs])
+    scalars = _tuple([p.name for p in entry.parameters])
+    axis = "axis" if entry.has_axis else "_LAST"
+    out = "out" if entry.outputs else "None"
+    arguments = f"{arrays}, {scalars}, {axis}, {out}, num_threads"
+    return (
+        f"def {entry.kernel}({', '.join(parameters(entry))}):\n"
+        f"    {docstring(entry)!r}\n"
+        f"    return _call(&ts_kernels[{number}], {arguments})\n"
+    )
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)},)" if names else "()"
+
+
+def docstring(entry: Entry) -> str:
+    """The function's documentation: the spec's, then what every call takes."""
+    arrays = [
+        f"{a.name} : array of {_dtypes(entry, a.dtype)}{_note(a.intent)}" for a in entry.inputs
+    ]
+    scalars = [f"{p.name} : {_dtypes(entry, p.dtype)} scalar" for p in entry.parameters]
+    options = ["axis : the axis that the core dim is"] if entry.has_axis else []
+    if entry.outputs:
+        kind = "array" if len(entry.outputs) == 1 else f"tuple of {len(entry.outputs)} arrays"
+        options.append(f"out : {kind} for the result")
+    options.append("num_threads : the most threads to use")
+    lines = [entry.doc.strip(), "", f"Signature: {entry.signature}; leading axes broadcast.", ""]
+    return "\n".join([*lines, *arrays, *scalars, *options, ""])
+
+
+def _dtypes(entry: Entry, dtype: str) -> str:
+    return " or ".join(choices(entry, dtype))
+
+
+def _note(intent: Intent) -> str:
+    return ", changed in place" if intent is Intent.INOUT else ""

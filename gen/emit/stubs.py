@@ -1,0 +1,78 @@
+"""Type stubs `_kernels.pyi` of the generated module.
+
+Input: manifest entries. Output: the stub's text, which mypy --strict accepts.
+"""
+
+from collections.abc import Sequence
+
+from ..ir.nodes import Intent
+from ..ir.types import DType, Kind
+from .manifest import PACKAGE_FUNCTIONS, Entry, Parameter, choices
+
+_HEADER = '''\
+"""Generated: the types of this package's functions."""
+
+from typing import Any, Literal, overload
+
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = {names!r}
+
+def free_workspace() -> None: ...
+def get_num_threads() -> int: ...
+def kernels() -> dict[str, dict[str, Any]]: ...
+def last_call() -> dict[str, Any] | None: ...
+def set_num_threads(num_threads: int) -> None: ...
+@overload
+def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
+@overload
+def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
+'''
+
+
+def stubs(entries: Sequence[Entry]) -> str:
+    """`_kernels.pyi` for the entries."""
+    names = sorted([*PACKAGE_FUNCTIONS, *(entry.kernel for entry in entries)])
+    functions = [_function(entry) for entry in sorted(entries, key=lambda e: e.kernel)]
+    return _HEADER.format(names=names) + "".join(functions)
+
+
+def _function(entry: Entry) -> str:
+    arrays = [
+        f"{a.name}: {'NDArray[Any]' if a.intent is Intent.INOUT else 'ArrayLike'}"
+        for a in entry.inputs
+    ]
+    required = [f"{p.name}: {_scalar(entry, p)}" for p in entry.parameters if p.default is None]
+    optional = [
+        f"{p.name}: {_scalar(entry, p)} = ..." for p in entry.parameters if p.default is not None
+    ]
+    options = ["axis: int = -1"] if entry.has_axis else []
+    if entry.outputs:
+        options.append(f"out: {_out(len(entry.outputs))} = None")
+    parameters = [*arrays, *required, *optional, "*", *options, "num_threads: int | None = None"]
+    lines = "".join(f"    {parameter},\n" for parameter in parameters)
+    return f"def {entry.kernel}(\n{lines}) -> {_result(entry)}: ...\n"
+
+
+def _out(count: int) -> str:
+    if count == 1:
+        return "NDArray[Any] | tuple[NDArray[Any] | None] | None"
+    return f"tuple[{', '.join(['NDArray[Any] | None'] * count)}] | None"
+
+
+def _result(entry: Entry) -> str:
+    """Arrays, or NumPy scalars of 0 dimensions: Any, as NumPy's own ufuncs are typed."""
+    match len(entry.outputs):
+        case 0:
+            return "None"
+        case 1:
+            return "Any"
+        case count:
+            return f"tuple[{', '.join(['Any'] * count)}]"
+
+
+def _scalar(entry: Entry, parameter: Parameter) -> str:
+    kinds = {DType(choice).kind for choice in choices(entry, parameter.dtype)}
+    if kinds == {Kind.BOOL}:
+        return "bool"
+    return "float" if Kind.FLOAT in kinds else "int"

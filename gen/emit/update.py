@@ -1,0 +1,294 @@
+"""Stores, inits and updates as C: of one instance, and of all lanes of a vectorized loop at once.
+
+Input: a statement in the loops' variables. Output: C lines. A product that a sum takes is added by
+a fused multiply-add, in scalar and in vector code alike.
+"""
+
+from typing import assert_never
+
+from ..ir.nodes import Binary, BinaryOp, Combiner, Expr, Init, Store, Target, Update
+from ..ir.types import DType
+from ..ir.walk import dtype_of, index
+from . import masks
+from .expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix
+from .masks import All, Bits, First
+from .vector import Parts, Vectors, advanced
+from .views import Registers, at_lane, register_number, steps
+
+# ---------------------------------------------------------------- one instance
+
+
+def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars) -> list[str]:
+    """One instance. dtypes: the targets' types."""
+
+    def place(target: Target) -> str:
+        return code.element(target.buffer, target.indices, code.facts)
+
+    match body:
+        case Store(target, value):
+            return [f"{place(target)} = {unwrapped(code.value(value))};"]
+        case Init(combiner, targets):
+            return [
+                f"{place(t)} = {identity(combiner, d, k)};"
+                for k, (t, d) in enumerate(zip(targets, dtypes, strict=True))
+            ]
+        case Update(Combiner.ARGMIN | Combiner.ARGMAX as combiner, targets, values):
+            new = [unwrapped(code.value(v)) for v in values]
+            return _pair(combiner, [place(t) for t in targets], new, dtypes)
+        case Update(combiner, (target,), (value,)):
+            return [_update(combiner, place(target), value, dtypes[0], code)]
+        case _:
+            raise AssertionError(f"{body} has one target")
+
+
+def _update(combiner: Combiner, place: str, value: Expr, dtype: DType, code: Scalars) -> str:
+    match value:
+        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and dtype.is_float:
+            x, y = unwrapped(code.value(a)), unwrapped(code.value(b))
+            return f"{place} = ts_fma_{suffix(dtype)}_s({x}, {y}, {place});"
+        case _:
+            return f"{place} = {combined(combiner, dtype, place, code.value(value))};"
+
+
+def _pair(
+    combiner: Combiner, places: list[str], new: list[str], dtypes: tuple[DType, ...]
+) -> list[str]:
+    return [
+        "{",
+        f"    const {c_type(dtypes[0])} value = {new[0]}, best = {places[0]};",
+        f"    const {c_type(dtypes[1])} at = {new[1]}, best_at = {places[1]};",
+        f"    if ({beats(combiner, ('best', 'best_at'), ('value', 'at'))}) {{",
+        f"        {places[0]} = value;",
+        f"        {places[1]} = at;",
+        "    }",
+        "}",
+    ]
+
+
+def unwrapped(text: str) -> str:
+    """Without the parentheses around the whole."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for k, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if not depth:
+            return text[1:-1] if k == len(text) - 1 else text
+    return text
+
+
+# ---------------------------------------------------------------- all lanes
+
+
+def vector(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+    """All active lanes of one statement."""
+    match body:
+        case Store(target, value):
+            return store(target, dtypes[0], code.parts(value), code)
+        case Init(combiner, targets):
+            lines = []
+            for k, (target, dtype) in enumerate(zip(targets, dtypes, strict=True)):
+                none = f"ts_set_{suffix(dtype)}({identity(combiner, dtype, k)})"
+                parts = (none,) * code.shape.parts(dtype.bits)
+                lines += store(target, dtype, parts, code)
+            return lines
+        case Update(_, targets) if not any(code.varies(i) for t in targets for i in t.indices):
+            return _tree(body, dtypes, code)
+        case Update(Combiner.ARGMIN | Combiner.ARGMAX):
+            return _pairs(body, dtypes, code)
+        case Update(combiner, (target,), (value,)):
+            old = code.load(target.buffer, target.indices, dtypes[0])
+            return store(target, dtypes[0], _combine(combiner, old, value, code), code)
+        case _:
+            raise AssertionError(f"{body} has one target")
+
+
+def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Parts:
+    s = suffix(dtype_of(value))
+    match value:
+        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and dtype_of(value).is_float:
+            terms = zip(code.parts(a), code.parts(b), old, strict=True)
+            return tuple(f"ts_fma_{s}({x}, {y}, {z})" for x, y, z in terms)
+        case _:
+            pairs = zip(old, code.parts(value), strict=True)
+            return tuple(f"ts_{COMBINE[combiner]}_{s}({x}, {y})" for x, y in pairs)
+
+
+def store(target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str]:
+    """Stores the active lanes; of a register, the others keep their value."""
+    view = code.views[target.buffer]
+    s, bits = suffix(dtype), dtype.bits
+    if isinstance(view, Registers):
+        number = register_number(view, target.indices, code.lane)
+        assert number is not None
+        places = [f"{view.name}[{number + q}]" for q in range(len(parts))]
+        if not isinstance(code.mask, All):
+            on = masks.as_bits(code.mask, bits, code.shape).parts
+            triples = zip(on, parts, places, strict=True)
+            parts = tuple(f"ts_select_{s}({m}, {p}, {old})" for m, p, old in triples)
+        return [f"{place} = {p};" for place, p in zip(places, parts, strict=True)]
+    step = steps(view, target.indices, code.lane, code.scalars)
+    assert step is not None
+    first = at_lane(target.indices, code.lane, index(0))
+    base = f"&{code.scalars.element(target.buffer, first, code.scalars.facts)}"
+    lines = []
+    for q, p in enumerate(parts):
+        place = advanced(base, q * code.shape.native(bits), step)
+        unit, strided = _stores(s, bits, q, place, p, step.stride, code)
+        if not step.unit:
+            lines += strided
+        elif code.clone and step.axis is not None:
+            lines += ["if (unit) {", *_indented(unit), "} else {", *_indented(strided), "}"]
+        else:
+            lines += unit
+    return lines
+
+
+def _stores(
+    s: str, bits: int, part: int, place: str, value: str, stride: str, code: Vectors
+) -> tuple[list[str], list[str]]:
+    """A part stored to consecutive elements, and to elements `stride` apart."""
+    mask = code.mask
+    if isinstance(mask, All) and code.shape.partial(bits):
+        mask = First(str(code.shape.lanes))
+    match mask:
+        case All():
+            return (
+                [f"ts_store_{s}({place}, {value});"],
+                [f"ts_store_strided_{s}({place}, {stride}, {value});"],
+            )
+        case First(count):
+            k = masks.count_in(code.shape, bits, part, count)
+            return (
+                [f"ts_store_first_{s}({place}, {value}, {k});"],
+                [f"ts_store_strided_first_{s}({place}, {stride}, {value}, {k});"],
+            )
+        case Bits():
+            m = masks.as_bits(mask, bits, code.shape).parts[part]
+            return (
+                [f"ts_store_mask_{s}({place}, {value}, {m});"],
+                _scatter(s, bits, place, value, stride, m, code),
+            )
+        case _:
+            assert_never(mask)
+
+
+def _scatter(
+    s: str, bits: int, place: str, value: str, stride: str, on: str, code: Vectors
+) -> list[str]:
+    n = code.shape.native(bits)
+    return [
+        "{",
+        f"    const ts_{s} value = {value};",
+        f"    bool active[{n}];",
+        f"    ts_store_bool_m{bits}(active, {on});",
+        f"    for (int64_t l = 0; l < {n}; ++l)",
+        f"        if (active[l]) ({place})[l * ({stride})] = value[l];",
+        "}",
+    ]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return ["    " + line for line in lines]
+
+
+# ---------------------------------------------------------------- lane trees
+
+
+def _tree(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+    """All lanes combined into one place; lanes that are not active hold the identity."""
+    values = [_active(body.combiner, v, k, code) for k, v in enumerate(body.values)]
+    places = [code.scalars.element(t.buffer, t.indices, code.scalars.facts) for t in body.targets]
+    if body.combiner in (Combiner.ARGMIN, Combiner.ARGMAX):
+        return _tree_of_pairs(body.combiner, places, values, dtypes, code)
+    dtype, form, parts = dtypes[0], COMBINE[body.combiner], values[0]
+    s = suffix(dtype)
+    total = parts[0]
+    for part in parts[1:]:
+        total = f"ts_{form}_{s}({total}, {part})"
+    reduced = f"ts_reduce_{form}_{s}({total})"
+    return [f"{places[0]} = {combined(body.combiner, dtype, places[0], reduced)};"]
+
+
+def _active(combiner: Combiner, value: Expr, position: int, code: Vectors) -> Parts:
+    dtype, mask = dtype_of(value), code.mask
+    parts = code.parts(value)
+    if isinstance(mask, All):
+        if not code.shape.partial(dtype.bits):
+            return parts
+        mask = First(str(code.shape.lanes))
+    s = suffix(dtype)
+    none = f"ts_set_{s}({identity(combiner, dtype, position)})"
+    on = masks.as_bits(mask, dtype.bits, code.shape).parts
+    return tuple(f"ts_select_{s}({m}, {p}, {none})" for m, p in zip(on, parts, strict=True))
+
+
+def _tree_of_pairs(
+    combiner: Combiner,
+    places: list[str],
+    values: list[Parts],
+    dtypes: tuple[DType, ...],
+    code: Vectors,
+) -> list[str]:
+    """(value, index) lanes go through memory: it is done once a row."""
+    lines = ["{"]
+    for name, dtype, parts in zip(("values", "ats"), dtypes, values, strict=True):
+        n = code.shape.native(dtype.bits)
+        lines.append(f"    {c_type(dtype)} {name}[{max(code.shape.lanes, n)}];")
+        lines += [
+            f"    ts_store_{suffix(dtype)}(&{name}[{q * n}], {p});" for q, p in enumerate(parts)
+        ]
+    inner = _pair(combiner, places, ["values[l]", "ats[l]"], dtypes)
+    return [
+        *lines,
+        f"    for (int64_t l = 0; l < {code.shape.lanes}; ++l) {inner[0]}",
+        *_indented(inner[1:]),
+        "}",
+    ]
+
+
+def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+    """(value, index) lanes combined with those of the targets, lane by lane."""
+    (value_type, index_type), b = dtypes, dtypes[0].bits
+    s, t = suffix(value_type), suffix(index_type)
+    lines = ["{"]
+    for name, suf, parts in (
+        ("value", s, code.parts(body.values[0])),
+        ("at", t, code.parts(body.values[1])),
+        ("best", s, _old(body, 0, value_type, code)),
+        ("best_at", t, _old(body, 1, index_type, code)),
+    ):
+        lines += [f"    const ts_{suf} {name}{q} = {p};" for q, p in enumerate(parts)]
+    count = code.shape.parts(b)
+    nearer = Bits(
+        index_type.bits,
+        tuple(f"ts_lt_{t}(at{q}, best_at{q})" for q in range(code.shape.parts(index_type.bits))),
+    )
+    tie = masks.as_bits(nearer, b, code.shape).parts
+    sign = "le" if body.combiner is Combiner.ARGMAX else "ge"
+    wins = []
+    for q in range(count):
+        v, best = f"value{q}", f"best{q}"
+        beyond = (
+            f"ts_mand_m{b}(ts_mnot_m{b}(ts_{sign}_{s}({v}, {best})), ts_eq_{s}({best}, {best}))"
+        )
+        nans = f"ts_mand_m{b}(ts_ne_{s}({v}, {v}), ts_ne_{s}({best}, {best}))"
+        equal = f"ts_mor_m{b}(ts_eq_{s}({v}, {best}), {nans})"
+        lines.append(
+            f"    const ts_m{b} wins{q} = ts_mor_m{b}({beyond}, ts_mand_m{b}({equal}, {tie[q]}));"
+        )
+        wins.append(f"wins{q}")
+    won = Bits(b, tuple(wins))
+    for position, (name, dtype) in enumerate(zip(("value", "at"), dtypes, strict=True)):
+        on = masks.as_bits(won, dtype.bits, code.shape).parts
+        old = "best" if position == 0 else "best_at"
+        new = tuple(
+            f"ts_select_{suffix(dtype)}({m}, {name}{q}, {old}{q})" for q, m in enumerate(on)
+        )
+        lines += _indented(store(body.targets[position], dtype, new, code))
+    return [*lines, "}"]
+
+
+def _old(body: Update, position: int, dtype: DType, code: Vectors) -> Parts:
+    target = body.targets[position]
+    return code.load(target.buffer, target.indices, dtype)

@@ -1,0 +1,167 @@
+"""How buffers are addressed in C.
+
+Input: buffers and index expressions in the loops' variables. Output: C lvalues and strides.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import assert_never, final
+
+from ..ir.nodes import Buffer, Expr, Var
+from ..ir.walk import index, substitute, variables
+from ..lower.affine import Affine, affine, constant, expression
+from ..lower.facts import Facts
+from .expr import Scalars
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An array argument. unit: the axes whose stride is 1; strides: C names of all axes'."""
+
+    name: str
+    buffer: Buffer
+    strides: tuple[str, ...]
+    unit: frozenset[int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A temporary in memory, in row-major order."""
+
+    name: str
+    buffer: Buffer
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """A temporary in an array of native vectors of `lanes` elements."""
+
+    name: str
+    buffer: Buffer
+    lanes: int
+
+
+View = Argument | Dense | Registers
+
+
+def flat(buffer: Buffer, indices: tuple[Expr, ...]) -> Affine:
+    """The offset in a buffer of constant inner extents."""
+    total = affine(index(0))
+    for extent, i in zip(buffer.shape, indices, strict=True):
+        total = total * (constant(extent) or 0) + affine(i)
+    return total
+
+
+def register_number(view: Registers, indices: tuple[Expr, ...], lane: str) -> int | None:
+    """Which vector holds the elements for all values of `lane`; None where no one does."""
+    offset = flat(view.buffer, indices)
+    start = offset.put(lane, Affine(()))
+    if offset.coefficient(lane) != 1 or start.terms or start.constant % view.lanes:
+        return None
+    return start.constant // view.lanes
+
+
+def register_count(view: Registers) -> int:
+    size = prod(constant(e) or 0 for e in view.buffer.shape)
+    return -(-size // view.lanes)
+
+
+def element(views: Mapping[str, View], scalars: Scalars, name: str, at: tuple[Expr, ...]) -> str:
+    """The C lvalue of an element in memory."""
+    view = views[name]
+    match view:
+        case Argument():
+            terms = [_term(view, axis, i, scalars) for axis, i in enumerate(at)]
+            offset = " + ".join(t for t in terms if t != "0") or "0"
+            return f"{view.name}[{offset}]"
+        case Dense():
+            return f"{view.name}[{_row_major(view, at, scalars)}]"
+        case Registers():
+            raise AssertionError(f"an element of {name} is not in memory")
+        case _:
+            assert_never(view)
+
+
+def _term(view: Argument, axis: int, i: Expr, scalars: Scalars) -> str:
+    text = scalars.index(i)
+    if axis in view.unit or text == "0":
+        return text
+    return f"{view.strides[axis]} * {_operand(text)}"
+
+
+def _operand(text: str) -> str:
+    return text if text.replace("_", "").isalnum() else f"({text})"
+
+
+def _row_major(view: Dense, at: tuple[Expr, ...], scalars: Scalars) -> str:
+    """Horner's scheme over the extents."""
+    text = ""
+    for extent, i in zip(view.buffer.shape, at, strict=True):
+        inner = scalars.index(i)
+        if text in ("", "0"):
+            text = inner
+        else:
+            size = _operand(scalars.index(extent))
+            text = f"{size} * {_operand(text)}" + ("" if inner == "0" else f" + {inner}")
+    return text or "0"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How an access moves a lane. unit: one element, contiguous; else `stride` elements.
+    axis: which axis of an argument the unit step is along.
+    """
+
+    unit: bool
+    stride: str
+    axis: int | None
+
+
+def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Steps | None:
+    """How the access moves with the lane; None where it is not by a fixed stride."""
+    moves = [(axis, affine(i)) for axis, i in enumerate(at)]
+    if not fixed_step(at, lane):
+        return None
+    by = [(axis, a.coefficient(lane)) for axis, a in moves if a.coefficient(lane)]
+    last = len(at) - 1
+    if by == [(last, 1)]:
+        if not isinstance(view, Argument):
+            return Steps(True, "1", None)
+        return Steps(True, view.strides[last], last)
+    terms = [_step(view, axis, c, scalars) for axis, c in by]
+    return Steps(False, " + ".join(terms), None)
+
+
+def fixed_step(at: tuple[Expr, ...], lane: str) -> bool:
+    """Whether the indices move with the lane by integers, if at all."""
+    atoms = (atom for i in at for atom, _ in affine(i).terms)
+    return all(lane not in variables(atom) for atom in atoms if atom != Var(lane))
+
+
+def _step(view: View, axis: int, c: int, scalars: Scalars) -> str:
+    if isinstance(view, Argument):
+        size = "1" if axis in view.unit else view.strides[axis]
+    else:
+        inner = [_operand(scalars.index(e)) for e in view.buffer.shape[axis + 1 :]]
+        size = " * ".join(inner) or "1"
+    if size == "1":
+        return str(c)
+    return size if c == 1 else f"{c} * {size}"
+
+
+def at_lane(indices: tuple[Expr, ...], lane: str, value: Expr) -> tuple[Expr, ...]:
+    return tuple(expression(affine(substitute(i, {lane: value}))) for i in indices)
+
+
+def plain_scalars(names: Mapping[str, str], views: Mapping[str, View], facts: Facts) -> Scalars:
+    """Scalar code over these views."""
+
+    def at(name: str, indices: tuple[Expr, ...], known: Facts) -> str:
+        return element(views, plain_scalars(names, views, known), name, indices)
+
+    return Scalars(names, at, facts)

@@ -1,0 +1,149 @@
+"""The interpreter's memory, and its expressions as closures.
+
+Input: expressions and targets. Output: functions of no arguments that compute, read or write in one
+Machine; reads and writes are checked. A read that the kernel must not do raises InterpError.
+"""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+
+from .evaluate import InterpError, Value, binary, cast, function, scalar, unary
+from .nodes import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Target,
+    Unary,
+    Var,
+)
+from .types import DType, Kind
+from .walk import dtype_of
+
+Array = np.ndarray[Any, Any]
+Thunk = Callable[[], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A buffer's elements, and which of them have been written."""
+
+    values: Array
+    written: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The state of one run.
+
+    values: of dims, scalars, loop variables and the running block's iteration variables.
+    places: of the buffers in scope. dtypes: of all buffers. random: draws the order of parallel
+    iterations. check: whether reading what was never written is an error.
+    """
+
+    values: dict[str, Value]
+    places: dict[str, Place]
+    dtypes: dict[str, DType]
+    random: np.random.Generator | None
+    check: bool
+
+
+def expression(expr: Expr, machine: Machine) -> Thunk:
+    """The function that computes the expression's value now."""
+    match expr:
+        case Var(name):
+            values = machine.values
+            return lambda: values[name]
+        case Const(value, dtype):
+            constant = scalar(value, dtype)
+            return lambda: constant
+        case Unary(op, operand):
+            apply, a = unary(op, dtype_of(operand)), expression(operand, machine)
+            return lambda: apply(a())
+        case Binary(op, lhs, rhs):
+            return _binary(op, dtype_of(lhs), expression(lhs, machine), expression(rhs, machine))
+        case Select(condition, then, otherwise):
+            holds = expression(condition, machine)
+            x, y = expression(then, machine), expression(otherwise, machine)
+            return lambda: x() if holds() else y()
+        case Cast(dtype, operand):
+            convert, a = cast(dtype_of(operand), dtype), expression(operand, machine)
+            return lambda: convert(a())
+        case Call(called, args):
+            f, thunks = function(called, dtype_of(args[0])), [expression(a, machine) for a in args]
+            return lambda: f(*(thunk() for thunk in thunks))
+        case Load(buffer, indices):
+            return reader(Target(buffer, indices, span=expr.span), machine)
+        case _:
+            assert_never(expr)
+
+
+def _binary(op: BinaryOp, dtype: DType, a: Thunk, b: Thunk) -> Thunk:
+    match op:
+        case BinaryOp.AND:
+            return lambda: a() and b()
+        case BinaryOp.OR:
+            return lambda: a() or b()
+        case _:
+            apply = binary(op, dtype)
+            return lambda: apply(a(), b())
+
+
+# ---------------------------------------------------------------- reads and writes
+
+
+def reader(place: Target, machine: Machine) -> Thunk:
+    """The function that reads an element: in bounds, and written before."""
+    name, places, check = place.buffer, machine.places, machine.check
+    at = _position(place, machine)
+    is_number = machine.dtypes[name].kind in (Kind.FLOAT, Kind.COMPLEX)
+
+    def read() -> Value:
+        memory, index = places[name], at()
+        if check and not memory.written[index]:
+            raise InterpError(f"reads {_text(name, index)}, which was never written", place.span)
+        value = memory.values[index]
+        return value if is_number else value.item()
+
+    return read
+
+
+def writer(place: Target, machine: Machine) -> Callable[[Value], None]:
+    """The function that writes an element, in bounds."""
+    name, places = place.buffer, machine.places
+    at = _position(place, machine)
+
+    def write(value: Value) -> None:
+        memory, index = places[name], at()
+        memory.values[index] = value
+        memory.written[index] = True
+
+    return write
+
+
+def _position(place: Target, machine: Machine) -> Callable[[], tuple[int, ...]]:
+    """The function that computes an element's indices, each within its axis."""
+    indices = [expression(i, machine) for i in place.indices]
+    name, places = place.buffer, machine.places
+
+    def position() -> tuple[int, ...]:
+        at = tuple([index() for index in indices])
+        shape = places[name].values.shape
+        if not (all(map(operator.lt, at, shape)) and (not at or min(at) >= 0)):
+            message = f"accesses {_text(name, at)}, out of bounds: its shape is {list(shape)}"
+            raise InterpError(message, place.span)
+        return at
+
+    return position
+
+
+def _text(name: str, at: tuple[int, ...]) -> str:
+    return f"{name}{list(at)}"

@@ -1,0 +1,293 @@
+"""Guards become loop bounds, and loops are cut into parts where that makes guards empty.
+
+Input: a tree whose blocks carry their guards as predicates. Output: the same instances in the same
+order, in which
+  - a guard that all blocks of a serial or parallel loop share, and that no loop further in takes
+    part in, is that loop's bound;
+  - a serial or parallel loop around unrolled or vectorized loops is cut into a head, a full part
+    and a tail where the guards (and the clamped indices) of the full part are provably true;
+  - guards that no loop inside changes stand in an If around it.
+What is left in a vectorized loop is a mask.
+"""
+
+from dataclasses import dataclass, replace
+from typing import assert_never, final
+
+from ..ir.nodes import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Block,
+    Delinearize,
+    Expr,
+    If,
+    Kernel,
+    Loop,
+    LoopKind,
+    Select,
+    Seq,
+    Stmt,
+    Var,
+)
+from ..ir.walk import (
+    blocks,
+    ceildiv,
+    conjunction,
+    conjuncts,
+    floordiv,
+    loads,
+    loops,
+    seq,
+    substitute,
+    variables,
+    walk,
+)
+from .affine import Affine, Ranges, affine, constant, expression, inequalities, least
+from .facts import Facts, of_kernel
+
+_WHOLE = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
+
+
+def split_guards(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=hoist(_visit(kernel.body, of_kernel(kernel), in_edge=False)))
+
+
+def _visit(stmt: Stmt, facts: Facts, in_edge: bool) -> Stmt:
+    match stmt:
+        case Block():
+            left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
+            return replace(stmt, predicate=conjunction(*left))
+        case Loop():
+            return _loop(stmt, facts, in_edge)
+        case Delinearize():
+            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt), in_edge))
+        case If(condition, body):
+            return replace(stmt, body=_visit(body, facts.where(condition), in_edge))
+        case Allocate():
+            return replace(stmt, body=_visit(stmt.body, facts, in_edge))
+        case Seq(body_):
+            return seq(tuple(_visit(s, facts, in_edge) for s in body_))
+        case _:
+            assert_never(stmt)
+
+
+def implied(condition: Expr, facts: Facts) -> bool:
+    forms = inequalities(condition)
+    return forms is not None and all(facts.holds(form) for form in forms)
+
+
+def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
+    if loop.kind in _WHOLE:
+        return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
+    loop = _tighten(loop, facts)
+    first, last = _full_part(loop, facts, in_edge)
+    if first is None and last is None:
+        return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
+    begin = lesser(greater(loop.lower, first, facts), loop.upper, facts) if first else loop.lower
+    end = greater(lesser(loop.upper, last, facts), begin, facts) if last else loop.upper
+    parts = []
+    for lower, upper, edge in (
+        (loop.lower, begin, True),
+        (begin, end, in_edge),
+        (end, loop.upper, True),
+    ):
+        part = replace(loop, lower=lower, upper=upper)
+        if lower == upper:
+            continue
+        if edge and _at_most_once(part, facts):
+            part = replace(part, kind=LoopKind.SERIAL)
+        parts.append(replace(part, body=_visit(part.body, facts.loop(part), edge)))
+    return seq(tuple(parts))
+
+
+def _at_most_once(loop: Loop, facts: Facts) -> bool:
+    return facts.holds(affine(loop.lower) - affine(loop.upper) + 1)
+
+
+def lesser(a: Expr, b: Expr, facts: Facts) -> Expr:
+    """The minimum, as one of the two where the facts decide."""
+    if facts.holds(affine(b) - affine(a)):
+        return a
+    return b if facts.holds(affine(a) - affine(b)) else Binary(BinaryOp.MIN, a, b)
+
+
+def greater(a: Expr, b: Expr, facts: Facts) -> Expr:
+    if facts.holds(affine(a) - affine(b)):
+        return a
+    return b if facts.holds(affine(b) - affine(a)) else Binary(BinaryOp.MAX, a, b)
+
+
+# ---------------------------------------------------------------- guards as bounds
+
+
+def _tighten(loop: Loop, facts: Facts) -> Loop:
+    """The loop with the guards that all its blocks share, of its own variable alone, as bounds."""
+    inner = _bound_inside(loop.body)
+    inside = list(blocks(loop.body))
+    for guard in conjuncts(inside[0].predicate) if inside else ():
+        forms = inequalities(guard)
+        if forms is None or any(guard not in conjuncts(b.predicate) for b in inside):
+            continue
+        if variables(guard) & inner or not all(f.coefficient(loop.var) for f in forms):
+            continue
+        for form in forms:
+            loop = _bounded(loop, form, facts)
+        loop = replace(loop, body=_without(loop.body, guard))
+    return loop
+
+
+def _bounded(loop: Loop, form: Affine, facts: Facts) -> Loop:
+    limit = _limit(form, loop.var)
+    if form.coefficient(loop.var) < 0:
+        return replace(loop, upper=lesser(loop.upper, limit, facts))
+    return replace(loop, lower=greater(loop.lower, limit, facts))
+
+
+def _limit(form: Affine, var: str) -> Expr:
+    """The first value of `var` from which on `form` >= 0 (or from which on it is not)."""
+    c = form.coefficient(var)
+    rest = form.put(var, Affine(()))
+    if c < 0:
+        return expression(affine(floordiv(expression(rest), -c)) + 1)
+    return expression(affine(ceildiv(expression(rest * -1), c)))
+
+
+def _without(stmt: Stmt, guard: Expr) -> Stmt:
+    match stmt:
+        case Block():
+            left = (p for p in conjuncts(stmt.predicate) if p != guard)
+            return replace(stmt, predicate=conjunction(*left))
+        case Loop() | Delinearize() | If() | Allocate():
+            return replace(stmt, body=_without(stmt.body, guard))
+        case Seq(body):
+            return seq(tuple(_without(s, guard) for s in body))
+        case _:
+            assert_never(stmt)
+
+
+def _bound_inside(stmt: Stmt) -> frozenset[str]:
+    """Variables that loops and Delinearize nodes below bind."""
+    parts = (n.vars for n in walk(stmt) if isinstance(n, Delinearize))
+    return frozenset(loop.var for loop in loops(stmt)).union(*parts)
+
+
+# ---------------------------------------------------------------- full parts
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A form that the full part makes >= 0, over the unrolled and vectorized loops inside."""
+
+    form: Affine
+    ranges: Ranges
+    vectorized: frozenset[str]
+
+
+def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Expr | None]:
+    """Where the full part begins and ends; None where it is not cut.
+
+    In an edge only vectorized loops are worth another cut: what is unrolled keeps its guards.
+    """
+    first: Expr | None = None
+    last: Expr | None = None
+    inner = facts.loop(loop)
+    for want in _wanted(loop.body, (), frozenset()):
+        c = want.form.coefficient(loop.var)
+        names = {atom.name for atom, _ in want.form.terms if isinstance(atom, Var)}
+        if not c or not names & {name for name, _, _ in want.ranges}:
+            continue
+        if in_edge and not names & want.vectorized:
+            continue
+        bound = least(want.form, want.ranges)
+        if bound is None or variables(expression(bound)) & _bound_inside(loop.body):
+            continue
+        if any(loop.var in variables(a) for a, _ in bound.put(loop.var, Affine(())).terms):
+            continue
+        if inner.holds(bound):
+            continue
+        limit = _limit(bound, loop.var)
+        if c < 0:
+            last = limit if last is None else lesser(last, limit, facts)
+        else:
+            first = limit if first is None else greater(first, limit, facts)
+    return first, last
+
+
+def _wanted(stmt: Stmt, ranges: Ranges, vectorized: frozenset[str]) -> list[_Wanted]:
+    match stmt:
+        case Block():
+            conditions = [*conjuncts(stmt.predicate)]
+            forms = [f for p in conditions for f in inequalities(p) or ()]
+            if vectorized:
+                forms += _clamps(stmt)
+            return [_Wanted(f, ranges, vectorized) for f in forms]
+        case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
+            inside = (*ranges, (var, affine(lower), affine(upper) - 1))
+            lanes = vectorized | {var} if kind is LoopKind.VECTORIZED else vectorized
+            return _wanted(stmt.body, inside, lanes)
+        case Loop() | Delinearize() | If() | Allocate():
+            return _wanted(stmt.body, ranges, vectorized)
+        case Seq(body):
+            return [w for s in body for w in _wanted(s, ranges, vectorized)]
+        case _:
+            assert_never(stmt)
+
+
+def _clamps(block: Block) -> list[Affine]:
+    """What makes the block's clamped indices and affine selections take their first choice."""
+    values = {it.name: b for it, b in zip(block.iters, block.bindings, strict=True)}
+    forms: list[Affine] = []
+    for node in walk(block.body):
+        if isinstance(node, Select):
+            for part in conjuncts(substitute(node.condition, values)):
+                forms += inequalities(part) or ()
+    for load in loads(block.body):
+        for i in load.indices:
+            forms += _unclamped(substitute(i, values))[1]
+    return forms
+
+
+def _unclamped(expr: Expr) -> tuple[Expr, list[Affine]]:
+    """The expression with each clamp replaced by the side that moves, and what that takes."""
+    match expr:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+            (a, fa), (b, fb) = _unclamped(lhs), _unclamped(rhs)
+            moving, fixed = (a, b) if len(affine(a).terms) >= len(affine(b).terms) else (b, a)
+            room = affine(fixed) - affine(moving)
+            return moving, [*fa, *fb, room if op is BinaryOp.MIN else room * -1]
+        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs):
+            (a, fa), (b, fb) = _unclamped(lhs), _unclamped(rhs)
+            return replace(expr, lhs=a, rhs=b), [*fa, *fb]
+        case _:
+            return expr, []
+
+
+# ---------------------------------------------------------------- guards around loops
+
+
+def hoist(stmt: Stmt) -> Stmt:
+    """Guards that all blocks of a loop share and that nothing inside it changes, around it."""
+    match stmt:
+        case Block():
+            return stmt
+        case Loop():
+            body = hoist(stmt.body)
+            bound = {stmt.var} | _bound_inside(body)
+            inside = list(blocks(body))
+            shared = [
+                guard
+                for guard in (conjuncts(inside[0].predicate) if inside else ())
+                if not variables(guard) & bound
+                and all(guard in conjuncts(b.predicate) for b in inside)
+            ]
+            for guard in shared:
+                body = _without(body, guard)
+            new = replace(stmt, body=body)
+            return If(conjunction(*shared), new) if shared else new
+        case Delinearize() | If() | Allocate():
+            return replace(stmt, body=hoist(stmt.body))
+        case Seq(body_):
+            return seq(tuple(hoist(s) for s in body_))
+        case _:
+            assert_never(stmt)

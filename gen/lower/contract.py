@@ -1,0 +1,40 @@
+"""Products that are added become fused multiply-adds.
+
+Input: a lowered kernel. Output: the kernel with `a*b + c`, `a*b - c` and `c - a*b` of floats as
+`fma`, at every place alike, so that the vector code, its tails and the scalar code of one level
+give the same bits. A sum (Update) of products stays as it is: emission adds each product fused. It
+runs after the last proof: that is about exact arithmetic, of which this changes the rounding alone.
+"""
+
+from dataclasses import replace
+
+from ..ir.nodes import Binary, BinaryOp, Call, Expr, Function, Kernel, Node, Unary, UnaryOp
+from ..ir.walk import dtype_of, map_children
+
+
+def contract(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=map_children(kernel, _visit).body)
+
+
+def _visit(node: Node) -> Node:
+    new = map_children(node, _visit)
+    match new:
+        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if dtype_of(new).is_float:
+            return _fused(op, lhs, rhs) or new
+        case _:
+            return new
+
+
+def _fused(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr | None:
+    minus = op is BinaryOp.SUB
+    match lhs, rhs:
+        case Binary(BinaryOp.MUL, a, b), c:
+            return _fma(a, b, Unary(UnaryOp.NEG, c) if minus else c)
+        case c, Binary(BinaryOp.MUL, a, b):
+            return _fma(Unary(UnaryOp.NEG, a) if minus else a, b, c)
+        case _:
+            return None
+
+
+def _fma(a: Expr, b: Expr, c: Expr) -> Expr:
+    return Call(Function.FMA, (a, b, c))

@@ -1,0 +1,102 @@
+"""What is known of index variables at a place in a tree, and whether an inequality follows.
+
+Input: bounds of the loops around, conditions, sizes. Output: True only where the inequality holds
+for all values that the facts allow (False says nothing). It decides which guards and minima may be
+dropped; the prover checks the lowered tree again.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+from ..ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
+from ..ir.walk import variables
+from .affine import Affine, affine, all_inequalities
+
+_DEPTH = 24
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """order: variables, those known first (sizes) first. known: affine forms that are >= 0."""
+
+    order: tuple[str, ...]
+    known: tuple[Affine, ...]
+
+    def loop(self, loop: Loop) -> "Facts":
+        """Inside the loop."""
+        v = affine(Var(loop.var))
+        return Facts(
+            (*self.order, loop.var),
+            (*self.known, v - affine(loop.lower), affine(loop.upper) - v - 1),
+        )
+
+    def delinearize(self, node: Delinearize) -> "Facts":
+        parts = [affine(Var(v)) for v in node.vars]
+        tops = [affine(e) - p - 1 for e, p in zip(node.extents, parts, strict=True)]
+        return Facts((*self.order, *node.vars), (*self.known, *parts, *tops))
+
+    def where(self, condition: Expr) -> "Facts":
+        return Facts(self.order, (*self.known, *all_inequalities(condition)))
+
+    def holds(self, goal: Affine) -> bool:
+        """Whether `goal` >= 0 follows."""
+        return self._holds(goal, 1, _DEPTH)
+
+    def _holds(self, goal: Affine, scale: int, depth: int) -> bool:
+        """Whether goal > -scale: `goal` is at most `scale` times an integer that is to be >= 0."""
+        if not goal.terms:
+            return goal.constant > -scale
+        if not depth:
+            return False
+        atom, c = self._next(goal)
+        match atom:
+            case Binary(BinaryOp.MIN | BinaryOp.MAX as op, a, b):
+                rest = goal.without(atom)
+                either = (op is BinaryOp.MIN) is (c < 0)
+                sides = (self._holds(rest + affine(s) * c, scale, depth - 1) for s in (a, b))
+                return any(sides) if either else all(sides)
+            case _:
+                return any(
+                    self._holds(goal * abs(k) - fact * abs(c), scale * abs(k), depth - 1)
+                    for fact in self._about(atom)
+                    if (k := dict(fact.terms).get(atom, 0)) * c > 0
+                )
+
+    def _next(self, goal: Affine) -> tuple[Expr, int]:
+        """The atom to be eliminated first: what is not a variable, then the innermost variable."""
+
+        def rank(term: tuple[Expr, int]) -> int:
+            atom = term[0]
+            if not isinstance(atom, Var):
+                return len(self.order)
+            return self.order.index(atom.name) if atom.name in self.order else -1
+
+        return max(goal.terms, key=rank)
+
+    def _about(self, atom: Expr) -> tuple[Affine, ...]:
+        """Facts that bound the atom by what is known before it."""
+        match atom:
+            case Binary(BinaryOp.FLOORDIV, x, Const(int(divisor))) if divisor > 0:
+                q = Affine(((atom, divisor),))
+                return (affine(x) - q, q - affine(x) + (divisor - 1))
+            case Binary(BinaryOp.MOD, _, Const(int(divisor))) if divisor > 0:
+                r = Affine(((atom, 1),))
+                return (r, r * -1 + (divisor - 1))
+            case Var(name) if name in self.order:
+                later = set(self.order[self.order.index(name) + 1 :])
+                return tuple(
+                    f
+                    for f in reversed(self.known)
+                    if f.coefficient(name) and not any(variables(a) & later for a, _ in f.terms)
+                )
+            case _:
+                return ()
+
+
+def of_kernel(kernel: Kernel) -> Facts:
+    """Sizes are at least 0, and the kernel's assumptions hold."""
+    facts = Facts(kernel.dims, tuple(affine(Var(d)) for d in kernel.dims))
+    for assumption in kernel.assumptions:
+        facts = facts.where(assumption)
+    return facts

@@ -1,0 +1,256 @@
+"""Temporaries shrink to what their allocation uses, and get a place.
+
+Input: a tree with explicit inits. Output: every temporary's shape covers, in each dimension, the
+indices that are used inside its Allocate (where those are affine; else the dimension stays whole),
+with the accesses shifted to match; no temporary's scope is AUTO.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
+from typing import assert_never, final
+
+from ..ir.nodes import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Block,
+    Buffer,
+    Delinearize,
+    Expr,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    Scope,
+    Seq,
+    Stmt,
+    Target,
+    Var,
+)
+from ..ir.walk import blocks, map_children, mod, seq, substitute, variables, walk
+from .affine import Affine, Ranges, affine, constant, expression, least
+from .facts import Facts, of_kernel
+
+STACK_BYTES = 16 * 1024
+
+Span = tuple[Affine, Affine] | None  # the first and last index used; None: not affine
+
+
+def contract(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel)))
+
+
+def _visit(stmt: Stmt, facts: Facts) -> Stmt:
+    match stmt:
+        case Block():
+            return stmt
+        case Loop():
+            return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))
+        case Delinearize():
+            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt)))
+        case If(condition, body):
+            return replace(stmt, body=_visit(body, facts.where(condition)))
+        case Seq(body_):
+            return seq(tuple(_visit(s, facts) for s in body_))
+        case Allocate(buffers, body):
+            for buffer in buffers:
+                stmt = _shrink(stmt, buffer, facts)
+            return replace(stmt, body=_visit(stmt.body, facts))
+        case _:
+            assert_never(stmt)
+
+
+def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts) -> Allocate:
+    used = _accesses(allocate.body, buffer.name, ())
+    if not used:
+        return allocate
+    speaks = _common_names(allocate.body, buffer.name)
+    windows: list[Expr | _Window] = []
+    for axis, extent in enumerate(buffer.shape):
+        span = reduce(lambda a, b: _join(a, b, facts), [access[axis] for access in used])
+        window = None if span is None else _window(span, affine(extent), speaks, facts)
+        if window is not None and window.folded and axis == len(buffer.shape) - 1:
+            window = None  # a remainder that stays would break vectors up
+        windows.append(extent if window is None else window)
+    shape = tuple(expression(w.length) if isinstance(w, _Window) else w for w in windows)
+    new = replace(buffer, shape=shape)
+    if new == buffer:
+        return allocate
+    buffers = tuple(new if b is buffer else b for b in allocate.buffers)
+    return Allocate(buffers, _shifted(allocate.body, buffer.name, tuple(windows)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The `length` indices from `offset` on, in the variables of loops around the Allocate.
+
+    A body speaks of iteration variables alone. Where those of every block that uses the buffer can
+    say the offset it is taken off; else indices are taken modulo the length (`modulo`), which is
+    the same if the offset is a multiple of it but for a constant, and as good if not (`folded`).
+    """
+
+    offset: Affine
+    length: Affine
+    modulo: int = 0
+    folded: bool = False
+
+
+def _window(
+    span: tuple[Affine, Affine], extent: Affine, speaks: frozenset[str], facts: Facts
+) -> _Window | None:
+    """The window of a span; None where it is no smaller than the whole, or cannot be said."""
+    offset, length = span[0], span[1] - span[0] + 1
+    bounded = extent.terms and not length.terms  # of constant size, if not always smaller
+    if length == extent or not (bounded or facts.holds(extent - length)):
+        return None
+    if variables(expression(offset)) <= speaks:
+        return _Window(offset, length)
+    if length.terms or length.constant < 1:
+        return None
+    rest = offset.modulo(length.constant)
+    start = Affine((), rest.constant)
+    return _Window(start, length, length.constant, folded=bool(rest.terms))
+
+
+def _common_names(stmt: Stmt, name: str) -> frozenset[str]:
+    """Dims, and the loop variables that all blocks that use the buffer have as they are."""
+    users = [
+        b
+        for b in blocks(stmt)
+        if any(isinstance(n, Load | Target) and n.buffer == name for n in walk(b.body))
+    ]
+    said = [frozenset(b.name for b in u.bindings if isinstance(b, Var)) for u in users]
+    dims = (v for b in users for e in (*b.bindings, *_bounds(b)) for v in variables(e))
+    return frozenset.intersection(*said) | {v for v in dims if "." not in v}
+
+
+def _bounds(block: Block) -> Iterator[Expr]:
+    for it in block.iters:
+        yield from (it.lower, it.upper)
+
+
+def _join(a: Span, b: Span, facts: Facts) -> Span:
+    if a is None or b is None:
+        return None
+    first = _ordered(a[0], b[0], facts)
+    last = _ordered(b[1], a[1], facts)
+    if first is None or last is None:
+        return None
+    return (a if first else b)[0], (b if last else a)[1]
+
+
+def _ordered(a: Affine, b: Affine, facts: Facts) -> bool | None:
+    """Whether a <= b, where the facts decide."""
+    if facts.holds(b - a):
+        return True
+    return False if facts.holds(a - b) else None
+
+
+def _accesses(stmt: Stmt, name: str, ranges: Ranges) -> list[tuple[Span, ...]]:
+    """For each access of the buffer, the span of each of its indices over the loops around it."""
+    match stmt:
+        case Block():
+            values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}
+            found: list[tuple[Span, ...]] = []
+
+            def look(node: Node) -> Node:
+                if isinstance(node, Load | Target) and node.buffer == name:
+                    indices = (substitute(i, values) for i in node.indices)
+                    found.append(tuple(_span(i, ranges) for i in indices))
+                return map_children(node, look)
+
+            look(stmt.body)
+            return found
+        case Loop(var, lower, upper):
+            return _accesses(stmt.body, name, (*ranges, (var, affine(lower), affine(upper) - 1)))
+        case Delinearize(vars_, extents, _, body):
+            parts = tuple(
+                (v, Affine(()), affine(e) - 1) for v, e in zip(vars_, extents, strict=True)
+            )
+            return _accesses(body, name, (*ranges, *parts))
+        case If() | Allocate():
+            return _accesses(stmt.body, name, ranges)
+        case Seq(body_):
+            return [a for s in body_ for a in _accesses(s, name, ranges)]
+        case _:
+            assert_never(stmt)
+
+
+def _span(index: Expr, ranges: Ranges) -> Span:
+    match index:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX):
+            return None
+        case _:
+            value = affine(index)
+            first, below = least(value, ranges), least(value * -1, ranges)
+            return None if first is None or below is None else (first, below * -1)
+
+
+# ---------------------------------------------------------------- shifting
+
+
+def _shifted(stmt: Stmt, name: str, windows: tuple[Expr | _Window, ...]) -> Stmt:
+    """The accesses of the buffer moved into its windows; a dimension that is no window stays."""
+    match stmt:
+        case Block():
+            return _shift_block(stmt, name, windows)
+        case Loop() | Delinearize() | If() | Allocate():
+            return replace(stmt, body=_shifted(stmt.body, name, windows))
+        case Seq(body):
+            return seq(tuple(_shifted(s, name, windows) for s in body))
+        case _:
+            assert_never(stmt)
+
+
+def _shift_block(block: Block, name: str, windows: tuple[Expr | _Window, ...]) -> Block:
+    names: dict[str, Expr] = {
+        b.name: Var(it.name)
+        for it, b in zip(block.iters, block.bindings, strict=True)
+        if isinstance(b, Var)
+    }
+
+    def moved(index: Expr, window: Expr | _Window) -> Expr:
+        if not isinstance(window, _Window):
+            return index
+        start = affine(substitute(expression(window.offset), names))
+        shifted = expression(affine(index) - start)
+        return mod(shifted, window.modulo) if window.modulo else shifted
+
+    def go(node: Node) -> Node:
+        new = map_children(node, go)
+        if isinstance(new, Load | Target) and new.buffer == name:
+            pairs = zip(new.indices, windows, strict=True)
+            return replace(new, indices=tuple(moved(i, w) for i, w in pairs))
+        return new
+
+    return replace(block, body=map_children(block.body, go))
+
+
+# ---------------------------------------------------------------- scopes
+
+
+def place(kernel: Kernel) -> Kernel:
+    """Each temporary that the recipe leaves open on the stack; and every one on the heap whose size
+    is no constant of at most STACK_BYTES, whatever the recipe says: the stack is never unbounded.
+    """
+
+    def scope(buffer: Buffer) -> Buffer:
+        if buffer.scope is Scope.HEAP:
+            return buffer
+        extents = [constant(extent) for extent in buffer.shape]
+        known = [extent for extent in extents if extent is not None]
+        fits = len(known) == len(extents) and buffer.dtype.bytes * prod(known) <= STACK_BYTES
+        near = Scope.REGISTER if buffer.scope is Scope.REGISTER else Scope.STACK
+        return replace(buffer, scope=near if fits else Scope.HEAP)
+
+    def visit(node: Node) -> Node:
+        new = map_children(node, visit)
+        if isinstance(new, Allocate):
+            return replace(new, buffers=tuple(scope(b) for b in new.buffers))
+        return new
+
+    return map_children(kernel, visit)

@@ -1,0 +1,213 @@
+"""From a spec's file to its sources, one call a stage.
+
+Input: a spec, dtypes and a target. Output: for each variant of its recipe the trace of its schedule
+and the lowered tree, all proved; and the C files and manifest entry of the whole kernel. Invariant:
+nothing is emitted whose lowered tree the prover has not passed.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import final
+
+from . import spec as specs
+from .emit.c import LoweredVariant, emit_file, emit_kernel
+from .emit.manifest import Argument, Entry, Parameter, entry_to_json
+from .errors import Span
+from .ir.nodes import Expr, Intent, Kernel
+from .ir.types import DType
+from .ir.verify import verify
+from .lower.lower import lower
+from .lower.target import Level, Target
+from .poly.certificate import Scheduled
+from .poly.flow import plain_flow
+from .poly.prove import prove as prove_now
+from .schedule import recipe as recipes
+from .schedule.base import Context, Primitive, Prover, Step
+from .spec.model import KernelSpec, Recipe
+
+Dtypes = Mapping[str, DType]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One variant of a kernel, for one choice of dtypes on one target.
+
+    start: the plain schedule under the variant's `when`. steps: the proved state after each step,
+    composites written out. lowered: what is emitted.
+    """
+
+    name: str
+    when: Expr | None
+    start: Scheduled
+    steps: tuple[Step, ...]
+    lowered: Scheduled
+    span: Span | None
+
+    @property
+    def scheduled(self) -> Scheduled:
+        return self.steps[-1].state if self.steps else self.start
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """All that is made of a spec: C files by name, the manifest entry, and seconds by stage."""
+
+    c_files: dict[str, str]
+    manifest: dict[str, object]
+    seconds: dict[str, float]
+
+
+def schedule(
+    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover = prove_now
+) -> tuple[Variant, ...]:
+    """The kernel's variants on the target, in the order in which they are tried.
+
+    The plain schedule is always there, as the last of them. Raises SpecError and ScheduleError.
+    """
+    plain = specs.build(spec, dtypes)
+    recipe = recipes.choose(spec.recipes, "cpu", target.level.value)
+    lanes = target.lanes(next(iter(dtypes.values())))
+    return tuple(
+        _variant(name, plain, when, steps, span, target, prove)
+        for name, when, steps, span in _plans(recipe, target.level.value, lanes)
+    )
+
+
+_Plan = tuple[str, Expr | None, tuple[Primitive, ...], Span | None]
+
+
+def _plans(recipe: Recipe | None, level: str, lanes: int) -> list[_Plan]:
+    """Name, condition and steps of each variant; the plain schedule where none takes all sizes."""
+    if recipe is None:
+        return [("plain", None, (), None)]
+    steps = recipes.read(recipe, level, lanes)
+    plans: list[_Plan] = [
+        (str(k) if s else "plain", v.when, s, v.span)
+        for k, (v, s) in enumerate(zip(recipe.variants, steps, strict=True))
+    ]
+    if plans[-1][1] is not None:
+        plans.append(("plain", None, (), recipe.span))
+    return plans
+
+
+def _variant(
+    name: str,
+    plain: Kernel,
+    when: Expr | None,
+    steps: tuple[Primitive, ...],
+    span: Span | None,
+    target: Target,
+    prove: Prover,
+) -> Variant:
+    assumed = plain if when is None else replace(plain, assumptions=(*plain.assumptions, when))
+    start = Scheduled(assumed, plain_flow(assumed))
+    done = recipes.run(start, steps, Context(plain, prove))
+    lowered = lower(done[-1].state if done else start, target)
+    verify(lowered.kernel, lowered=True)
+    prove(plain, lowered)
+    return Variant(name, when, start, done, lowered, span)
+
+
+def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Level) -> str:
+    """The C file of a kernel on a level; `variants` by the suffix of their dtypes."""
+    parts = [
+        emit_kernel(
+            spec.name,
+            suffix,
+            [LoweredVariant(v.name, v.lowered.kernel, v.when) for v in chosen],
+            level,
+            packable=spec.loop_dim is not None,
+        )
+        for suffix, chosen in variants.items()
+    ]
+    return emit_file(spec.name, parts, level)
+
+
+def generate(path: Path, levels: Sequence[str], prove: Prover = prove_now) -> Generated:
+    """The C files `<kernel>.<level>.c` and the manifest entry of a spec.
+
+    Raises TilesmithError; nothing is generated where a proof fails.
+    """
+    clock = Stopwatch()
+    with clock("load"):
+        spec = specs.load(path)
+    files: dict[str, str] = {}
+    proved: dict[str, object] = {}
+    for level in map(Level, levels):
+        variants: dict[str, tuple[Variant, ...]] = {}
+        for dtypes in specs.choices(spec):
+            with clock("schedule and prove"):
+                variants[suffix(dtypes)] = schedule(spec, dtypes, Target(level), prove)
+        with clock("emit"):
+            files[f"{spec.name}.{level.value}.c"] = emit(spec, variants, level)
+        proved[level.value] = {
+            dtypes_: {v.name: len(v.steps) for v in vs} for dtypes_, vs in variants.items()
+        }
+    return Generated(files, entry_to_json(manifest_entry(spec, levels, proved)), clock.seconds)
+
+
+def suffix(dtypes: Dtypes) -> str:
+    """The choice of dtypes as symbols and tables name it: `float32`, `float32_int8`."""
+    return "_".join(d.value for d in dtypes.values())
+
+
+def manifest_entry(spec: KernelSpec, levels: Sequence[str], proved: Mapping[str, object]) -> Entry:
+    """What the binding and the documentation know of the kernel.
+
+    proved: by level and dtypes, the number of proved steps of each variant.
+    """
+    return Entry(
+        kernel=spec.name,
+        doc=spec.doc,
+        signature=str(spec.signature),
+        types={v.name: tuple(d.value for d in v.choices) for v in spec.dtypes},
+        dims=spec.dims,
+        loop_dim=spec.loop_dim,
+        arguments=tuple(_argument(spec, k) for k in range(len(spec.arguments))),
+        parameters=tuple(Parameter(s.name, s.element, s.default) for s in spec.scalars),
+        requires={dim: 1 for dim in spec.requires},
+        levels=tuple(levels),
+        details={
+            "follows": spec.follows,
+            "accuracy": {f.output: f.text.text for f in spec.accuracy},
+            "example": spec.example,
+            "proof": {"status": "proved", "steps": dict(proved)},
+        },
+    )
+
+
+def _argument(spec: KernelSpec, position: int) -> Argument:
+    a = spec.arguments[position]
+    looped = bool(a.shape) and a.shape[0] == spec.loop_dim and spec.loop_dim is not None
+    return Argument(a.name, a.intent, a.element, looped, a.shape[1:] if looped else a.shape)
+
+
+@final
+@dataclass
+class Stopwatch:
+    """Seconds spent by stage: `with clock("load"): ...` adds to `clock.seconds["load"]`."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _stage: str = ""
+    _start: float = 0.0
+
+    def __call__(self, stage: str) -> "Stopwatch":
+        self._stage, self._start = stage, time.perf_counter()
+        return self
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        spent = time.perf_counter() - self._start
+        self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + spent
+
+
+def inputs(spec: KernelSpec) -> tuple[str, ...]:
+    """Names of the arrays that a caller gives."""
+    return tuple(a.name for a in spec.arguments if a.intent is not Intent.OUT)
+

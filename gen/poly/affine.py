@@ -1,0 +1,157 @@
+"""Index expressions and conditions as isl functions and sets.
+
+Input: expressions, and the values of their variables as functions of the point of one set space (a
+`Frame`). Output: piecewise quasi-affine functions and sets over that space, exactly equal to the
+expressions; what isl cannot say raises `NotAffine`, so nothing is ever approximated here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import assert_never, final
+
+import islpy as isl
+
+from ..ir.nodes import (
+    COMPARISONS,
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from ..ir.types import INDEX
+
+
+class NotAffine(Exception):
+    """The expression is not quasi-affine in the frame's variables and the dims."""
+
+    def __init__(self, expr: Expr) -> None:
+        super().__init__()
+        self.expr = expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The variables' values at each point of `space`; dims are parameters of the space."""
+
+    space: isl.Space
+    values: Mapping[str, isl.PwAff]
+
+    def bind(self, names: Mapping[str, isl.PwAff]) -> "Frame":
+        return replace(self, values={**self.values, **names})
+
+    def constant(self, value: int) -> isl.PwAff:
+        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.space))
+        return isl.PwAff.from_aff(aff.set_constant_val(value))
+
+
+def frame(parameters: isl.Space, variables: tuple[str, ...]) -> Frame:
+    """The frame of the space whose coordinates are the variables."""
+    space = parameters.set_from_params().add_dims(isl.dim_type.set, len(variables))
+    local = isl.LocalSpace.from_space(space)
+    values = {
+        str(space.get_dim_name(isl.dim_type.param, k)): isl.PwAff.var_on_domain(
+            local, isl.dim_type.param, k
+        )
+        for k in range(space.dim(isl.dim_type.param))
+    }
+    for k, name in enumerate(variables):
+        values[name] = isl.PwAff.var_on_domain(local, isl.dim_type.set, k)
+    return Frame(space, values)
+
+
+def affine(expr: Expr, at: Frame) -> isl.PwAff:
+    """The integer expression as a function of the frame's point. Raises NotAffine."""
+    match expr:
+        case Var(name, _) if name in at.values:
+            return at.values[name]
+        case Const(int() as value, dtype) if dtype.is_integer:
+            return at.constant(value)
+        case Unary(UnaryOp.NEG, operand):
+            return affine(operand, at).neg()
+        case Cast(dtype, operand) if dtype is INDEX:
+            return affine(operand, at)
+        case Select(condition, then, otherwise):
+            holds = region(condition, at)
+            taken = affine(then, at).intersect_domain(holds)
+            return taken.union_add(affine(otherwise, at).intersect_domain(holds.complement()))
+        case Binary():
+            return _arithmetic(expr, at)
+        case Var() | Const() | Unary() | Cast() | Call() | Load():
+            raise NotAffine(expr)
+        case _:
+            assert_never(expr)
+
+
+def _arithmetic(expr: Binary, at: Frame) -> isl.PwAff:
+    lhs, rhs = affine(expr.lhs, at), affine(expr.rhs, at)
+    match expr.op:
+        case BinaryOp.ADD:
+            return lhs.add(rhs)
+        case BinaryOp.SUB:
+            return lhs.sub(rhs)
+        case BinaryOp.MIN:
+            return lhs.min(rhs)
+        case BinaryOp.MAX:
+            return lhs.max(rhs)
+        case BinaryOp.MUL if lhs.is_cst() or rhs.is_cst():
+            return lhs.mul(rhs)
+        case BinaryOp.FLOORDIV if _positive(rhs):
+            return lhs.div(rhs).floor()
+        case BinaryOp.MOD if _positive(rhs):
+            return lhs.sub(lhs.div(rhs).floor().mul(rhs))
+        case _:
+            raise NotAffine(expr)
+
+
+def _positive(value: isl.PwAff) -> bool:
+    return bool(value.is_cst()) and bool(value.pos_set().is_equal(value.domain()))
+
+
+def region(condition: Expr, at: Frame) -> isl.Set:
+    """Where the condition holds. Raises NotAffine."""
+    match condition:
+        case Const(value, _):
+            everywhere = isl.Set.universe(at.space)
+            return everywhere if value else isl.Set.empty(at.space)
+        case Unary(UnaryOp.NOT, operand):
+            return region(operand, at).complement()
+        case Binary(BinaryOp.AND, lhs, rhs):
+            return region(lhs, at).intersect(region(rhs, at))
+        case Binary(BinaryOp.OR, lhs, rhs):
+            return region(lhs, at).union(region(rhs, at))
+        case Binary(op, lhs, rhs) if op in COMPARISONS:
+            return _comparison(op, affine(lhs, at), affine(rhs, at))
+        case _:
+            raise NotAffine(condition)
+
+
+def _comparison(op: BinaryOp, lhs: isl.PwAff, rhs: isl.PwAff) -> isl.Set:
+    match op:
+        case BinaryOp.LT:
+            return lhs.lt_set(rhs)
+        case BinaryOp.LE:
+            return lhs.le_set(rhs)
+        case BinaryOp.GT:
+            return lhs.gt_set(rhs)
+        case BinaryOp.GE:
+            return lhs.ge_set(rhs)
+        case BinaryOp.EQ:
+            return lhs.eq_set(rhs)
+        case _:
+            return lhs.ne_set(rhs)
+
+
+def tuple_map(functions: tuple[isl.PwAff, ...], at: Frame) -> isl.Map:
+    """The map from the frame's points to the tuples of the functions' values."""
+    start = isl.Map.from_domain(isl.Set.universe(at.space))
+    parts = (isl.Map.from_pw_aff(f) for f in functions)
+    return reduce(isl.Map.flat_range_product, parts, start)

@@ -1,0 +1,109 @@
+"""Which instance runs before which, and which accesses meet.
+
+Input: statements and accesses of one tree. Output: maps between their instances, or between the
+events of accesses (an instance and its free coordinates). Two instances are ordered by the loops
+that both are in, and then by textual position: the maps are unions of at most one piece a common
+loop, which is the lexicographic order of a 2d+1 schedule without its padding.
+"""
+
+from functools import cached_property
+
+import islpy as isl
+
+from .extract import Access, Level, Statement, Storage, Tree
+
+IN, OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+class Relations:
+    """The relations of one tree, each computed once."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._before: dict[tuple[int, int, int, int], isl.Map] = {}
+        self._meet: dict[tuple[Access, Access], isl.Map] = {}
+        self._earlier: dict[tuple[Access, Access], isl.Map] = {}
+
+    def before(self, a: Access, b: Access) -> isl.Map:
+        """{a's events -> b's events : a's instance runs before b's}"""
+        key = (a.statement.uid, a.free, b.statement.uid, b.free)
+        if key not in self._before:
+            self._before[key] = _before(self.tree.parameters, a, b)
+        return self._before[key]
+
+    def meet(self, a: Access, b: Access) -> isl.Map:
+        """{a's events -> b's events : both at one place}, for accesses to one storage."""
+        if (a, b) not in self._meet:
+            if (b, a) in self._meet:
+                self._meet[a, b] = self._meet[b, a].reverse()
+            else:
+                self._meet[a, b] = a.place.apply_range(b.place.reverse()).coalesce()
+        return self._meet[a, b]
+
+    def earlier(self, e: Access, w: Access) -> isl.Map:
+        """{e's events -> w's events at the same place that run before}"""
+        if (e, w) not in self._earlier:
+            found = self.meet(e, w).intersect(self.before(w, e).reverse())
+            self._earlier[e, w] = found.coalesce()
+        return self._earlier[e, w]
+
+    @cached_property
+    def writes(self) -> dict[Storage, tuple[Access, ...]]:
+        result: dict[Storage, tuple[Access, ...]] = {}
+        for s in self.tree.statements:
+            for w in s.writes:
+                result[w.storage] = (*result.get(w.storage, ()), w)
+        return result
+
+
+def space(parameters: isl.Space, a: Access, b: Access) -> isl.Space:
+    """The space of maps from events of a to events of b."""
+    inputs = len(a.statement.dims) + a.free
+    outputs = len(b.statement.dims) + b.free
+    return parameters.add_dims(IN, inputs).add_dims(OUT, outputs)
+
+
+def common(a: Statement, b: Statement) -> tuple[Level, ...]:
+    """The loops that both are in, outermost first."""
+    result: list[Level] = []
+    for x, y in zip(a.path, b.path, strict=False):
+        if x != y:
+            break
+        if isinstance(x, Level):
+            result.append(x)
+    return tuple(result)
+
+
+def _before(parameters: isl.Space, a: Access, b: Access) -> isl.Map:
+    equal = isl.Map.universe(space(parameters, a, b))
+    result = isl.Map.empty(equal.get_space())
+    depth = 0
+    for x, y in zip(a.statement.path, b.statement.path, strict=False):
+        if isinstance(x, int) and isinstance(y, int):
+            if x != y:
+                return result.union(equal) if x < y else result
+        elif isinstance(x, Level):
+            for _ in x.dims:
+                result = result.union(equal.order_lt(IN, depth, OUT, depth))
+                equal = equal.equate(IN, depth, OUT, depth)
+                depth += 1
+    return result
+
+
+def agreeing(parameters: isl.Space, a: Access, b: Access, loops: tuple[str, ...]) -> isl.Map:
+    """{a's events -> b's events : both in the same iteration of those of `loops` around both}"""
+    result = isl.Map.universe(space(parameters, a, b))
+    inner = {level.loops: k for level, k in _offsets(b.statement)}
+    for level, k in _offsets(a.statement):
+        if level.loops in inner and set(level.loops) <= set(loops):
+            for part in range(len(level.dims)):
+                result = result.equate(IN, k + part, OUT, inner[level.loops] + part)
+    return result
+
+
+def _offsets(statement: Statement) -> list[tuple[Level, int]]:
+    result, depth = [], 0
+    for level in statement.levels:
+        result.append((level, depth))
+        depth += len(level.dims)
+    return result

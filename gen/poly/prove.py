@@ -1,0 +1,96 @@
+"""The proof that a scheduled tree computes what its plain schedule computes, for all sizes.
+
+Input: a plain kernel, and a tree with its certificate. Output: nothing; a `Refused` with a witness
+where the tree or the certificate is wrong. Nothing is taken from the primitives but the flow, which
+is checked. Only subset and emptiness of isl sets decide; what isl itself raises is not caught.
+"""
+
+from typing import assert_never
+
+from ..ir.inits import explicit_inits
+from ..ir.nodes import Kernel, Update
+from .certificate import Scheduled
+from .extract import Access, Statement, extract
+from .flow import Computed, Logical, Values, logical_flow, merged, through, with_free
+from .match import LogicalRead, match
+from .roles import Execution, Role, execution
+from .safety import check_bounds, check_races
+from .taken import Taken
+from .witness import Refused as Refused
+from .witness import Witness as Witness
+from .witness import sample
+
+
+def prove(plain: Kernel, state: Scheduled) -> None:
+    """Returns if the tree is proved. Raises Refused if not, with the reason and a counterexample.
+
+    The tree's assumptions count for both, so that a variant is proved under its `when`.
+    """
+    _require_same_signature(plain, state.kernel)
+    logical = logical_flow(plain, state.kernel)
+    tree = extract(explicit_inits(state.kernel), plain.assumptions)
+    run = execution(tree, state.flow, logical)
+    check_bounds(run)
+    taken = Taken(run, logical)
+    for s in tree.statements:
+        match run.roles[s.uid]:
+            case Role.VALUE | Role.TERM:
+                _check_instances(s, logical)
+                _check_reads(s, run, logical, taken)
+            case Role.COPY:
+                for w in s.writes:
+                    taken.stored(w)
+            case Role.INIT | Role.JOIN:
+                pass  # what they make is checked where it is read
+            case role:
+                assert_never(role)
+    for name, wanted in logical.finals.items():
+        taken.values(tree.end(tree.arguments[name]), None, wanted)
+    check_races(run)
+
+
+def _require_same_signature(plain: Kernel, kernel: Kernel) -> None:
+    ours = (plain.dims, plain.parameters, plain.scalars)
+    if ours != (kernel.dims, kernel.parameters, kernel.scalars):
+        raise Refused("the tree's dims, arguments or scalars are not the plain schedule's")
+
+
+def _check_instances(statement: Statement, logical: Logical) -> None:
+    """Refuses an instance that the plain schedule has not."""
+    assert statement.block.origin and statement.origin
+    block = statement.block.origin.block
+    alien = statement.origin.subtract_range(logical.keys[block].domain())
+    if alien.is_empty():
+        return
+    case = sample(alien.domain())
+    instance = statement.describe(case.point)
+    raise Refused(
+        f"{instance} runs, an instance that block '{block}' of the plain schedule has not",
+        Witness(case.sizes, (instance,)),
+        statement.block.span,
+    )
+
+
+def _check_reads(s: Statement, run: Execution, logical: Logical, taken: Taken) -> None:
+    """Refuses a body or a read's value that is not the plain block's."""
+    sources = {read.number: run.makers(read) for read in s.reads}
+    matched = match(s, logical, sources)
+    for read in s.reads:
+        wanted = _wanted(read, matched, logical)
+        taken.values(read, run.source(read), wanted)
+    if isinstance(s.block.body, Update) and run.roles[s.uid] is Role.VALUE:
+        assert s.block.origin and s.origin
+        for w in s.writes:
+            value = Computed(s.block.origin.block, w.number)
+            instance = s.origin.apply_range(logical.keys[value.block])
+            taken.values(w, None, through(instance, logical.bases[value]))
+
+
+def _wanted(read: Access, matched: tuple[LogicalRead, ...], logical: Logical) -> Values:
+    """The values that the plain reads take that an executed read stands for."""
+    parts = []
+    for m in matched:
+        if m.number == read.number:
+            events = with_free(m.instances, read.free).intersect_domain(read.domain)
+            parts.append(through(events, logical.reads[m.block, m.read]))
+    return merged(*parts)

@@ -1,0 +1,298 @@
+"""Reductions by contribution: which terms the value that a read takes holds.
+
+Input: an execution, the plain schedule's values, and a read of a place that updates or joins write.
+Output: the value, proved: since what last overwrote the place, the updates before the read add
+exactly the terms of the spec's reduction, each once, to what the spec starts from; a join adds the
+terms that its partial holds. Combiners commute, so the order of the updates is free.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+import islpy as isl
+
+from ..ir.nodes import Init, Update
+from .certificate import Source
+from .extract import Access
+from .flow import Computed, Contents, Identity, Logical, Value, Values, contents, merged, through
+from .last import Writers, between, domain, settled
+from .order import OUT, agreeing
+from .roles import Execution, Role
+from .witness import Instance, Refused, Sample, Witness, images, partner, sample
+
+Terms = Mapping[Computed, isl.Map]  # from a read's events to the instances whose terms it takes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """What a place holds: terms on top of a base value."""
+
+    terms: Terms
+    base: Values
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reductions:
+    """stored: what a write that is no reduction stores."""
+
+    run: Execution
+    logical: Logical
+    stored: Callable[[Access], Values]
+
+    def values(
+        self, read: Access, part: isl.Set, source: Source | None, wanted: Values | None
+    ) -> Values:
+        """What the events in `part` take, as a whole value. Raises Refused where it is not one."""
+        got = self._sum(read, part, source)
+        if wanted is None:
+            result = self._guess(read, part, got)
+        else:
+            result = {v: m.intersect_domain(part) for v, m in wanted.items()}
+            result = {v: m for v, m in result.items() if not m.is_empty()}
+        self._compare(read, result, got)
+        return result
+
+    def _sum(self, read: Access, part: isl.Set, source: Source | None) -> _Sum:
+        starts = self._starts(read, part, source)
+        base = self._base(read, part, starts)
+        reached = self._reached(read, part, starts, source)
+        terms: dict[Computed, isl.Map] = {}
+        for w, m in reached.items():
+            for value, held in self._held(w).items():
+                self._require_once(read, w, m, held, value)
+                added = m.apply_range(held).coalesce()
+                if value in terms:
+                    twice = terms[value].intersect(added)
+                    if not twice.is_empty():
+                        raise _twice(read, value, twice)
+                    added = terms[value].union(added).coalesce()
+                terms[value] = added
+        return _Sum(terms, base)
+
+    def _starts(self, read: Access, part: isl.Set, source: Source | None) -> Writers:
+        """The write that the place was last overwritten by, for events where there is one."""
+        relations = self.run.relations
+        inits = [
+            w
+            for w in relations.writes[read.storage]
+            if self.run.role(w) in (Role.INIT, Role.VALUE, Role.COPY)
+        ]
+        earlier = {w: relations.earlier(read, w).intersect_domain(part) for w in inits}
+        nothing = isl.Set.empty(part.get_space())
+        if source and source.shared:
+            parameters = relations.tree.parameters
+            near = {
+                w: m.intersect(agreeing(parameters, read, w, source.shared))
+                for w, m in earlier.items()
+            }
+            near = settled(relations, read, {w: m for w, m in near.items() if not m.is_empty()})
+            later = (x for w, m in near.items() for x, _ in between(relations, read, w, m))
+            overwritten = any(x in earlier for x in later)
+            if part.is_subset(domain(near, nothing)) and not overwritten:
+                return near
+        return settled(relations, read, {w: m for w, m in earlier.items() if not m.is_empty()})
+
+    def _base(self, read: Access, part: isl.Set, starts: Writers) -> Values:
+        result: dict[Value, isl.Map] = {}
+        for w, m in starts.items():
+            match w.statement.block.body:
+                case Init(combiner, _):
+                    nowhere = m.project_out(OUT, 0, m.dim(OUT))
+                    result = merged(result, {Identity(combiner, w.number): nowhere})
+                case _:
+                    result = merged(result, through(m, self.stored(w)))
+        rest = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
+        return result if rest.is_empty() else merged(result, contents(read, rest))
+
+    def _reached(
+        self, read: Access, part: isl.Set, starts: Writers, source: Source | None
+    ) -> Writers:
+        """The updates and joins between the start and the read."""
+        relations = self.run.relations
+        unstarted = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
+        result = {}
+        for w in relations.writes[read.storage]:
+            if self.run.role(w) not in (Role.TERM, Role.JOIN):
+                continue
+            earlier = relations.earlier(read, w).intersect_domain(part)
+            if earlier.is_empty():
+                continue
+            found = earlier.intersect_domain(unstarted)
+            for start, m in starts.items():
+                after = m.apply_range(relations.earlier(w, start).reverse())
+                found = found.union(earlier.intersect(after))
+            found = found.coalesce()
+            if found.is_empty():
+                continue
+            if source and w.statement.name not in source.writers:
+                raise self._unnamed(read, w, found)
+            result[w] = found
+        return result
+
+    def _unnamed(self, read: Access, writer: Access, found: isl.Map) -> Refused:
+        case = sample(found.domain())
+        reader = read.statement.describe(case.point)
+        adder = writer.statement.describe(partner(found, case))
+        return Refused(
+            f"{reader} reads '{read.storage.name}', to which {adder} adds, a block that its source"
+            " does not name",
+            Witness(case.sizes, (reader, adder), read.storage.name, element(read, case)),
+            read.statement.block.span,
+        )
+
+    def _held(self, write: Access) -> Terms:
+        """The terms that an update or join adds, by its events."""
+        statement = write.statement
+        body = statement.block.body
+        assert isinstance(body, Update)
+        if statement.block.origin:
+            assert statement.origin
+            value = Computed(statement.block.origin.block, write.number)
+            return {value: statement.origin.add_dims(isl.dim_type.in_, write.free)}
+        partial = statement.reads[write.number]
+        held = self._sum(partial, partial.domain, self.run.source(partial))
+        start = Identity(body.combiner, write.number)
+        if any(v != start for v in held.base):
+            raise Refused(
+                f"block '{statement.name}' joins a partial of '{partial.storage.name}' that does"
+                f" not start from the identity of {body.combiner.value}",
+                span=statement.block.span,
+            )
+        return held.terms
+
+    def _require_once(
+        self, read: Access, writer: Access, m: isl.Map, held: isl.Map, value: Computed
+    ) -> None:
+        """Refuses where one read takes one term from two instances of the writer."""
+        if held.is_injective():
+            return
+        pairs = m.reverse().range_product(held).reverse()
+        if pairs.is_single_valued():
+            return
+        two = pairs.apply_range(_different(pairs)).intersect(pairs)
+        raise _twice(read, value, two.domain().unwrap())
+
+    def _guess(self, read: Access, part: isl.Set, got: _Sum) -> Values:
+        """The value that a copy takes: the reduction whose terms these are, or the start."""
+        result: dict[Value, isl.Map] = {}
+        rest = part
+        for value, m in got.terms.items():
+            found = m.apply_range(self.logical.keys[value.block]).coalesce()
+            result[value] = found
+            rest = rest.subtract(found.domain())
+        return merged(result, {v: m.intersect_domain(rest) for v, m in got.base.items()})
+
+    def _compare(self, read: Access, wanted: Values, got: _Sum) -> None:
+        """Refuses unless the sum holds exactly the terms of the wanted values, on their base."""
+        expected = self._expected(read, wanted, frozenset())
+        for value in (*expected.terms, *got.terms):
+            ours = expected.terms.get(value)
+            theirs = got.terms.get(value)
+            if ours is None or (theirs is not None and not theirs.is_subset(ours)):
+                assert theirs is not None
+                extra = theirs if ours is None else theirs.subtract(ours)
+                raise _term(read, value, extra, "holds {} as well")
+            if theirs is None or not ours.is_subset(theirs):
+                lost = ours if theirs is None else ours.subtract(theirs)
+                if not lost.is_empty():
+                    raise _term(read, value, lost, "lacks {}")
+        for start, m in got.base.items():
+            wrong = m.subtract(expected.base[start]) if start in expected.base else m
+            if not wrong.is_empty():
+                raise _wrong_base(read, start, wrong)
+
+    def _expected(self, read: Access, wanted: Values, seen: frozenset[str]) -> _Sum:
+        """The terms and the base of whole values, as the plain schedule has them."""
+        terms: dict[Computed, isl.Map] = {}
+        base: dict[Value, isl.Map] = {}
+        for value, m in wanted.items():
+            if not isinstance(value, Computed) or not self.logical.is_reduction(value.block):
+                base = merged(base, {value: m})
+                continue
+            if value.block in seen:
+                raise Refused(
+                    f"the reduction '{value.block}' starts from what it computed itself, which the"
+                    " proof does not follow",
+                    span=read.statement.block.span,
+                )
+            terms[value] = m.apply_range(self.logical.keys[value.block].reverse()).coalesce()
+            start: Values
+            body = self.logical.blocks[value.block].block.body
+            if value.block in self.logical.initialised:
+                assert isinstance(body, Update)
+                nowhere = m.project_out(OUT, 0, m.dim(OUT))
+                start = {Identity(body.combiner, value.target): nowhere}
+            else:
+                start = through(m, self.logical.bases[value])
+            inner = self._expected(read, start, seen | {value.block})
+            terms |= inner.terms
+            base = merged(base, inner.base)
+        return _Sum(terms, base)
+
+
+def _different(pairs: isl.Map) -> isl.Map:
+    points = pairs.range()
+    all_pairs = isl.Map.from_domain_and_range(points, points)
+    return all_pairs.subtract(isl.Map.identity(all_pairs.get_space()))
+
+
+def _twice(read: Access, value: Computed, found: isl.Map) -> Refused:
+    return _term(read, value, found, "holds {} twice")
+
+
+def _term(read: Access, value: Computed, found: isl.Map, what: str) -> Refused:
+    """A read whose reduction does not hold what it should."""
+    case = sample(found.domain())
+    term = f"the term {named(value, partner(found, case))}"
+    place = element(read, case)
+    name = read.storage.name
+    if read.statement.uid < 0:
+        who = f"element {list(place)} of '{name}'"
+        instances: tuple[Instance, ...] = ()
+    else:
+        reader = read.statement.describe(case.point)
+        who = f"what {reader} reads from '{name}'"
+        instances = (reader,)
+    return Refused(
+        f"{who} {what.format(term)}",
+        Witness(case.sizes, instances, name, place),
+        read.statement.block.span,
+    )
+
+
+def _wrong_base(read: Access, value: Value, wrong: isl.Map) -> Refused:
+    case = sample(wrong.domain())
+    reader = read.statement.describe(case.point)
+    start = named(value, partner(wrong, case))
+    return Refused(
+        f"the reduction that {reader} reads from '{read.storage.name}' starts from {start}",
+        Witness(case.sizes, (reader,), read.storage.name, element(read, case)),
+        read.statement.block.span,
+    )
+
+
+def element(read: Access, case: Sample) -> tuple[int, ...]:
+    """The indices of the place that an event concerns."""
+    return partner(read.place, case)[read.storage.depth :]
+
+
+def named(value: Value, coordinates: tuple[int, ...]) -> str:
+    """A value in words."""
+    match value:
+        case Computed(block, _):
+            return f"{block}{list(coordinates)}"
+        case Contents(argument):
+            return f"{argument}{list(coordinates)} as it was at the call"
+        case Identity(combiner, _):
+            return f"the identity of {combiner.value}"
+
+
+def needed(wanted: Values, case: Sample) -> str | None:
+    """The value that an event must take, in words."""
+    for value, m in wanted.items():
+        if coordinates := images(m, case):
+            return named(value, coordinates[0])
+    return None

@@ -1,0 +1,96 @@
+"""Races and bounds: what is wrong with an execution whatever it computes.
+
+Input: an execution. Output: nothing; raises Refused with a witness. Every access must lie within
+its buffer, no input may be written, and no two iterations of a parallel or vectorized loop may meet
+at a place that one of them writes. Lanes of a vectorized loop may update one place of one block:
+that is the lane tree.
+"""
+
+import islpy as isl
+
+from ..ir.nodes import Intent, LoopKind, Update
+from .extract import Access, Level, Statement
+from .order import IN, OUT, Relations, space
+from .roles import Execution
+from .witness import Refused, Witness, partner, sample
+
+
+def check_bounds(run: Execution) -> None:
+    """Raises Refused for an access outside its buffer, and for a write to an input."""
+    for s in run.tree.statements:
+        for access in (*s.reads, *s.writes):
+            outside = access.place.subtract_range(access.storage.box)
+            if outside.is_empty():
+                continue
+            case = sample(outside.domain())
+            place = partner(outside, case)[access.storage.depth :]
+            instance = s.describe(case.point)
+            verb = "reads" if access in s.reads else "writes"
+            raise Refused(
+                f"{instance} {verb} '{access.storage.name}' outside its bounds, at {list(place)}",
+                Witness(case.sizes, (instance,), access.storage.name, place),
+                s.block.span,
+            )
+        for write in s.writes:
+            parameter = write.storage.parameter
+            if parameter and parameter.intent is Intent.IN:
+                raise Refused(
+                    f"block '{s.name}' writes '{write.storage.name}', an input", span=s.block.span
+                )
+
+
+def check_races(run: Execution) -> None:
+    """Raises Refused for two iterations of a parallel or vectorized loop that meet at a place."""
+    for level, depth, inside in _parallel_levels(run):
+        for s in inside:
+            for w in s.writes:
+                if w.storage.depth > depth:
+                    continue  # allocated inside the loop: a place of its own in each iteration
+                for other in inside:
+                    for access in (*other.writes, *other.reads):
+                        if access.storage is w.storage:
+                            _check_pair(run.relations, level, depth, w, access)
+
+
+def _parallel_levels(run: Execution) -> list[tuple[Level, int, list[Statement]]]:
+    """The loops whose iterations run in any order, the dims around them, and what is inside."""
+    found: dict[Level, tuple[int, list[Statement]]] = {}
+    for s in run.tree.statements:
+        depth = 0
+        for level in s.levels:
+            if {LoopKind.PARALLEL, LoopKind.VECTORIZED} & set(level.kinds):
+                found.setdefault(level, (depth, []))[1].append(s)
+            depth += len(level.dims)
+    return [(level, depth, inside) for level, (depth, inside) in found.items()]
+
+
+def _check_pair(relations: Relations, level: Level, depth: int, w: Access, other: Access) -> None:
+    both_update = isinstance(w.statement.block.body, Update) and other in w.statement.writes
+    if both_update and LoopKind.PARALLEL not in level.kinds:
+        return
+    meet = relations.meet(w, other)
+    equal = isl.Map.universe(space(relations.tree.parameters, w, other))
+    for k in range(depth):
+        equal = equal.equate(IN, k, OUT, k)
+    for k in range(depth, depth + len(level.dims)):
+        for one, two in ((IN, OUT), (OUT, IN)):
+            race = meet.intersect(equal.order_lt(one, k, two, k))
+            if not race.is_empty():
+                raise _race(level, w, other, race)
+        equal = equal.equate(IN, k, OUT, k)
+
+
+def _race(level: Level, w: Access, other: Access, race: isl.Map) -> Refused:
+    case = sample(race.domain())
+    writer = w.statement.describe(case.point)
+    meeting = other.statement.describe(partner(race, case))
+    verb = "writes" if other in other.statement.writes else "reads"
+    place = partner(w.place, case)[w.storage.depth :]
+    kinds = {k.value for k in level.kinds} & {"parallel", "vectorized"}
+    kind = "vectorized" if kinds == {"vectorized"} else "parallel"
+    return Refused(
+        f"{kind} loop '{level.loops[0]}' has a race: {writer} writes '{w.storage.name}' and"
+        f" {meeting} {verb} it in another iteration",
+        Witness(case.sizes, (writer, meeting), w.storage.name, place),
+        w.statement.block.span,
+    )

@@ -1,0 +1,226 @@
+"""The value that each executed read takes, checked against its certificate.
+
+Input: an execution and the plain schedule's values. Output: for a read, the `Values` of its events,
+proved: the writer writes that very place, runs before, and nothing overwrites the place between.
+Copies are composed away: what is read from a copy is what the copy's own read takes.
+"""
+
+from dataclasses import dataclass, field
+from typing import assert_never, final
+
+import islpy as isl
+
+from .certificate import Source
+from .extract import Access
+from .flow import Computed, Contents, Identity, Logical, Values, contents, merged, through
+from .last import Writers, between, settled
+from .order import agreeing
+from .reduction import Reductions, element, needed
+from .roles import Execution, Role
+from .witness import Instance, Refused, Witness, partner, sample
+
+
+@final
+@dataclass(frozen=True)
+class Taken:
+    """Answers for one execution. stored: what copies store, each found once."""
+
+    run: Execution
+    logical: Logical
+    copies: dict[Access, Values] = field(default_factory=dict)
+    asked: list[Access] = field(default_factory=list)
+
+    def values(self, read: Access, source: Source | None, wanted: Values | None) -> Values:
+        """What the read takes. source: None where nothing states it, at the end of the kernel.
+
+        wanted: the values that it must take, where they are known: they tell which of several
+        instances that write the place is meant. Raises Refused where the certificate is wrong.
+        """
+        writers = self.writers(read, source)
+        shared = source.shared if source else ()
+        stores = self._stores(read, writers, shared, wanted)
+        got = merged(*(through(m, self.stored(w)) for w, m in stores.items()))
+        rest = _without(read.domain, got)
+        if any(self.run.role(w) in (Role.TERM, Role.JOIN) for w in writers):
+            part = rest if wanted is None else _reductions(rest, wanted, self.logical)
+            if not part.is_empty():
+                reductions = Reductions(self.run, self.logical, self.stored)
+                got = merged(got, reductions.values(read, part, source, wanted))
+                rest = rest.subtract(part)
+        if not rest.is_empty() and (source is None or source.initial):
+            initial = self._initial(read, rest, wanted)
+            got = merged(got, initial)
+            rest = _without(rest, initial)
+        if not rest.is_empty():
+            raise self._missing(read, rest, wanted)
+        return got
+
+    def writers(self, read: Access, source: Source | None) -> tuple[Access, ...]:
+        """The writes that the certificate names; all of them where there is none."""
+        found = self.run.relations.writes.get(read.storage, ())
+        if source is None:
+            return found
+        result = tuple(w for w in found if w.statement.name in source.writers)
+        for name in source.writers:
+            if not any(s.name == name for s in self.run.tree.statements):
+                raise Refused(
+                    f"the certificate says that block '{read.statement.name}' reads what block"
+                    f" '{name}' writes, but there is no such block",
+                    span=read.statement.block.span,
+                )
+        return result
+
+    def stored(self, write: Access) -> Values:
+        """What a write that is no reduction stores, by its events; nothing for padding."""
+        statement = write.statement
+        if self.run.role(write) is Role.VALUE:
+            assert statement.block.origin and statement.origin
+            block = statement.block.origin.block
+            keys = statement.origin.apply_range(self.logical.keys[block])
+            return {} if write.free else {Computed(block, write.number): keys}
+        if write in self.copies:
+            return self.copies[write]
+        if write in self.asked:
+            raise Refused(
+                f"block '{statement.name}' copies what it copied itself: its values cannot be"
+                " followed",
+                span=statement.block.span,
+            )
+        self.asked.append(write)
+        parts = [self.values(r, self.run.source(r), None) for r in statement.reads]
+        self.copies[write] = merged(*parts)
+        self.asked.pop()
+        return self.copies[write]
+
+    def _stores(
+        self,
+        read: Access,
+        writers: tuple[Access, ...],
+        shared: tuple[str, ...],
+        wanted: Values | None,
+    ) -> Writers:
+        """The store whose value each event takes, where it is a store's or a copy's. Checked."""
+        relations = self.run.relations
+        found: dict[Access, isl.Map] = {}
+        for w in writers:
+            if self.run.role(w) not in (Role.VALUE, Role.COPY):
+                continue
+            pairs = relations.meet(read, w)
+            if shared:
+                pairs = pairs.intersect(agreeing(relations.tree.parameters, read, w, shared))
+            if wanted is None:
+                pairs = pairs.intersect(relations.before(w, read).reverse())
+            else:
+                pairs = pairs.intersect(_right(pairs, wanted, self.stored(w)))
+            if not pairs.is_empty():
+                found[w] = pairs.coalesce()
+        found = settled(relations, read, found)
+        for w, m in found.items():
+            self._require_before(read, w, m)
+            for x, overwritten in between(relations, read, w, m):
+                raise _overwritten(read, w, m, x, overwritten)
+        return found
+
+    def _require_before(self, read: Access, writer: Access, m: isl.Map) -> None:
+        late = m.subtract(self.run.relations.before(writer, read).reverse())
+        if late.is_empty():
+            return
+        case = sample(late.domain())
+        reader = read.statement.describe(case.point)
+        maker = writer.statement.describe(partner(late, case))
+        raise Refused(
+            f"{reader} reads '{read.storage.name}' before {maker} computes it",
+            Witness(case.sizes, (reader, maker), read.storage.name, element(read, case)),
+            read.statement.block.span,
+        )
+
+    def _initial(self, read: Access, rest: isl.Set, wanted: Values | None) -> Values:
+        """The events that read what an argument held at the call."""
+        if wanted is not None:
+            value = Contents(read.storage.name)
+            if value not in wanted:
+                return {}
+            rest = rest.intersect(wanted[value].intersect(read.place).domain())
+            if rest.is_empty():
+                return {}
+        relations = self.run.relations
+        for x in relations.writes.get(read.storage, ()):
+            before = relations.earlier(read, x).intersect_domain(rest)
+            if before.is_empty():
+                continue
+            case = sample(before.domain())
+            reader = read.statement.describe(case.point)
+            spoiler = x.statement.describe(partner(before, case))
+            raise Refused(
+                f"{reader} reads what '{read.storage.name}' held at the call, but {spoiler} writes"
+                " it before",
+                Witness(case.sizes, (reader, spoiler), read.storage.name, element(read, case)),
+                read.statement.block.span,
+            )
+        return contents(read, rest)
+
+    def _missing(self, read: Access, rest: isl.Set, wanted: Values | None) -> Refused:
+        """No write that the certificate names gives what these events must take."""
+        case = sample(rest)
+        reader = read.statement.describe(case.point)
+        place, name = element(read, case), read.storage.name
+        needs = needed(wanted or {}, case)
+        if read.statement.uid < 0:
+            reason = f"element {list(place)} of '{name}' must end as {needs}, and does not"
+            instances: tuple[Instance, ...] = ()
+        else:
+            what = f"needs {needs}" if needs else "copies a value"
+            reason = f"{reader} {what} from '{name}', but its source does not put it there"
+            instances = (reader,)
+        return Refused(
+            reason, Witness(case.sizes, instances, name, place), read.statement.block.span
+        )
+
+
+def _overwritten(
+    read: Access, writer: Access, m: isl.Map, other: Access, found: isl.Map
+) -> Refused:
+    case = sample(found.domain())
+    reader = read.statement.describe(case.point)
+    maker = writer.statement.describe(partner(m, case))
+    spoiler = other.statement.describe(partner(found, case))
+    place = element(read, case)
+    name = read.storage.name
+    who = f"{reader} reads '{name}'" if read.statement.uid >= 0 else f"'{name}' is returned"
+    instances = (reader, maker, spoiler) if read.statement.uid >= 0 else (maker, spoiler)
+    return Refused(
+        f"{who}, which {maker} computes, but {spoiler} overwrites it in between",
+        Witness(case.sizes, instances, name, place),
+        read.statement.block.span,
+    )
+
+
+def _without(events: isl.Set, values: Values) -> isl.Set:
+    for m in values.values():
+        events = events.subtract(m.domain())
+    return events.coalesce()
+
+
+def _reductions(rest: isl.Set, wanted: Values, logical: Logical) -> isl.Set:
+    """The events that must take a reduction."""
+    result = isl.Set.empty(rest.get_space())
+    for value, m in wanted.items():
+        match value:
+            case Computed(block, _) if not logical.is_reduction(block):
+                pass
+            case Contents():
+                pass
+            case Computed() | Identity():
+                result = result.union(m.domain())
+            case _:
+                assert_never(value)
+    return rest.intersect(result).coalesce()
+
+
+def _right(pairs: isl.Map, wanted: Values, stored: Values) -> isl.Map:
+    """The pairs of a read and a write of the value that it must take."""
+    result = isl.Map.empty(pairs.get_space())
+    for value, m in wanted.items():
+        if value in stored:
+            result = result.union(m.apply_range(stored[value].reverse()))
+    return result

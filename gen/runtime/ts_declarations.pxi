@@ -1,0 +1,86 @@
+# ts_engine.h, as the binding uses it.
+
+cdef extern from "ts_abi.h" nogil:
+    ctypedef union ts_scalar:
+        double f64
+        int64_t i64
+    ctypedef struct ts_variant:
+        const char *name
+    enum: TS_OK
+    enum: TS_NO_MEMORY
+
+cdef extern from "ts_engine.h" nogil:
+    enum: TS_NEEDS_COPY
+    enum: TS_LEVELS
+    ctypedef enum ts_dtype:
+        TS_BOOL, TS_INT8, TS_INT16, TS_INT32, TS_INT64, TS_UINT8, TS_UINT16, TS_UINT32, TS_UINT64,
+        TS_FLOAT16, TS_FLOAT32, TS_FLOAT64, TS_COMPLEX64, TS_COMPLEX128, TS_DTYPES
+    ctypedef enum ts_intent:
+        TS_IN, TS_OUT, TS_INOUT
+    ctypedef enum ts_level:
+        TS_V2
+    ctypedef struct ts_argument:
+        const char *name
+        ts_intent intent
+        int type_variable
+        ts_dtype dtype
+        bint looped
+        int core
+        const int64_t *axes
+        uint32_t in_place
+    ctypedef struct ts_parameter:
+        const char *name
+        int type_variable
+        ts_dtype dtype
+    ctypedef struct ts_overload:
+        const ts_dtype *types
+        const ts_variant **variants
+    ctypedef struct ts_kernel:
+        const char *name
+        int arguments_count
+        int parameters_count
+        int dims_count
+        int type_variables_count
+        int overloads_count
+        int inputs_count
+        const ts_argument *arguments
+        const ts_parameter *parameters
+        const char **dims
+        const int64_t *least
+        const char **type_variables
+        const ts_overload *overloads
+        int loop_dim
+        bint has_axis
+    ctypedef struct ts_operand:
+        char *data
+        int64_t *outer
+        int64_t *core
+        int64_t itemsize
+        int64_t swap
+        bint convert
+    ctypedef struct ts_invocation:
+        const ts_kernel *kernel
+        const ts_variant *variants
+        int threads
+        int outer_count
+        int64_t *outer_shape
+        int64_t *dims
+        ts_scalar *scalars
+        ts_operand *operands
+    ctypedef struct ts_record:
+        const char *kernel
+        const char *variant
+        bint packed
+
+    const ts_kernel *ts_kernels
+    const uint32_t ts_levels_built
+    const char **ts_level_names
+    int ts_run(ts_invocation *v)
+    ts_record ts_last_run()
+    bint ts_level_supported(ts_level level)
+    int ts_default_threads()
+    void ts_set_default_threads(int threads)
+    int ts_available_processors()
+    void ts_install_fork_handlers()
+    bint ts_has_openmp()
+    void ts_free_workspace()

@@ -1,0 +1,31 @@
+/* Which ISA levels this machine runs. */
+#include "ts_engine.h"
+
+const char *const ts_level_names[TS_LEVELS] = {"v2", "v3", "v4", "neon"};
+
+bool ts_level_supported(ts_level level)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+    const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    return (level == TS_V2 && v2) || (level == TS_V3 && v3) || (level == TS_V4 && v4);
+#elif defined(__aarch64__)
+    return level == TS_NEON;
+#else
+#error "tilesmith has no ISA level for this processor"
+#endif
+}
+
+int ts_best_level(void)
+{
+    int best = -1;
+    for (int level = 0; level < TS_LEVELS; level++)
+        if (ts_level_supported((ts_level)level))
+            best = level;
+    return best;
+}

@@ -1,0 +1,249 @@
+# Outputs: new arrays, or the caller's out= checked; overlap of what is written with what is read.
+
+cdef enum:
+    _MOST_AXES = 64 + 8  # leading and core: ts_engine.h's limits
+
+
+cdef inline bint _has_shape(cnp.ndarray array, int ndim, const cnp.npy_intp *shape) noexcept:
+    return cnp.PyArray_NDIM(array) == ndim and cnp.PyArray_CompareLists(
+        cnp.PyArray_DIMS(array), shape, ndim)
+
+
+cdef tuple _shape_tuple(int ndim, const cnp.npy_intp *shape):
+    cdef int i
+    return tuple([shape[i] for i in range(ndim)])
+
+
+cdef list _outputs(ts_invocation *v, const ts_overload *overload, tuple inputs, int axis, object out):
+    """One array for each argument of intent out, in order."""
+    cdef const ts_kernel *kernel = v.kernel
+    cdef int count = kernel.arguments_count, k, given = 0
+    cdef list outputs = []
+    cdef cnp.npy_intp shape[_MOST_AXES]
+    cdef int ndim, type_number
+    cdef tuple outs = () if out is None else _out_tuple(kernel, out)
+    for k in range(count):
+        if kernel.arguments[k].intent != TS_OUT:
+            continue
+        ndim = _output_shape(v, k, axis, shape)
+        type_number = _TYPE_NUMBERS[<int> _dtype_of(
+            kernel.arguments[k].type_variable, kernel.arguments[k].dtype, overload)]
+        if out is not None and outs[given] is not None:
+            outputs.append(_checked_out(kernel, k, outs[given], ndim, shape, type_number))
+        else:
+            outputs.append(_new_output(inputs, ndim, shape, type_number))
+        given += 1
+    return outputs
+
+
+cdef int _output_shape(const ts_invocation *v, int k, int axis, cnp.npy_intp *shape) except -1:
+    cdef const ts_argument *argument = &v.kernel.arguments[k]
+    cdef int ndim = v.outer_count + argument.core, i, at = 0
+    cdef int core = _core_axis(v.kernel, k, ndim, axis) if v.kernel.has_axis else v.outer_count
+    for i in range(ndim):
+        if core <= i < core + argument.core:
+            shape[i] = (v.dims[argument.axes[i - core]] if argument.axes[i - core] >= 0
+                        else -1 - argument.axes[i - core])
+        else:
+            shape[i] = v.outer_shape[at]
+            at += 1
+    return ndim
+
+
+cdef object _new_output(tuple inputs, int ndim, cnp.npy_intp *shape, int type_number):
+    """An array in the memory order of the first input of its shape, as NumPy's ufuncs give."""
+    cdef cnp.ndarray array
+    for item in inputs:
+        array = <cnp.ndarray> item
+        if _has_shape(array, ndim, shape):
+            if cnp.PyArray_IS_C_CONTIGUOUS(array):
+                break
+            dtype = cnp.PyArray_DescrFromType(type_number)
+            return np.empty_like(array, dtype=dtype, order="K", subok=False)
+    return cnp.PyArray_EMPTY(ndim, shape, type_number, 0)
+
+
+cdef tuple _out_tuple(const ts_kernel *kernel, object out):
+    cdef int count = kernel.arguments_count, k, wanted = 0
+    for k in range(count):
+        wanted += kernel.arguments[k].intent == TS_OUT
+    outs = out if isinstance(out, tuple) else (out,)
+    if len(outs) != wanted:
+        raise ValueError(f"{_text(kernel.name)}: out must be {_wanted(wanted)}, "
+                         f"got a tuple of {len(outs)}")
+    return outs
+
+
+cdef str _wanted(int count):
+    return "an array or a tuple of 1" if count == 1 else f"a tuple of {count}"
+
+
+cdef object _checked_out(const ts_kernel *kernel, int k, object out, int ndim, cnp.npy_intp *shape,
+                         int type_number):
+    cdef str where = f"{_text(kernel.name)}: out ({_text(kernel.arguments[k].name)})"
+    cdef cnp.ndarray array
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"{where} must be an ndarray, got {type(out).__name__}")
+    array = <cnp.ndarray> out
+    if not cnp.PyArray_EquivTypenums(cnp.PyArray_TYPE(array), type_number):
+        expected = np.dtype(cnp.PyArray_DescrFromType(type_number))
+        raise TypeError(f"{where} must have dtype {expected}, got {array.dtype}")
+    if not _has_shape(array, ndim, shape):
+        raise ValueError(f"{where} must have shape {_shape_tuple(ndim, shape)}, got {out.shape}")
+    if not cnp.PyArray_ISWRITEABLE(array):
+        raise ValueError(f"{where} is read-only")
+    return array
+
+
+cdef bint _extents_suffice(const ts_invocation *v, list outputs) except -1:
+    """Whether to run: raises where a dim is smaller than the kernel is defined for, unless, as for
+    NumPy's reductions, there is nothing to compute."""
+    cdef const ts_kernel *kernel = v.kernel
+    cdef int d
+    for d in range(kernel.dims_count):
+        if v.dims[d] < kernel.least[d]:
+            for output in outputs:
+                if output.size != 0:
+                    raise ValueError(f"{_text(kernel.name)}: dim {_text(kernel.dims[d])} must be at "
+                                     f"least {kernel.least[d]}, got {v.dims[d]}")
+            return len(outputs) == 0
+    return True
+
+
+# ---- overlap ----
+
+cdef bint _has_inout(const ts_kernel *kernel) noexcept:
+    cdef int k
+    for k in range(kernel.arguments_count):
+        if kernel.arguments[k].intent == TS_INOUT:
+            return True
+    return False
+
+
+cdef void _extent_of(cnp.ndarray array, size_t *low, size_t *high) noexcept:
+    """The first byte and the byte after the last."""
+    cdef int64_t reach
+    cdef int i
+    low[0] = high[0] = <size_t> cnp.PyArray_DATA(array)
+    for i in range(cnp.PyArray_NDIM(array)):
+        if cnp.PyArray_DIMS(array)[i] == 0:
+            high[0] = low[0]
+            return
+        reach = (cnp.PyArray_DIMS(array)[i] - 1) * cnp.PyArray_STRIDES(array)[i]
+        if reach < 0:
+            low[0] += <size_t> reach
+        else:
+            high[0] += <size_t> reach
+    high[0] += cnp.PyArray_ITEMSIZE(array)
+
+
+cdef bint _overlap(cnp.ndarray a, cnp.ndarray b) except -1:
+    """False is certain; True may be wrong where finding out would take long."""
+    cdef size_t a_low, a_high, b_low, b_high
+    _extent_of(a, &a_low, &a_high)
+    _extent_of(b, &b_low, &b_high)
+    return a_low < b_high and b_low < a_high and np.may_share_memory(a, b, max_work=1)
+
+
+cdef bint _same(cnp.ndarray a, cnp.ndarray b) noexcept:
+    """Whether they are the same elements in the same order."""
+    cdef int i
+    if (cnp.PyArray_DATA(a) != cnp.PyArray_DATA(b) or cnp.PyArray_NDIM(a) != cnp.PyArray_NDIM(b)
+            or cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(b)):
+        return False
+    for i in range(cnp.PyArray_NDIM(a)):
+        if (cnp.PyArray_DIMS(a)[i] != cnp.PyArray_DIMS(b)[i]
+                or cnp.PyArray_STRIDES(a)[i] != cnp.PyArray_STRIDES(b)[i]):
+            return False
+    return True
+
+
+cdef bint _overlaps_itself(cnp.ndarray array) except -1:
+    """Whether two of its elements may be in one place: judged by axes in the order of strides."""
+    if cnp.PyArray_IS_C_CONTIGUOUS(array):
+        return False
+    reach = cnp.PyArray_ITEMSIZE(array)
+    steps = [(-stride if stride < 0 else stride, extent)
+             for stride, extent in zip((<object> array).strides, (<object> array).shape)]
+    steps.sort()
+    for stride, extent in steps:
+        if extent > 1:
+            if stride < reach:
+                return True
+            reach += stride * (extent - 1)
+    return False
+
+
+cdef tuple _without_overlap(const ts_invocation *v, tuple inputs, list outputs, int axis):
+    """(inputs, outputs) with copies of inputs and temporaries for outputs wherever writing one array
+    would change another, but for the very array where the kernel is proved to run in place."""
+    cdef const ts_kernel *kernel = v.kernel
+    cdef int k, taken, given = 0, other
+    cdef list reads = None, used = outputs
+    for k in range(kernel.arguments_count):
+        if kernel.arguments[k].intent == TS_OUT:
+            if _needs_temporary(kernel, k, outputs, given, inputs):
+                used = list(used)
+                used[given] = np.empty_like(outputs[given], subok=False,
+                                            dtype=outputs[given].dtype.newbyteorder("="))
+            given += 1
+    taken = 0
+    for k in range(kernel.arguments_count):
+        if kernel.arguments[k].intent == TS_OUT:
+            continue
+        if kernel.arguments[k].intent == TS_INOUT:
+            _check_inout(v, k, inputs, taken, outputs, axis)
+            for other in range(len(inputs)):
+                if other != taken and _overlap(inputs[taken], inputs[other]):
+                    reads = list(inputs) if reads is None else reads
+                    reads[other] = inputs[other].copy()
+        taken += 1
+    return (inputs if reads is None else tuple(reads)), used
+
+
+cdef bint _needs_temporary(const ts_kernel *kernel, int k, list outputs, int given, tuple inputs) except -1:
+    cdef cnp.ndarray output = <cnp.ndarray> outputs[given]
+    cdef int number, taken = 0
+    for number in range(given):
+        if _overlap(output, outputs[number]):
+            raise ValueError(f"{_text(kernel.name)}: two arrays of out overlap")
+    if _overlaps_itself(output):
+        raise ValueError(f"{_text(kernel.name)}: out ({_text(kernel.arguments[k].name)}) has several "
+                         "elements in one place")
+    for number in range(kernel.arguments_count):
+        if kernel.arguments[number].intent == TS_OUT:
+            continue
+        if not (
+            kernel.arguments[k].in_place >> number & 1 and _same(output, inputs[taken])
+        ) and _overlap(output, inputs[taken]):
+            return True
+        taken += 1
+    return False
+
+
+cdef int _check_inout(const ts_invocation *v, int k, tuple inputs, int taken, list outputs,
+                      int axis) except -1:
+    cdef const ts_kernel *kernel = v.kernel
+    cdef str where = f"{_text(kernel.name)}: argument {_text(kernel.arguments[k].name)}"
+    cdef cnp.ndarray array = <cnp.ndarray> inputs[taken]
+    cdef int number, other = 0, ndim
+    cdef cnp.npy_intp shape[_MOST_AXES]
+    ndim = _output_shape(v, k, axis, shape)
+    if not _has_shape(array, ndim, shape):
+        raise ValueError(f"{where} is changed in place and must have shape "
+                         f"{_shape_tuple(ndim, shape)}, got {(<object> array).shape}")
+    if not cnp.PyArray_ISWRITEABLE(array):
+        raise ValueError(f"{where} is changed in place and is read-only")
+    if _overlaps_itself(array):
+        raise ValueError(f"{where} is changed in place and has several elements in one place")
+    for number in range(kernel.arguments_count):
+        if kernel.arguments[number].intent == TS_OUT:
+            continue
+        if kernel.arguments[number].intent == TS_INOUT and number != k and _overlap(array, inputs[other]):
+            raise ValueError(f"{where} and {_text(kernel.arguments[number].name)} are both changed in "
+                             "place and overlap")
+        other += 1
+    for output in outputs:
+        if _overlap(array, output):
+            raise ValueError(f"{where} is changed in place and overlaps out")
+    return 0

@@ -1,0 +1,134 @@
+# What the whole package has: its ISA level, threads, workspace and manifest.
+
+import importlib.resources
+import json
+import os
+
+cdef enum:
+    _MOST_THREADS = 1024
+
+cdef int _level = -1
+
+
+cdef list _built_levels():
+    return [_text(ts_level_names[level]) for level in range(TS_LEVELS) if ts_levels_built >> level & 1]
+
+
+cdef list _supported_levels():
+    return [_text(ts_level_names[level]) for level in range(TS_LEVELS)
+            if ts_levels_built >> level & 1 and ts_level_supported(<ts_level> level)]
+
+
+cdef str _chosen_level(object wanted):
+    built, supported = _built_levels(), _supported_levels()
+    if wanted is None:
+        if not supported:
+            raise ImportError(f"{__name__}: this machine runs none of the ISA levels that were "
+                              f"built: {', '.join(built)}")
+        return supported.pop()  # the highest
+    if wanted not in built:
+        raise ImportError(f"{__name__}: TILESMITH_CPU_LEVEL={wanted!r} is not among the ISA levels "
+                          f"that were built: {', '.join(built)}")
+    if wanted not in supported:
+        raise ImportError(f"{__name__}: TILESMITH_CPU_LEVEL={wanted!r} is not supported by this "
+                          f"machine, which runs: {', '.join(supported)}")
+    return wanted
+
+
+cdef int _initial_threads(object wanted) except -1:
+    if wanted is None:
+        return ts_available_processors()
+    if not (wanted.isascii() and wanted.isdigit() and len(wanted) <= 4
+            and 1 <= int(wanted) <= _MOST_THREADS):
+        raise ImportError(f"{__name__}: TILESMITH_NUM_THREADS must be an integer from 1 to "
+                          f"{_MOST_THREADS}, got {wanted!r}")
+    return int(wanted)
+
+
+cdef int _checked_threads(str where, object num_threads) except -1:
+    try:
+        count = operator.index(num_threads)
+    except TypeError:
+        raise TypeError(f"{where}: num_threads must be an integer, "
+                        f"got {type(num_threads).__name__}") from None
+    if not 1 <= count <= _MOST_THREADS:
+        raise ValueError(f"{where}: num_threads must be from 1 to {_MOST_THREADS}, got {count}")
+    return count
+
+
+cdef inline int _threads(const ts_kernel *kernel, object num_threads) except -1:
+    return ts_default_threads() if num_threads is None else _checked_threads(
+        _text(kernel.name), num_threads)
+
+
+def get_num_threads():
+    """The number of threads that calls without num_threads= use at most.
+
+    At import: TILESMITH_NUM_THREADS, or the processors that the process may use. In a forked child:
+    1, until set_num_threads.
+    """
+    return ts_default_threads()
+
+
+def set_num_threads(num_threads):
+    """Sets the number of threads that calls without num_threads= use at most.
+
+    Raises ValueError unless it is from 1 to 1024, TypeError unless it is an integer.
+    """
+    ts_set_default_threads(_checked_threads("set_num_threads", num_threads))
+
+
+def free_workspace():
+    """Gives back the memory that threads keep between calls, but for threads now in a kernel."""
+    ts_free_workspace()
+
+
+def kernels():
+    """The manifest: a dict from each kernel's name to what is known of it."""
+    package = __name__.rpartition(".")[0]
+    text = importlib.resources.files(package).joinpath("manifest.json").read_text("utf-8")
+    return json.loads(text)["kernels"]
+
+
+def last_call():
+    """What the calling thread's latest kernel call ran, or None.
+
+    A dict: kernel, level, variant (its name), packed (whether slices were copied for their strides).
+    """
+    record = ts_last_run()
+    if record.kernel is NULL:
+        return None
+    return {"kernel": _text(record.kernel), "level": _text(ts_level_names[_level]),
+            "variant": _text(record.variant), "packed": bool(record.packed)}
+
+
+def show_config(mode="stdout"):
+    """Prints the ISA level, threads and build; with mode="dicts", returns them instead.
+
+    Raises ValueError for any other mode.
+    """
+    if mode not in ("stdout", "dicts"):
+        raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")
+    config = {
+        "version": _VERSION,
+        "level": _text(ts_level_names[_level]),
+        "levels_built": _built_levels(),
+        "levels_supported": _supported_levels(),
+        "num_threads": ts_default_threads(),
+        "openmp": bool(ts_has_openmp()),
+    }
+    if mode == "dicts":
+        return config
+    for key, value in config.items():
+        print(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
+
+
+cdef int _set_up() except -1:
+    global _level
+    level = _chosen_level(os.environ.get("TILESMITH_CPU_LEVEL"))
+    for number in range(TS_LEVELS):
+        if _text(ts_level_names[number]) == level:
+            _level = number
+    ts_set_default_threads(_initial_threads(os.environ.get("TILESMITH_NUM_THREADS")))
+    ts_install_fork_handlers()
+    return 0

@@ -1,0 +1,166 @@
+/* The scalar forms of ts_simd.h: what one lane of the vector form gives, bit for bit. */
+#ifndef TS_SCALAR_H
+#define TS_SCALAR_H
+
+#define TS_SCALAR_COMPARES(T, C, B, U, CU)                                                    \
+    TS_INLINE bool ts_lt_##T##_s(C a, C b) { return a < b; }                                  \
+    TS_INLINE bool ts_le_##T##_s(C a, C b) { return a <= b; }                                 \
+    TS_INLINE bool ts_gt_##T##_s(C a, C b) { return a > b; }                                  \
+    TS_INLINE bool ts_ge_##T##_s(C a, C b) { return a >= b; }                                 \
+    TS_INLINE bool ts_eq_##T##_s(C a, C b) { return a == b; }                                 \
+    TS_INLINE bool ts_ne_##T##_s(C a, C b) { return a != b; }                                 \
+    TS_INLINE C ts_select_##T##_s(bool m, C a, C b) { return m ? a : b; }                     \
+    TS_INLINE C ts_set_##T##_s(C x) { return x; }
+TS_ALL(TS_SCALAR_COMPARES)
+#undef TS_SCALAR_COMPARES
+
+#define TS_SCALAR_INTEGERS(T, C, B, U, CU)                                                    \
+    TS_INLINE C ts_add_##T##_s(C a, C b) { return (C)((CU)a + (CU)b); }                       \
+    TS_INLINE C ts_sub_##T##_s(C a, C b) { return (C)((CU)a - (CU)b); }                       \
+    TS_INLINE C ts_mul_##T##_s(C a, C b) { return (C)((uint64_t)a * (uint64_t)b); }           \
+    TS_INLINE C ts_neg_##T##_s(C a) { return (C)(0 - (CU)a); }                                \
+    TS_INLINE C ts_and_##T##_s(C a, C b) { return (C)(a & b); }                               \
+    TS_INLINE C ts_or_##T##_s(C a, C b) { return (C)(a | b); }                                \
+    TS_INLINE C ts_xor_##T##_s(C a, C b) { return (C)(a ^ b); }                               \
+    TS_INLINE C ts_not_##T##_s(C a) { return (C)~a; }                                         \
+    TS_INLINE C ts_min_##T##_s(C a, C b) { return a < b ? a : b; }                            \
+    TS_INLINE C ts_max_##T##_s(C a, C b) { return a > b ? a : b; }                            \
+    TS_INLINE C ts_shl_##T##_s(C a, C b) {                                                    \
+        return (C)((CU)b < B ? (CU)((uint64_t)(CU)a << (CU)b) : (CU)0);                       \
+    }
+TS_INTEGERS(TS_SCALAR_INTEGERS)
+#undef TS_SCALAR_INTEGERS
+
+#define TS_SCALAR_SIGNED(T, C, B, U, CU)                                                      \
+    TS_INLINE C ts_abs_##T##_s(C a) { return a < 0 ? (C)(0 - (CU)a) : a; }                    \
+    TS_INLINE C ts_shr_##T##_s(C a, C b) { return (C)(a >> ((CU)b < B ? b : B - 1)); }        \
+    TS_INLINE C ts_floordiv_##T##_s(C a, C b) {                                               \
+        if (b == 0) return 0;                                                                 \
+        if (b == -1) return (C)(0 - (CU)a); /* the quotient of the least integer overflows */ \
+        C quotient = (C)(a / b);                                                              \
+        return (C)(quotient - (a % b != 0 && (a < 0) != (b < 0)));                            \
+    }                                                                                         \
+    TS_INLINE C ts_mod_##T##_s(C a, C b) {                                                    \
+        if (b == 0 || b == -1) return 0;                                                      \
+        C rest = (C)(a % b);                                                                  \
+        return (C)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);                     \
+    }
+TS_SIGNED(TS_SCALAR_SIGNED)
+#undef TS_SCALAR_SIGNED
+
+#define TS_SCALAR_UNSIGNED(T, C, B, U, CU)                                                    \
+    TS_INLINE C ts_abs_##T##_s(C a) { return a; }                                             \
+    TS_INLINE C ts_shr_##T##_s(C a, C b) { return (C)(b < B ? a >> b : 0); }                  \
+    TS_INLINE C ts_floordiv_##T##_s(C a, C b) { return (C)(b ? a / b : 0); }                  \
+    TS_INLINE C ts_mod_##T##_s(C a, C b) { return (C)(b ? a % b : 0); }
+TS_UNSIGNED(TS_SCALAR_UNSIGNED)
+#undef TS_SCALAR_UNSIGNED
+
+#define TS_SCALAR_BITS(T, C, B, U, CU)                                                        \
+    TS_INLINE CU ts_bits_##T##_s(C x) {                                                       \
+        CU bits;                                                                              \
+        memcpy(&bits, &x, sizeof bits);                                                       \
+        return bits;                                                                          \
+    }                                                                                         \
+    TS_INLINE C ts_from_bits_##T##_s(CU bits) {                                               \
+        C x;                                                                                  \
+        memcpy(&x, &bits, sizeof x);                                                          \
+        return x;                                                                             \
+    }                                                                                         \
+    TS_INLINE ts_##U ts_bits_##T(ts_##T v) { return (ts_##U)v; }                              \
+    TS_INLINE ts_##T ts_from_bits_##T(ts_##U v) { return (ts_##T)v; }
+TS_FLOATS(TS_SCALAR_BITS)
+#undef TS_SCALAR_BITS
+
+#define TS_SCALAR_FLOATS(T, C, B, U, CU)                                                      \
+    TS_INLINE C ts_add_##T##_s(C a, C b) { return a + b; }                                    \
+    TS_INLINE C ts_sub_##T##_s(C a, C b) { return a - b; }                                    \
+    TS_INLINE C ts_mul_##T##_s(C a, C b) { return a * b; }                                    \
+    TS_INLINE C ts_div_##T##_s(C a, C b) { return a / b; }                                    \
+    TS_INLINE C ts_neg_##T##_s(C a) { return -a; }                                            \
+    TS_INLINE bool ts_isnan_##T##_s(C a) { return a != a; }                                   \
+    TS_INLINE C ts_clamp_##T##_s(C v, C lo, C hi) { return v < lo ? lo : v > hi ? hi : v; }
+TS_FLOATS(TS_SCALAR_FLOATS)
+#undef TS_SCALAR_FLOATS
+
+TS_INLINE float ts_abs_f32_s(float a) { return __builtin_fabsf(a); }
+TS_INLINE double ts_abs_f64_s(double a) { return __builtin_fabs(a); }
+TS_INLINE float ts_floor_f32_s(float a) { return __builtin_floorf(a); }
+TS_INLINE double ts_floor_f64_s(double a) { return __builtin_floor(a); }
+TS_INLINE float ts_ceil_f32_s(float a) { return __builtin_ceilf(a); }
+TS_INLINE double ts_ceil_f64_s(double a) { return __builtin_ceil(a); }
+TS_INLINE float ts_rint_f32_s(float a) { return __builtin_rintf(a); }
+TS_INLINE double ts_rint_f64_s(double a) { return __builtin_rint(a); }
+
+#if TS_HAS_FMA
+TS_INLINE float ts_fma_f32_s(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+TS_INLINE double ts_fma_f64_s(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+TS_INLINE float ts_fma_f32_s(float a, float b, float c) { return a * b + c; }
+TS_INLINE double ts_fma_f64_s(double a, double b, double c) { return a * b + c; }
+#endif
+
+/* Not the C library's sqrt, which may set errno and so is a call. Neon's own minimum orders -0
+   before +0; the others give the second of two equal operands. */
+#ifdef TS_NEON
+TS_INLINE float ts_sqrt_f32_s(float a) { return vget_lane_f32(vsqrt_f32(vdup_n_f32(a)), 0); }
+TS_INLINE double ts_sqrt_f64_s(double a) { return vget_lane_f64(vsqrt_f64(vdup_n_f64(a)), 0); }
+#define TS_NEON_MINMAX(T, C)                                                                  \
+    TS_INLINE C ts_min_##T##_s(C a, C b) {                                                    \
+        return vget_lane_##T(vmin_##T(vdup_n_##T(a), vdup_n_##T(b)), 0);                      \
+    }                                                                                         \
+    TS_INLINE C ts_max_##T##_s(C a, C b) {                                                    \
+        return vget_lane_##T(vmax_##T(vdup_n_##T(a), vdup_n_##T(b)), 0);                      \
+    }
+TS_NEON_MINMAX(f32, float)
+TS_NEON_MINMAX(f64, double)
+#undef TS_NEON_MINMAX
+#else
+TS_INLINE float ts_sqrt_f32_s(float a) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(a))); }
+TS_INLINE double ts_sqrt_f64_s(double a) {
+    return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(a)));
+}
+#define TS_X86_MINMAX(T, C)                                                                   \
+    TS_INLINE C ts_min_##T##_s(C a, C b) { return a < b || a != a ? a : b; }                  \
+    TS_INLINE C ts_max_##T##_s(C a, C b) { return a > b || a != a ? a : b; }
+TS_X86_MINMAX(f32, float)
+TS_X86_MINMAX(f64, double)
+#undef TS_X86_MINMAX
+#endif
+
+/* ---------------------------------------------------------------- float16 and bfloat16 */
+
+TS_INLINE float ts_load_f16_as_f32_s(const uint16_t *p) {
+    uint32_t magnitude = *p & 0x7FFFu, sign = (uint32_t)(*p & 0x8000u) << 16;
+    uint32_t bits = ts_bits_f32_s(ts_from_bits_f32_s(magnitude << 13) * 0x1p112f);
+    if (magnitude >= 0x7C00) bits = 0x7F800000 | magnitude << 13;
+    if (magnitude > 0x7C00) bits |= 0x400000; /* NaNs become quiet */
+    return ts_from_bits_f32_s(bits | sign);
+}
+
+TS_INLINE void ts_store_f32_as_f16_s(uint16_t *p, float x) {
+    uint32_t bits = ts_bits_f32_s(x), magnitude = bits & 0x7FFFFFFF;
+    uint32_t half;
+    if (magnitude > 0x7F800000) {
+        half = 0x7E00 | (magnitude >> 13 & 0x3FF);
+    } else if (magnitude >= 0x477FF000) { /* 65520, which rounds to 2^16 */
+        half = 0x7C00;
+    } else if (magnitude < 0x38800000) { /* 2^-14: a unit in the last place of 1/2 is 2^-24 */
+        half = ts_bits_f32_s(ts_from_bits_f32_s(magnitude) + 0.5f) - ts_bits_f32_s(0.5f);
+    } else {
+        half = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+    }
+    *p = (uint16_t)(half | (bits >> 16 & 0x8000));
+}
+
+TS_INLINE float ts_load_bf16_as_f32_s(const uint16_t *p) {
+    return ts_from_bits_f32_s((uint32_t)*p << 16);
+}
+
+TS_INLINE void ts_store_f32_as_bf16_s(uint16_t *p, float x) {
+    uint32_t bits = ts_bits_f32_s(x);
+    bits = x != x ? bits | 0x400000 : bits + 0x7FFF + (bits >> 16 & 1);
+    *p = (uint16_t)(bits >> 16);
+}
+
+#endif

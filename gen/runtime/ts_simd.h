@@ -1,0 +1,438 @@
+/* Vectors of the ISA level's native width, and their scalar counterparts.
+
+   The level follows from the compiler's -march: x86-64-v2 (16 bytes), v3 (32), v4 (64), or aarch64
+   (neon, 16). Compile with -ffp-contract=off. GCC 12 and clang 14 or later.
+
+   Names. T is one of f32 f64 i8 i16 i32 i64 u8 u16 u32 u64; B its bits; M is m8 m16 m32 m64, the
+   mask of lanes that are B bits wide. `p` points at elements and needs no alignment unless said.
+   Integer arithmetic wraps. U, T of different widths: U is the wider one.
+
+   types        ts_T, ts_mB; TS_LANES_T, TS_LANES_B lanes; TS_BYTES; TS_HAS_FMA; TS_LEVEL "v4"
+   memory       ts_load_T(p)  ts_store_T(p, v)
+                ts_load_first_T(p, k)  ts_store_first_T(p, v, k)    first k lanes, 0 <= k <= lanes:
+                ts_load_mask_T(p, m)   ts_store_mask_T(p, v, m)     touch no byte of the others,
+                                                                    which load as 0
+                ts_load_strided_T(p, stride)  ts_store_strided_T(p, stride, v)      int64 elements
+                ts_load_strided_first_T(p, stride, k)  ts_store_strided_first_T(p, stride, v, k)
+                ts_load_S_as_T(p)  ts_load_first_S_as_T(p, k)       S narrower than T, value kept;
+                ts_store_T_as_S(p, v)  ts_store_first_T_as_S(p, v, k)   C casts, TS_LANES_T elements
+                    also S = f16, bf16 with T = f32: uint16_t storage, round to nearest even
+                ts_load_bool_M(p)  ts_load_first_bool_M(p, k)       bytes 0 and 1 to a mask
+                ts_store_bool_M(p, m)  ts_store_first_bool_M(p, m, k)
+                ts_stream_T(p, v)  ts_stream_fence()                p aligned to TS_BYTES; fence once
+                                                                    after the last of a thread
+                ts_gather_T_i32(p, i)  ts_gather_mask_T_i32(p, i, m)            T of 32 bits
+                ts_gather_T_i64(p, lo, hi)  ts_gather_mask_T_i64(p, lo, hi, m)  T of 32 bits
+                ts_gather_T_i64(p, i)  ts_gather_mask_T_i64(p, i, m)            T of 64 bits
+   making       ts_set_T(x)  ts_iota_T() 0, 1, 2, ...  ts_first_M(k) the first k lanes
+   arithmetic   add sub mul neg abs min max; floats: div fma sqrt floor ceil rint clamp; integers:
+                and or xor not shl shr, as ts_add_T(a, b). Floats: min and max give the NaN if either is
+                one (the first of two); fma(a, b, c) is a*b + c, rounded twice on v2;
+                clamp(v, lo, hi) keeps NaN. Shifts by B or more, or negative: 0, or the sign.
+   compares     lt le gt ge eq ne as ts_lt_T(a, b), isnan: give a mask, NaN as in C
+   masks        ts_mand_M(a, b)  ts_mor_M  ts_mxor_M  ts_mnot_M(a)  ts_any_M(m)  ts_all_M(m)
+                ts_select_T(m, a, b): a where m holds, else b
+   conversion   ts_convert_U_T(v)              of equal width
+                ts_lo_U_T(v)  ts_hi_U_T(v)     the lower and upper lanes, widened
+                ts_narrow_T_U(lo, hi)          their inverse; also for masks: ts_lo_m64_m32 and so on
+                (ts_U)v                        reinterprets the bits
+   lanes        ts_lane_T(v, i)
+                ts_shift_T(prev, cur, k)       lanes k, k+1, ... of prev followed by cur, 0 <= k <= lanes
+   reductions   ts_reduce_add_T(v) mul min max: always the same tree: lane i with lane i + lanes/2, then
+                the lower half likewise, down to one
+
+   Scalar forms have the suffix _s and give what one lane gives, bit for bit: every form under
+   arithmetic and compares, ts_select_T_s(bool, a, b), ts_load_f16_as_f32_s(p), and their like.
+   Only scalar: ts_floordiv_T_s(a, b), ts_mod_T_s(a, b), of integers, as in Python; 0 where b is 0. */
+#ifndef TS_SIMD_H
+#define TS_SIMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined __AVX512F__ && defined __AVX512BW__ && defined __AVX512CD__ && defined __AVX512DQ__ && \
+    defined __AVX512VL__
+#define TS_LEVEL "v4"
+#define TS_V4 1
+#define TS_BYTES 64
+#define TS_LANES_8 64
+#define TS_LANES_16 32
+#define TS_LANES_32 16
+#define TS_LANES_64 8
+#elif defined __AVX2__ && defined __FMA__ && defined __F16C__
+#define TS_LEVEL "v3"
+#define TS_V3 1
+#define TS_BYTES 32
+#define TS_LANES_8 32
+#define TS_LANES_16 16
+#define TS_LANES_32 8
+#define TS_LANES_64 4
+#elif defined __SSE4_2__ || (defined __aarch64__ && defined __ARM_NEON)
+#ifdef __SSE4_2__
+#define TS_LEVEL "v2"
+#define TS_V2 1
+#else
+#define TS_LEVEL "neon"
+#define TS_NEON 1
+#endif
+#define TS_BYTES 16
+#define TS_LANES_8 16
+#define TS_LANES_16 8
+#define TS_LANES_32 4
+#define TS_LANES_64 2
+#else
+#error "ts_simd.h: no ISA level: compile with -march=x86-64-v2, -v3 or -v4, or for aarch64"
+#endif
+
+#ifdef TS_V2
+#define TS_HAS_FMA 0
+#else
+#define TS_HAS_FMA 1
+#endif
+
+#ifdef TS_NEON
+#include <arm_neon.h>
+#else
+#include <immintrin.h>
+#endif
+
+#define TS_INLINE static inline __attribute__((always_inline))
+
+#define TS_LANES_i8 TS_LANES_8
+#define TS_LANES_u8 TS_LANES_8
+#define TS_LANES_i16 TS_LANES_16
+#define TS_LANES_u16 TS_LANES_16
+#define TS_LANES_i32 TS_LANES_32
+#define TS_LANES_u32 TS_LANES_32
+#define TS_LANES_f32 TS_LANES_32
+#define TS_LANES_i64 TS_LANES_64
+#define TS_LANES_u64 TS_LANES_64
+#define TS_LANES_f64 TS_LANES_64
+
+/* X(T, C type, bits, unsigned T of that width, unsigned C type) */
+#define TS_FLOATS(X) X(f32, float, 32, u32, uint32_t) X(f64, double, 64, u64, uint64_t)
+#define TS_SIGNED(X)                                                          \
+    X(i8, int8_t, 8, u8, uint8_t) X(i16, int16_t, 16, u16, uint16_t)          \
+    X(i32, int32_t, 32, u32, uint32_t) X(i64, int64_t, 64, u64, uint64_t)
+#define TS_UNSIGNED(X)                                                        \
+    X(u8, uint8_t, 8, u8, uint8_t) X(u16, uint16_t, 16, u16, uint16_t)        \
+    X(u32, uint32_t, 32, u32, uint32_t) X(u64, uint64_t, 64, u64, uint64_t)
+#define TS_INTEGERS(X) TS_SIGNED(X) TS_UNSIGNED(X)
+#define TS_ALL(X) TS_FLOATS(X) TS_INTEGERS(X)
+/* X(bits) */
+#define TS_WIDTHS(X) X(8) X(16) X(32) X(64)
+
+#define TS_VECTOR(T, C, B, U, CU) typedef C ts_##T __attribute__((vector_size(TS_BYTES)));
+TS_ALL(TS_VECTOR)
+
+/* TS_SEQ(n, X, b): X(b), X(b + 1), ..., n of them. */
+#define TS_SEQ_1(X, b) X(b)
+#define TS_SEQ_2(X, b) TS_SEQ_1(X, b), TS_SEQ_1(X, (b) + 1)
+#define TS_SEQ_4(X, b) TS_SEQ_2(X, b), TS_SEQ_2(X, (b) + 2)
+#define TS_SEQ_8(X, b) TS_SEQ_4(X, b), TS_SEQ_4(X, (b) + 4)
+#define TS_SEQ_16(X, b) TS_SEQ_8(X, b), TS_SEQ_8(X, (b) + 8)
+#define TS_SEQ_32(X, b) TS_SEQ_16(X, b), TS_SEQ_16(X, (b) + 16)
+#define TS_SEQ_64(X, b) TS_SEQ_32(X, b), TS_SEQ_32(X, (b) + 32)
+#define TS_SEQ_(n, X, b) TS_SEQ_##n(X, b)
+#define TS_SEQ(n, X, b) TS_SEQ_(n, X, b)
+#define TS_SELF(i) i
+
+/* Copies n <= 64 bytes by at most two overlapping moves a power of two. */
+TS_INLINE void ts_copy_bytes(void *to, const void *from, int64_t n) {
+    char *t = to;
+    const char *f = from;
+#define TS_ENDS(size)                                   \
+    if (n >= (size)) {                                  \
+        char head[size], tail[size];                    \
+        memcpy(head, f, size);                          \
+        memcpy(tail, f + n - (size), size);             \
+        memcpy(t, head, size);                          \
+        memcpy(t + n - (size), tail, size);             \
+        return;                                         \
+    }
+#if TS_BYTES > 32
+    TS_ENDS(32)
+#endif
+    TS_ENDS(16)
+    TS_ENDS(8)
+    TS_ENDS(4)
+    TS_ENDS(2)
+    TS_ENDS(1)
+#undef TS_ENDS
+}
+
+/* ---------------------------------------------------------------- forms that every level shares */
+
+#define TS_SHARED(T, C, B, U, CU)                                                          \
+    TS_INLINE ts_##T ts_load_##T(const C *p) {                                             \
+        ts_##T v;                                                                          \
+        memcpy(&v, p, TS_BYTES);                                                           \
+        return v;                                                                          \
+    }                                                                                      \
+    TS_INLINE void ts_store_##T(C *p, ts_##T v) { memcpy(p, &v, TS_BYTES); }               \
+    TS_INLINE ts_##T ts_set_##T(C x) {                                                     \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_SAME, 0)};                                 \
+    }                                                                                      \
+    TS_INLINE ts_##T ts_iota_##T(void) {                                                   \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_SELF, 0)};                                 \
+    }                                                                                      \
+    TS_INLINE C ts_lane_##T(ts_##T v, int i) { return v[i]; }                              \
+    TS_INLINE ts_##T ts_load_strided_##T(const C *p, int64_t stride) {                     \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_STEP, 0)};                                 \
+    }                                                                                      \
+    TS_INLINE ts_##T ts_load_strided_first_##T(const C *p, int64_t stride, int64_t k) {    \
+        C lanes[TS_LANES_##B] = {0};                                                       \
+        for (int64_t i = 0; i < k; i++) lanes[i] = p[i * stride];                          \
+        return ts_load_##T(lanes);                                                         \
+    }                                                                                      \
+    TS_INLINE void ts_store_strided_first_##T(C *p, int64_t stride, ts_##T v, int64_t k) { \
+        C lanes[TS_LANES_##B];                                                             \
+        ts_store_##T(lanes, v);                                                            \
+        for (int64_t i = 0; i < k; i++) p[i * stride] = lanes[i];                          \
+    }                                                                                      \
+    TS_INLINE void ts_store_strided_##T(C *p, int64_t stride, ts_##T v) {                  \
+        ts_store_strided_first_##T(p, stride, v, TS_LANES_##B);                            \
+    }
+#define TS_SAME(i) x
+#define TS_STEP(i) p[(i)*stride]
+TS_ALL(TS_SHARED)
+#undef TS_SAME
+#undef TS_STEP
+#undef TS_SHARED
+
+#define TS_FLOAT_ARITHMETIC(T, C, B, U, CU)                                                    \
+    TS_INLINE ts_##T ts_add_##T(ts_##T a, ts_##T b) { return a + b; }                          \
+    TS_INLINE ts_##T ts_sub_##T(ts_##T a, ts_##T b) { return a - b; }                          \
+    TS_INLINE ts_##T ts_mul_##T(ts_##T a, ts_##T b) { return a * b; }                          \
+    TS_INLINE ts_##T ts_div_##T(ts_##T a, ts_##T b) { return a / b; }                          \
+    TS_INLINE ts_##T ts_neg_##T(ts_##T a) { return -a; }                                       \
+    TS_INLINE ts_##T ts_abs_##T(ts_##T a) { return (ts_##T)((ts_##U)a & ((ts_##U){0} + ((CU)-1 >> 1))); }
+TS_FLOATS(TS_FLOAT_ARITHMETIC)
+#undef TS_FLOAT_ARITHMETIC
+
+/* Through the unsigned type, in which C defines wrapping. */
+#define TS_INTEGER_ARITHMETIC(T, C, B, U, CU)                                                       \
+    TS_INLINE ts_##T ts_add_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a + (ts_##U)b); }     \
+    TS_INLINE ts_##T ts_sub_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a - (ts_##U)b); }     \
+    TS_INLINE ts_##T ts_mul_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a * (ts_##U)b); }     \
+    TS_INLINE ts_##T ts_neg_##T(ts_##T a) { return (ts_##T)((ts_##U){0} - (ts_##U)a); }             \
+    TS_INLINE ts_##T ts_and_##T(ts_##T a, ts_##T b) { return a & b; }                               \
+    TS_INLINE ts_##T ts_or_##T(ts_##T a, ts_##T b) { return a | b; }                                \
+    TS_INLINE ts_##T ts_xor_##T(ts_##T a, ts_##T b) { return a ^ b; }                               \
+    TS_INLINE ts_##T ts_not_##T(ts_##T a) { return ~a; }
+TS_INTEGERS(TS_INTEGER_ARITHMETIC)
+#undef TS_INTEGER_ARITHMETIC
+
+#define TS_ABS(T, C, B, U, CU)                                       \
+    TS_INLINE ts_##T ts_abs_##T(ts_##T a) {                          \
+        ts_##T sign = a >> (B - 1);                                  \
+        return ts_sub_##T(a ^ sign, sign);                           \
+    }
+TS_SIGNED(TS_ABS)
+#undef TS_ABS
+#define TS_ABS(T, C, B, U, CU) TS_INLINE ts_##T ts_abs_##T(ts_##T a) { return a; }
+TS_UNSIGNED(TS_ABS)
+#undef TS_ABS
+
+/* ---------------------------------------------------------------- conversions */
+
+/* X(U, C type, T, C type) of equal width */
+#define TS_EQUAL(X)                                                                            \
+    X(f32, float, i32, int32_t) X(f32, float, u32, uint32_t) X(f64, double, i64, int64_t)      \
+    X(f64, double, u64, uint64_t) X(i8, int8_t, u8, uint8_t) X(i16, int16_t, u16, uint16_t)    \
+    X(i32, int32_t, u32, uint32_t) X(i64, int64_t, u64, uint64_t)
+#define TS_CONVERT(U, CU, T, CT)                                                               \
+    TS_INLINE ts_##U ts_convert_##U##_##T(ts_##T v) { return __builtin_convertvector(v, ts_##U); } \
+    TS_INLINE ts_##T ts_convert_##T##_##U(ts_##U v) { return __builtin_convertvector(v, ts_##T); }
+TS_EQUAL(TS_CONVERT)
+#undef TS_CONVERT
+
+/* X(U, lanes of U, T, C type): U twice as wide as T */
+#define TS_PAIRS(X)                                                                            \
+    X(f64, TS_LANES_64, f32, float) X(f64, TS_LANES_64, i32, int32_t)                          \
+    X(f64, TS_LANES_64, u32, uint32_t) X(i64, TS_LANES_64, f32, float)                         \
+    X(u64, TS_LANES_64, f32, float) X(i64, TS_LANES_64, i32, int32_t)                          \
+    X(i64, TS_LANES_64, u32, uint32_t) X(u64, TS_LANES_64, u32, uint32_t)                      \
+    X(f32, TS_LANES_32, i16, int16_t) X(f32, TS_LANES_32, u16, uint16_t)                       \
+    X(i32, TS_LANES_32, i16, int16_t) X(i32, TS_LANES_32, u16, uint16_t)                       \
+    X(u32, TS_LANES_32, u16, uint16_t) X(i16, TS_LANES_16, i8, int8_t)                         \
+    X(i16, TS_LANES_16, u8, uint8_t) X(u16, TS_LANES_16, u8, uint8_t)
+
+#define TS_PAIR(U, n, T, CT)                                                                     \
+    typedef CT ts_half_##U##_##T __attribute__((vector_size(TS_BYTES / 2)));                     \
+    TS_INLINE ts_##U ts_lo_##U##_##T(ts_##T v) {                                                 \
+        return __builtin_convertvector(__builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, 0)), ts_##U); \
+    }                                                                                            \
+    TS_INLINE ts_##U ts_hi_##U##_##T(ts_##T v) {                                                 \
+        return __builtin_convertvector(__builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, n)), ts_##U); \
+    }                                                                                            \
+    TS_INLINE ts_##T ts_narrow_##T##_##U(ts_##U lo, ts_##U hi) {                                 \
+        ts_half_##U##_##T l = __builtin_convertvector(lo, ts_half_##U##_##T);                    \
+        ts_half_##U##_##T h = __builtin_convertvector(hi, ts_half_##U##_##T);                    \
+        return __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n));      \
+    }
+TS_PAIRS(TS_PAIR)
+#undef TS_PAIR
+
+/* X(S, C type, T, C type, lanes of T, vector type that the conversion goes through) */
+#define TS_NARROW_LOADS(X, S, CS)                                                              \
+    X(S, CS, i32, int32_t, TS_LANES_32, ts_via_32) X(S, CS, u32, uint32_t, TS_LANES_32, ts_via_32) \
+    X(S, CS, f32, float, TS_LANES_32, ts_via_32) X(S, CS, i64, int64_t, TS_LANES_64, ts_via_64)    \
+    X(S, CS, u64, uint64_t, TS_LANES_64, ts_via_64) X(S, CS, f64, double, TS_LANES_64, ts_via_64)
+#define TS_DIRECT_LOADS(X, S, CS, CT, n)                                                       \
+    X(S, CS, i##CT, int##CT##_t, n, ts_i##CT) X(S, CS, u##CT, uint##CT##_t, n, ts_u##CT)
+#define TS_LOADS(X)                                                                            \
+    TS_NARROW_LOADS(X, i8, int8_t) TS_NARROW_LOADS(X, u8, uint8_t)                             \
+    TS_NARROW_LOADS(X, i16, int16_t) TS_NARROW_LOADS(X, u16, uint16_t)                         \
+    TS_DIRECT_LOADS(X, i8, int8_t, 16, TS_LANES_16) TS_DIRECT_LOADS(X, u8, uint8_t, 16, TS_LANES_16) \
+    TS_DIRECT_LOADS(X, i32, int32_t, 64, TS_LANES_64)                                          \
+    TS_DIRECT_LOADS(X, u32, uint32_t, 64, TS_LANES_64)                                         \
+    TS_DIRECT_LOADS(X, f32, float, 64, TS_LANES_64)                                            \
+    X(i32, int32_t, f64, double, TS_LANES_64, ts_f64)                                          \
+    X(u32, uint32_t, f64, double, TS_LANES_64, ts_f64)                                         \
+    X(f32, float, f64, double, TS_LANES_64, ts_f64)
+
+typedef int32_t ts_via_32 __attribute__((vector_size(4 * TS_LANES_32)));
+typedef int32_t ts_via_64 __attribute__((vector_size(4 * TS_LANES_64)));
+
+#define TS_LOAD_AS(S, CS, T, CT, n, via)                                                           \
+    typedef CS ts_part_##S##_##T __attribute__((vector_size((n) * sizeof(CS))));                   \
+    TS_INLINE ts_##T ts_load_first_##S##_as_##T(const CS *p, int64_t k) {                          \
+        ts_part_##S##_##T part = {0};                                                              \
+        ts_copy_bytes(&part, p, k * (int64_t)sizeof(CS));                                          \
+        return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);                \
+    }                                                                                              \
+    TS_INLINE ts_##T ts_load_##S##_as_##T(const CS *p) {                                           \
+        ts_part_##S##_##T part;                                                                    \
+        memcpy(&part, p, sizeof part);                                                             \
+        return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);                \
+    }                                                                                              \
+    TS_INLINE void ts_store_##T##_as_##S(CS *p, ts_##T v) {                                        \
+        ts_part_##S##_##T part =                                                                   \
+            __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T);           \
+        memcpy(p, &part, sizeof part);                                                             \
+    }                                                                                              \
+    TS_INLINE void ts_store_first_##T##_as_##S(CS *p, ts_##T v, int64_t k) {                       \
+        ts_part_##S##_##T part =                                                                   \
+            __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T);           \
+        ts_copy_bytes(p, &part, k * (int64_t)sizeof(CS));                                          \
+    }
+TS_LOADS(TS_LOAD_AS)
+#undef TS_LOAD_AS
+
+/* ---------------------------------------------------------------- what differs between levels
+
+   Each level file defines, besides the forms of the contract that it names: ts_down(v, n), the
+   bytes of a ts_u8 from byte n down, n a power of two below TS_BYTES; and between a vector of
+   uint16_t, TS_LANES_f32 of them, and ts_f32: ts_widen_f16, ts_narrow_f16. */
+typedef uint16_t ts_halves __attribute__((vector_size(2 * TS_LANES_32)));
+
+#include "ts_scalar.h"
+
+#if defined TS_V4
+#include "ts_simd_v4.h"
+#elif defined TS_V3
+#include "ts_simd_v3.h"
+#elif defined TS_V2
+#include "ts_simd_v2.h"
+#else
+#include "ts_simd_neon.h"
+#endif
+
+/* ---------------------------------------------------------------- forms on top of those */
+
+#define TS_SHIFTS(T, C, B, U, CU, sign)                                                         \
+    TS_INLINE ts_##T ts_shl_##T(ts_##T a, ts_##T b) {                                             \
+        ts_##U count = (ts_##U)b & (ts_##U)ts_set_##T(B - 1);                                     \
+        ts_m##B fits = ts_eq_##U(count, (ts_##U)b);                                               \
+        return ts_select_##T(fits, (ts_##T)((ts_##U)a << count), (ts_##T){0});                    \
+    }                                                                                             \
+    TS_INLINE ts_##T ts_shr_##T(ts_##T a, ts_##T b) {                                             \
+        ts_##T count = b & ts_set_##T(B - 1);                                                     \
+        return ts_select_##T(ts_eq_##T(count, b), a >> count, sign);                              \
+    }
+#define TS_SIGNED_SHIFTS(T, C, B, U, CU) TS_SHIFTS(T, C, B, U, CU, a >> (B - 1))
+#define TS_UNSIGNED_SHIFTS(T, C, B, U, CU) TS_SHIFTS(T, C, B, U, CU, (ts_##T){0})
+TS_SIGNED(TS_SIGNED_SHIFTS)
+TS_UNSIGNED(TS_UNSIGNED_SHIFTS)
+#undef TS_SIGNED_SHIFTS
+#undef TS_UNSIGNED_SHIFTS
+#undef TS_SHIFTS
+
+#define TS_MORE_FLOATS(T, C, B, U, CU)                                                      \
+    TS_INLINE ts_m##B ts_isnan_##T(ts_##T v) { return ts_ne_##T(v, v); }
+TS_FLOATS(TS_MORE_FLOATS)
+#undef TS_MORE_FLOATS
+
+#define TS_REDUCE(T, C, op)                                                                       \
+    TS_INLINE C ts_reduce_##op##_##T(ts_##T v) {                                                  \
+        if (TS_BYTES > 32) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 32));                   \
+        if (TS_BYTES > 16) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 16));                   \
+        v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 8));                                       \
+        if (sizeof(C) < 8) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 4));                    \
+        if (sizeof(C) < 4) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 2));                    \
+        if (sizeof(C) < 2) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 1));                    \
+        return v[0];                                                                              \
+    }
+#define TS_REDUCTIONS(T, C, B, U, CU)                                                             \
+    TS_REDUCE(T, C, add) TS_REDUCE(T, C, mul) TS_REDUCE(T, C, min) TS_REDUCE(T, C, max)
+TS_ALL(TS_REDUCTIONS)
+#undef TS_REDUCTIONS
+#undef TS_REDUCE
+
+/* Bytes that are a mask; T is an integer type of B bits. A vector of bytes is loaded as ts_u8. */
+#define TS_BOOLS(B, load, load_first, store, store_first)                                         \
+    TS_INLINE ts_m##B ts_load_bool_m##B(const void *p) {                                          \
+        return ts_ne_u##B(load(p), (ts_u##B){0});                                                 \
+    }                                                                                             \
+    TS_INLINE ts_m##B ts_load_first_bool_m##B(const void *p, int64_t k) {                         \
+        return ts_ne_u##B(load_first(p, k), (ts_u##B){0});                                        \
+    }                                                                                             \
+    TS_INLINE void ts_store_bool_m##B(void *p, ts_m##B m) {                                       \
+        store(p, ts_select_u##B(m, ts_set_u##B(1), (ts_u##B){0}));                                \
+    }                                                                                             \
+    TS_INLINE void ts_store_first_bool_m##B(void *p, ts_m##B m, int64_t k) {                      \
+        store_first(p, ts_select_u##B(m, ts_set_u##B(1), (ts_u##B){0}), k);                       \
+    }
+TS_BOOLS(8, ts_load_u8, ts_load_first_u8, ts_store_u8, ts_store_first_u8)
+TS_BOOLS(16, ts_load_u8_as_u16, ts_load_first_u8_as_u16, ts_store_u16_as_u8, ts_store_first_u16_as_u8)
+TS_BOOLS(32, ts_load_u8_as_u32, ts_load_first_u8_as_u32, ts_store_u32_as_u8, ts_store_first_u32_as_u8)
+TS_BOOLS(64, ts_load_u8_as_u64, ts_load_first_u8_as_u64, ts_store_u64_as_u8, ts_store_first_u64_as_u8)
+#undef TS_BOOLS
+
+TS_INLINE ts_f32 ts_widen_bf16(ts_halves h) {
+    return (ts_f32)(__builtin_convertvector(h, ts_u32) << 16);
+}
+
+TS_INLINE ts_halves ts_narrow_bf16(ts_f32 v) {
+    ts_u32 bits = (ts_u32)v;
+    ts_u32 rounded = bits + 0x7FFF + (bits >> 16 & 1);
+    ts_u32 quiet = bits | 0x400000;
+    return __builtin_convertvector(ts_select_u32(ts_isnan_f32(v), quiet, rounded) >> 16, ts_halves);
+}
+
+#define TS_HALF_MEMORY(S)                                                           \
+    TS_INLINE ts_f32 ts_load_##S##_as_f32(const uint16_t *p) {                      \
+        ts_halves h;                                                                \
+        memcpy(&h, p, sizeof h);                                                    \
+        return ts_widen_##S(h);                                                     \
+    }                                                                               \
+    TS_INLINE ts_f32 ts_load_first_##S##_as_f32(const uint16_t *p, int64_t k) {     \
+        ts_halves h = {0};                                                          \
+        ts_copy_bytes(&h, p, 2 * k);                                                \
+        return ts_widen_##S(h);                                                     \
+    }                                                                               \
+    TS_INLINE void ts_store_f32_as_##S(uint16_t *p, ts_f32 v) {                     \
+        ts_halves h = ts_narrow_##S(v);                                             \
+        memcpy(p, &h, sizeof h);                                                    \
+    }                                                                               \
+    TS_INLINE void ts_store_first_f32_as_##S(uint16_t *p, ts_f32 v, int64_t k) {    \
+        ts_halves h = ts_narrow_##S(v);                                             \
+        ts_copy_bytes(p, &h, 2 * k);                                                \
+    }
+TS_HALF_MEMORY(f16)
+TS_HALF_MEMORY(bf16)
+#undef TS_HALF_MEMORY
+
+#endif

@@ -1,0 +1,200 @@
+"""New loops for a block that moves: which instances it runs, and under which loops.
+
+Input: a block, the variables in scope at its new place, and the region of a buffer that it must
+cover there. Output: loops named after the block's iteration variables, its new bindings and
+predicate. The region may be covered generously, never short; domains are never left.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from ..ir.nodes import Binary, BinaryOp, Block, Expr, Loop, Stmt, Var
+from ..ir.walk import (
+    add,
+    ceildiv,
+    conjunction,
+    conjuncts,
+    floordiv,
+    less,
+    sub,
+    substitute,
+    variables,
+)
+from .bounds import (
+    Range,
+    at_most,
+    highest,
+    larger,
+    linear,
+    lowest,
+    normal,
+    same,
+    smaller,
+)
+from .edit import CannotApply, fresh, nest, ranges_of, scope_of, serial_loop
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """`lower <= index <= upper`."""
+
+    lower: Expr
+    upper: Expr
+
+
+Region = tuple[Interval | None, ...]
+"""An interval an axis; None where nothing is known, so the whole axis."""
+
+
+def touched(
+    block: Block, indices: Sequence[Expr], inside: Iterable[Stmt], around: tuple[Range, ...]
+) -> Region:
+    """The places that a block's accesses cover while the loops among `inside` run and those of
+    `around` stand still.
+    """
+    loops = ranges_of(inside)
+    iters: list[Range] = []
+    unbounded: set[str] = set()
+    for v, binding in zip(block.iters, block.bindings, strict=True):
+        lower, upper = lowest(binding, loops), highest(binding, loops)
+        if lower is None or upper is None:
+            unbounded.add(v.name)
+            continue
+        if not same(lower, upper):
+            known = (*around, *iters)
+            lower = larger(lower, v.lower, known)
+            upper = smaller(upper, sub(v.upper, 1), known)
+        iters.append(Range(v.name, lower, upper))
+
+    def interval(i: Expr) -> Interval | None:
+        lower, upper = lowest(i, iters), highest(i, iters)
+        if lower is None or upper is None or variables(i) & unbounded:
+            return None
+        return Interval(lower, upper)
+
+    return tuple(map(interval, indices))
+
+
+def union(a: Region, b: Region, ranges: tuple[Range, ...]) -> Region:
+    """The smallest box around both."""
+
+    def both(x: Interval | None, y: Interval | None) -> Interval | None:
+        if x is None or y is None:
+            return None
+        return Interval(smaller(x.lower, y.lower, ranges), larger(x.upper, y.upper, ranges))
+
+    return tuple(both(x, y) for x, y in zip(a, b, strict=True))
+
+
+def required(places: Sequence[Expr], region: Region, iters: frozenset[str]) -> dict[str, Interval]:
+    """What a region means for the iteration variables that index it.
+
+    An axis `a*v + rest`, `a` not 0, gives `v`'s interval where `rest` has no other of `iters`.
+    """
+    result: dict[str, Interval] = {}
+    for place, interval in zip(places, region, strict=True):
+        form = linear(place)
+        inner = [(atom, c) for atom, c in form.terms.items() if variables(atom) & iters]
+        if not all(isinstance(atom, Var) for atom, _ in inner):
+            continue
+        if interval is None or len(inner) != 1:
+            continue
+        atom, c = inner[0]
+        assert isinstance(atom, Var)
+        rest = form.without(atom).expr()
+        low, high = sub(interval.lower, rest), sub(interval.upper, rest)
+        if c < 0:
+            low, high, c = sub(0, high), sub(0, low), -c
+        found = Interval(ceildiv(normal(low), c), floordiv(normal(high), c))
+        result.setdefault(atom.name, found)
+    return result
+
+
+@dataclass(slots=True)
+class _Placing:
+    """The nest so far, from outside in."""
+
+    ranges: tuple[Range, ...]
+    loops: list[Loop]
+    guards: list[Expr]
+    values: dict[str, Expr]
+
+
+def place(
+    block: Block,
+    around: Sequence[Stmt],
+    kept: frozenset[str],
+    wanted: Mapping[str, Interval],
+    used: Iterable[str],
+) -> Stmt:
+    """The block in loops of its own, to stand below `around`.
+
+    kept: iteration variables whose bindings stay. wanted: what must be covered of the others, all
+    of the domain where nothing is said; a single value gets no loop. used: names that the loops
+    may not take. Raises CannotApply where the predicate cannot be said at the new place.
+    """
+    p = _Placing(ranges_of(around), [], [], {})
+    taken = set(used)
+    for v, binding in zip(block.iters, block.bindings, strict=True):
+        if v.name in kept:
+            p.values[v.name] = binding
+            continue
+        lower, upper = substitute(v.lower, p.values), substitute(v.upper, p.values)
+        want = wanted.get(v.name) or Interval(lower, sub(upper, 1))
+        if same(want.lower, want.upper):
+            value = normal(want.lower)
+            p.values[v.name] = value
+            if not at_most(lower, value, p.ranges):
+                p.guards.append(Binary(BinaryOp.LE, lower, value))
+            if not at_most(add(value, 1), upper, p.ranges):
+                p.guards.append(less(value, upper))
+            continue
+        lower = larger(lower, want.lower, p.ranges)
+        upper = smaller(upper, add(want.upper, 1), p.ranges)
+        var = fresh(f"{block.name}.{v.name}", taken)
+        taken.add(var)
+        p.loops.append(serial_loop(var, lower, upper))
+        p.ranges = (*p.ranges, Range(var, lower, sub(upper, 1)))
+        p.values[v.name] = Var(var)
+    in_scope = frozenset(scope_of((*around, *p.loops)))
+    conditions = predicate_at(block, p.values, in_scope)
+    moved = replace(
+        block,
+        bindings=tuple(p.values[v.name] for v in block.iters),
+        predicate=conjunction(*conditions, *p.guards),
+    )
+    return nest(p.loops, moved)
+
+
+def predicate_at(
+    block: Block, values: Mapping[str, Expr], in_scope: frozenset[str]
+) -> tuple[Expr, ...]:
+    """The conditions in the variables of the new place; those that only keep an iteration variable
+    below its upper bound are dropped, since the new loops do that.
+    """
+    pairs = tuple(zip(block.iters, block.bindings, strict=True))
+    loops = {b.name: values[v.name] for v, b in pairs if isinstance(b, Var)}
+    bounds = [(b, substitute(v.upper, {w.name: c for w, c in pairs})) for v, b in pairs]
+    result: list[Expr] = []
+    for condition in conjuncts(block.predicate):
+        if any(_is_bound(condition, b, upper) for b, upper in bounds):
+            continue
+        new = substitute(condition, loops)
+        foreign = [v for v in sorted(variables(new)) if "." in v and v not in in_scope]
+        if foreign:
+            raise CannotApply(
+                f"the condition of block '{block.name}' on '{foreign[0]}' is not one on its "
+                "iteration variables; place it before that loop is made"
+            )
+        result.append(new)
+    return tuple(result)
+
+
+def _is_bound(condition: Expr, binding: Expr, upper: Expr) -> bool:
+    match condition:
+        case Binary(BinaryOp.LT, lhs, rhs):
+            return same(lhs, binding) and same(rhs, upper)
+        case _:
+            return False

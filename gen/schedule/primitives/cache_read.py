@@ -1,0 +1,202 @@
+"""cache_read: a block reads from a copy."""
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import ClassVar, Literal, final
+
+from ...ir.nodes import (
+    Block,
+    Buffer,
+    IterVar,
+    Load,
+    Loop,
+    Node,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    Target,
+    Var,
+)
+from ...ir.walk import TRUE, index, loads, map_children, replace_stmt, seq
+from ...poly.certificate import Flow, Scheduled, Source
+from ..base import Example, Layer, Primitive
+from ..examples import STENCIL, TWICE
+from ..edit import (
+    block_named,
+    buffer_named,
+    containing,
+    insert,
+    loop_named,
+    loops_around,
+    names,
+    prune_shared,
+    ranges_of,
+    rebuild,
+    taken_buffer,
+    temporaries,
+    tree,
+    under,
+    update_blocks,
+    with_body,
+)
+from ..moving import between, inside_of
+from ..placing import Interval, place, touched, union
+
+
+@final
+@dataclass(frozen=True)
+class CacheRead(Primitive):
+    """Copies what a block reads from a buffer into a new one, and lets the block read that.
+
+    With `at`, each iteration of that loop copies what the block reads in it; without, the whole
+    buffer is copied once, before everything that stands around the block.
+    """
+
+    block: str
+    buffer: str
+    at: str | None = None
+    scope: Literal["auto", "heap", "stack", "register"] = "auto"
+    as_: str | None = None
+
+    name: ClassVar[str] = "cache_read"
+    aliases: ClassVar[tuple[str, ...]] = ("stage_read",)
+    layer: ClassVar[Layer] = Layer.COMMUNICATION
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "What one iteration reads",
+            STENCIL,
+            "- split: {loop: y.i, factors: [null, 4]}\n"
+            "- cache_read: {block: y, buffer: t, at: y.i_0}",
+            after="""
+            def stencil(n, x: float32[n], y: Out[float32[n]]):
+                with allocate(t=float32[n]):
+                    for t.i in range(n):
+                        with block("t", i=spatial(t.i)):
+                            t[i] = x[i] * 2.0
+                    for y.i_0 in range((n + 3) // 4):
+                        with allocate(t_cache=float32[n]):
+                            for t_cache.d0 in range(max(0, y.i_0 * 4 - 1), min(n, y.i_0 * 4 + 4)):
+                                with block("t_cache", d0=spatial(t_cache.d0, n), origin=None):
+                                    t_cache[d0] = t[d0]
+                            for y.i_1 in range(4):
+                                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                                    y[i] = t_cache[max(i - 1, 0)] + t_cache[i]
+            """,
+        ),
+        Example(
+            "A buffer that the block does not read",
+            TWICE,
+            "- cache_read: {block: y, buffer: x}",
+            refused="cache_read (block y, buffer x): block 'y' does not read 'x'",
+        ),
+    )
+
+    def stencil(n, x: float32[n], y: Out[float32[n]]):
+                with allocate(t=float32[n]):
+                    for t.i in range(n):
+                        with block("t", i=spatial(t.i)):
+                            t[i] = x[i] * 2.0
+                    for y.i_0 in range((n + 3) // 4):
+                        with allocate(t_cache=float32[n]):
+                            for t_cache.d0 in range(max(0, y.i_0 * 4 - 1), min(n, y.i_0 * 4 + 4)):
+                                with block("t_cache", d0=spatial(t_cache.d0, n), origin=None):
+                                    t_cache[d0] = t[d0]
+                            for y.i_1 in range(4):
+                                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                                    y[i] = t_cache[max(i - 1, 0)] + t_cache[i]
+            """,
+        ),
+        Example(
+            "A buffer that the block does not read",
+            TWICE,
+            "- cache_read: {block: y, buffer: x}",
+            refused='cache_read (block y, buffer x): block y does not read x',
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        block = block_named(state.kernel, self.block)
+        buffer_named(state.kernel, self.buffer)
+        if not any(x.buffer == self.buffer for x in loads(block.body)):
+            return f"block '{block.name}' does not read '{self.buffer}'"
+        if self.at is not None:
+            loop = loop_named(state.kernel, self.at)
+            if not any(loop is x for x in loops_around(tree(state.kernel), block)):
+                return f"loop '{self.at}' is not around block '{block.name}'"
+        return taken_buffer(state.kernel, self._copy())
+
+    def _copy(self) -> str:
+        return self.as_ or f"{self.buffer}_cache"
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        root, block = tree(state.kernel), block_named(state.kernel, self.block)
+        old = buffer_named(state.kernel, self.buffer)
+        cache = Buffer(self._copy(), old.dtype, old.shape, Scope(self.scope))
+        copy = _copying(cache, old)
+        used = names(state.kernel) | {cache.name}
+        around: tuple[Stmt, ...] = ()
+        if self.at is None:
+            items = root.body if isinstance(root, Seq) else (root,)
+            new = place(copy, (), frozenset(), {}, used)
+            body = seq(insert(items, containing(items, lambda b: b is block)[0], new))
+        else:
+            loop = loop_named(state.kernel, self.at)
+            around = inside_of(root, loop)
+            wanted = self._wanted(state, block)
+            new = place(copy, around, frozenset(), wanted, used)
+            first = containing(under(loop), lambda b: b is block)[0]
+            body = replace_stmt(root, loop, with_body(loop, insert(under(loop), first, new)))
+        body = update_blocks(body, lambda b: self._reading(b) if b is block else b)
+        kernel = rebuild(state.kernel, body, (*temporaries(state.kernel), cache))
+        shared = tuple(x.var for x in around if isinstance(x, Loop))
+        return Scheduled(kernel, prune_shared(kernel, self._flow(state.flow, block, shared)))
+
+    def _wanted(self, state: Scheduled, block: Block) -> dict[str, Interval]:
+        """What the block reads of each axis in one iteration of the loop."""
+        assert self.at is not None
+        loop = loop_named(state.kernel, self.at)
+        ranges = ranges_of(inside_of(tree(state.kernel), loop))
+        inside = between(loop, block)
+        read = [
+            touched(block, x.indices, inside, ranges)
+            for x in loads(block.body)
+            if x.buffer == self.buffer
+        ]
+        region = reduce(lambda a, b: union(a, b, ranges), read)
+        return {f"d{k}": found for k, found in enumerate(region) if found}
+
+    def _reading(self, block: Block) -> Block:
+        """The block with its reads of the buffer from the copy."""
+
+        def go(n: Node) -> Node:
+            new = map_children(n, go)
+            if isinstance(new, Load) and new.buffer == self.buffer:
+                return replace(new, buffer=self._copy())
+            return new
+
+        return map_children(block, lambda n: go(n) if n is block.body else n)
+
+    def _flow(self, flow: Flow, block: Block, shared: tuple[str, ...]) -> Flow:
+        result = dict(flow)
+        sources = []
+        for k, load in enumerate(loads(block.body)):
+            if load.buffer == self.buffer:
+                sources.append(flow[block.name, k])
+                result[block.name, k] = Source((self._copy(),), shared=shared)
+        writers = dict.fromkeys(w for s in sources for w in s.writers)
+        common = set(sources[0].shared).intersection(*(s.shared for s in sources))
+        result[self._copy(), 0] = Source(
+            tuple(writers),
+            any(s.initial for s in sources),
+            tuple(v for v in sources[0].shared if v in common),
+        )
+        return result
+
+
+def _copying(cache: Buffer, old: Buffer) -> Block:
+    """A block that copies the whole buffer, not yet in loops."""
+    iters = tuple(IterVar(f"d{k}", index(0), extent) for k, extent in enumerate(old.shape))
+    place_ = tuple(Var(v.name) for v in iters)
+    body = Store(Target(cache.name, place_), Load(old.name, place_, old.dtype))
+    return Block(cache.name, iters, place_, TRUE, body)

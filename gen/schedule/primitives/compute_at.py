@@ -1,0 +1,137 @@
+"""compute_at: values computed where they are used."""
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import ClassVar, final
+
+from ...ir.nodes import Block, IterKind, Loop
+from ...ir.walk import blocks, loads, replace_stmt, substitute, targets
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..examples import PAIR, STENCIL
+from ..edit import (
+    block_named,
+    containing,
+    insert,
+    loop_named,
+    loops_around,
+    prune_shared,
+    ranges_of,
+    readers,
+    rebuild,
+    remove,
+    tree,
+    under,
+    with_body,
+)
+from ..moving import between, inside_of, kept_iters, refuse_move, used_names
+from ..placing import Region, place, required, touched, union
+
+
+@final
+@dataclass(frozen=True)
+class ComputeAt(Primitive):
+    """Moves a block into a loop around all blocks that read from it, before the first of them; each
+    iteration computes what they need there, again where iterations overlap.
+
+    The block gets new loops, named after its iteration variables; an axis of which one value is
+    needed gets none.
+    """
+
+    block: str
+    loop: str
+
+    name: ClassVar[str] = "compute_at"
+    aliases: ClassVar[tuple[str, ...]] = ("compute_with",)
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "What an iteration needs, computed again where iterations overlap",
+            STENCIL,
+            "- compute_at: {block: t, loop: y.i}",
+            after="""
+            def stencil(n, x: float32[n], y: Out[float32[n]]):
+                for y.i in range(n):
+                    with allocate(t=float32[n]):
+                        for t.i in range(max(0, y.i - 1), y.i + 1):
+                            with block("t", i=spatial(t.i, n)):
+                                t[i] = x[i] * 2.0
+                        with block("y", i=spatial(y.i)):
+                            y[i] = t[max(i - 1, 0)] + t[i]
+            """,
+        ),
+        Example(
+            "A reader outside the loop",
+            PAIR,
+            "- compute_at: {block: t, loop: y.i}",
+            refused="compute_at (block t, loop y.i): block 'z' reads from block 't' outside loop 'y.i'",
+        ),
+    )
+
+    def stencil(n, x: float32[n], y: Out[float32[n]]):
+                for y.i in range(n):
+                    with allocate(t=float32[n]):
+                        for t.i in range(max(0, y.i - 1), y.i + 1):
+                            with block("t", i=spatial(t.i, n)):
+                                t[i] = x[i] * 2.0
+                        with block("y", i=spatial(y.i)):
+                            y[i] = t[max(i - 1, 0)] + t[i]
+            """,
+        ),
+        Example(
+            "A reader outside the loop",
+            TWICE,
+            "- compute_at: {block: y, loop: t.i}",
+            refused='compute_at (block y, loop t.i): no block reads from block y',
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        block = block_named(state.kernel, self.block)
+        loop = loop_named(state.kernel, self.loop)
+        if any(loop is x for x in loops_around(tree(state.kernel), block)):
+            return f"loop '{self.loop}' is around block '{block.name}' already"
+        inside = {b.name for b in blocks(loop)}
+        consumers = dict.fromkeys(reader for reader, _ in readers(state.flow, block.name))
+        if not consumers:
+            return f"no block reads from block '{block.name}'"
+        for name in consumers:
+            if name not in inside:
+                return f"block '{name}' reads from block '{block.name}' outside loop '{self.loop}'"
+        return refuse_move(state, block, loop)
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        root = tree(state.kernel)
+        block, loop = block_named(state.kernel, self.block), loop_named(state.kernel, self.loop)
+        kept = kept_iters(root, block, loop)
+        pairs = zip(block.iters, block.bindings, strict=True)
+        known = {v.name: b for v, b in pairs if v.name in kept}
+        places = tuple(substitute(i, known) for i in targets(block.body)[0].indices)
+        spatial = frozenset(v.name for v in block.iters if v.kind is IterKind.SPATIAL)
+        wanted = required(places, self._region(state, block, loop), spatial)
+        new = place(block, inside_of(root, loop), kept, wanted, used_names(state, block))
+        rest = remove(root, block)
+        kernel = rebuild(state.kernel, rest)
+        loop = loop_named(kernel, self.loop)
+        takers = {reader for reader, _ in readers(state.flow, block.name)}
+        first = containing(under(loop), lambda b: b.name in takers)[0]
+        moved = with_body(loop, insert(under(loop), first, new))
+        kernel = rebuild(state.kernel, replace_stmt(rest, loop, moved))
+        shared = tuple(x.var for x in (*loops_around(rest, loop), loop))
+        flow = {
+            read: replace(s, shared=shared) if block.name in s.writers else s
+            for read, s in state.flow.items()
+        }
+        return Scheduled(kernel, prune_shared(kernel, flow))
+
+    def _region(self, state: Scheduled, block: Block, loop: Loop) -> Region:
+        """The box of the block's buffer that its readers read in one iteration of the loop."""
+        buffers = [t.buffer for t in targets(block.body)]
+        ranges = ranges_of(inside_of(tree(state.kernel), loop))
+        found: list[Region] = []
+        for reader, number in readers(state.flow, block.name):
+            consumer = block_named(state.kernel, reader)
+            load = loads(consumer.body)[number]
+            if load.buffer in buffers:
+                found.append(touched(consumer, load.indices, between(loop, consumer), ranges))
+        return reduce(lambda a, b: union(a, b, ranges), found)

@@ -1,0 +1,106 @@
+"""fuse: directly nested loops become one."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir.nodes import Delinearize, Expr, Var
+from ...ir.walk import add, index, mul, replace_stmt, sub, substitute, variables
+from ...poly.certificate import Flow, Scheduled
+from ..base import Example, Layer, Primitive
+from ..examples import SCALE, TRIANGLE
+from ..edit import index_of, perfect_nest, rebuild, serial, serial_loop, taken_loops, tree
+
+
+@final
+@dataclass(frozen=True)
+class Fuse(Primitive):
+    """Makes one loop of directly nested ones, over all combinations in the same order.
+
+    The parts stay variables of their own, so that nothing is lost where an extent is symbolic.
+    """
+
+    loops: tuple[str, ...]
+    as_: str | None = None
+
+    name: ClassVar[str] = "fuse"
+    aliases: ClassVar[tuple[str, ...]] = ("collapse",)
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "The parts stay variables",
+            SCALE,
+            "- fuse: {loops: [y.i, y.j]}",
+            after="""
+            def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+                for y.i_j in range(m * n):
+                    with delinearize(y.i_j, m, n) as (y.i, y.j):
+                        with block("y", i=spatial(y.i), j=spatial(y.j)):
+                            y[i, j] = x[i, j] * 2.0
+            """,
+        ),
+        Example(
+            "An extent that depends on the other loop",
+            TRIANGLE,
+            "- fuse: {loops: [y.i, y.j]}",
+            refused="fuse (loops [y.i, y.j]): the bounds of loop 'y.j' depend on 'y.i'",
+        ),
+    )
+
+    def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+                for y.i_j in range(m * n):
+                    with delinearize(y.i_j, m, n) as (y.i, y.j):
+                        with block("y", i=spatial(y.i), j=spatial(y.j)):
+                            y[i, j] = x[i, j] * 2.0
+            """,
+        ),
+        Example(
+            "An extent that depends on the other loop",
+            TRIANGLE,
+            "- fuse: {loops: [y.i, y.j]}",
+            refused='fuse (loops [y.i, y.j]): the bounds of loop y.j depend on y.i',
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        if len(self.loops) < 2:
+            return "it takes at least two loops"
+        nested = perfect_nest(state.kernel, self.loops)
+        found = tuple(loop.var for loop in nested)
+        if found != self.loops:
+            return f"the loops, from outside in, are {', '.join(found)}"
+        for loop in nested:
+            used = (variables(loop.lower) | variables(loop.upper)) & set(self.loops)
+            if used:
+                return f"the bounds of loop '{loop.var}' depend on '{min(used)}'"
+            if reason := serial(loop):
+                return reason
+        return taken_loops(state.kernel, (self._fused(),), self.loops)
+
+    def _fused(self) -> str:
+        first, *rest = self.loops
+        return self.as_ or "_".join((first, *map(index_of, rest)))
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        nested = perfect_nest(state.kernel, self.loops)
+        extents = tuple(sub(loop.upper, loop.lower) for loop in nested)
+        fused, product = self._fused(), extents[0]
+        for extent in extents[1:]:
+            product = mul(product, extent)
+        starts: dict[str, Expr] = {
+            x.var: add(Var(x.var), x.lower) for x in nested if x.lower != index(0)
+        }
+        body = substitute(nested[-1].body, starts)
+        loop = serial_loop(fused, index(0), product)
+        new = replace(loop, body=Delinearize(self.loops, extents, Var(fused), body))
+        kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), nested[0], new))
+        return Scheduled(kernel, self._flow(state.flow))
+
+    def _flow(self, flow: Flow) -> Flow:
+        """A read that shares all of the loops shares the fused one; one that does not, none."""
+        parts = set(self.loops)
+        result = {}
+        for read, source in flow.items():
+            kept = tuple(v for v in source.shared if v not in parts)
+            whole = (self._fused(),) if parts <= set(source.shared) else ()
+            result[read] = replace(source, shared=kept + whole)
+        return result

@@ -1,0 +1,150 @@
+"""merge: sibling loops become one."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir.nodes import Expr, Loop, Seq, Stmt, Var
+from ...ir.walk import ancestors, conjunction, less, maximum, replace_stmt, seq, substitute
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..examples import SCALE, SHARE, TWICE
+from ..bounds import at_most, normal, same
+from ..edit import (
+    loop_named,
+    ranges_of,
+    rebuild,
+    rename_shared,
+    serial,
+    taken_loops,
+    tree,
+    update_blocks,
+    with_body,
+)
+from ..shared import share_loop
+
+
+@final
+@dataclass(frozen=True)
+class Merge(Primitive):
+    """Makes one loop of siblings that start at the same value; each iteration runs the bodies in
+    the loops' order.
+
+    It stands where the first loop stood. Where one loop ends before another, its blocks get a
+    guard. The prover decides whether the new order keeps every value.
+    """
+
+    loops: tuple[str, ...]
+    as_: tuple[str, ...] | None = None
+
+    name: ClassVar[str] = "merge"
+    aliases: ClassVar[tuple[str, ...]] = ("fuse_siblings", "fuse_at", "merge_loops")
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "The temporary moves into the merged loop",
+            TWICE,
+            "- merge: {loops: [t.i, y.i], as: [pass.i]}",
+            after="""
+            def twice(n, x: float32[n], y: Out[float32[n]]):
+                for pass.i in range(n):
+                    with allocate(t=float32[n]):
+                        with block("t", i=spatial(pass.i)):
+                            t[i] = x[i] * 2.0
+                        with block("y", i=spatial(pass.i)):
+                            y[i] = t[i] + 1.0
+            """,
+        ),
+        Example(
+            "A value that is not complete before the loop ends",
+            SHARE,
+            "- merge: {loops: [t.i, y.i]}",
+            refused="merge (loops [t.i, y.i]): the proof was refused: what y[i=0] reads from 't' lacks the term t[1] (for example: n=2; y[i=0] runs at t.i=0; element t[])",
+        ),
+        Example(
+            "Loops in one another",
+            SCALE,
+            "- merge: {loops: [y.i, y.j]}",
+            refused="merge (loops [y.i, y.j]): loop 'y.i' has no siblings",
+        ),
+    )
+
+    def twice(n, x: float32[n], y: Out[float32[n]]):
+                for pass.i in range(n):
+                    with allocate(t=float32[n]):
+                        with block("t", i=spatial(pass.i)):
+                            t[i] = x[i] * 2.0
+                        with block("y", i=spatial(pass.i)):
+                            y[i] = t[i] + 1.0
+            """,
+        ),
+        Example(
+            "A value that is not complete before the loop ends",
+            SHARE,
+            "- merge: {loops: [t.i, y.i]}",
+            refused="merge (loops [t.i, y.i]): the proof was refused: what y[i=0] reads from 't' lacks the term t[1] (for example: n=2; y[i=0] runs at t.i=0; element t[])",
+        ),
+        Example(
+            "Loops in one another",
+            SCALE,
+            "- merge: {loops: [y.i, y.j]}",
+            refused='merge (loops [y.i, y.j]): loops y.i and y.i are not siblings',
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        if len(self.loops) < 2:
+            return "it takes at least two loops"
+        if len(set(self.loops)) < len(self.loops):
+            return "a loop is named twice"
+        found = self._found(state)
+        parents = [ancestors(tree(state.kernel), loop) for loop in found]
+        for loop, around in zip(found, parents, strict=True):
+            if not isinstance(around[-1] if around else None, Seq):
+                return f"loop '{loop.var}' has no siblings"
+            if around[-1] is not parents[0][-1]:
+                return f"loops '{found[0].var}' and '{loop.var}' are not siblings"
+            if not same(loop.lower, found[0].lower):
+                return f"loops '{found[0].var}' and '{loop.var}' do not start at the same value"
+            if reason := serial(loop):
+                return reason
+        if self.as_ is not None and len(self.as_) != 1:
+            return "`as` must give 1 name"
+        return taken_loops(state.kernel, (self._merged(),), self.loops)
+
+    def _merged(self) -> str:
+        return self.as_[0] if self.as_ else self.loops[0]
+
+    def _found(self, state: Scheduled) -> tuple[Loop, ...]:
+        return tuple(loop_named(state.kernel, name) for name in self.loops)
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        root, found, var = tree(state.kernel), self._found(state), self._merged()
+        around = ancestors(root, found[0])
+        ranges = ranges_of(around)
+        upper = found[0].upper
+        for loop in found[1:]:
+            if not at_most(loop.upper, upper, ranges):
+                fits = at_most(upper, loop.upper, ranges)
+                upper = loop.upper if fits else maximum(upper, loop.upper)
+        bodies = tuple(_body(loop, var, upper) for loop in found)
+        merged = with_body(Loop(var, found[0].lower, normal(upper), found[0].kind, Seq(())), bodies)
+        parent = around[-1]
+        assert isinstance(parent, Seq)
+        first = next(k for k, s in enumerate(parent.body) if any(s is x for x in found))
+        kept = [
+            merged if k == first else s
+            for k, s in enumerate(parent.body)
+            if k == first or not any(s is x for x in found)
+        ]
+        kernel = rebuild(state.kernel, replace_stmt(root, parent, seq(tuple(kept))))
+        flow = rename_shared(state.flow, {loop.var: (var,) for loop in found})
+        return Scheduled(kernel, share_loop(kernel, flow, var))
+
+
+def _body(loop: Loop, var: str, upper: Expr) -> Stmt:
+    """The loop's body under the merged loop's variable, with a guard where that runs further."""
+    body = substitute(loop.body, {loop.var: Var(var)})
+    if same(loop.upper, upper):
+        return body
+    guard = less(Var(var), loop.upper)
+    return update_blocks(body, lambda b: replace(b, predicate=conjunction(b.predicate, guard)))

@@ -1,0 +1,68 @@
+"""parallel: a loop's iterations may run at once."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir.nodes import LoopKind
+from ...ir.walk import replace_stmt
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..examples import ROW_SUM
+from ..edit import loop_named, rebuild, serial, tree
+
+
+@final
+@dataclass(frozen=True)
+class Parallel(Primitive):
+    """Runs a loop's iterations on the machine's threads; none may depend on another."""
+
+    loop: str
+
+    name: ClassVar[str] = "parallel"
+    aliases: ClassVar[tuple[str, ...]] = ("parallelize",)
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Rows on threads",
+            ROW_SUM,
+            "- parallel: {loop: y.i}",
+            after="""
+            def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
+                for y.i in parallel(m):
+                    for y.j in range(n):
+                        with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
+                            y[i] = combine.sum(y[i], x[i, j])
+            """,
+        ),
+        Example(
+            "Terms of one sum",
+            ROW_SUM,
+            "- parallel: {loop: y.j}",
+            refused="parallel (loop y.j): the proof was refused: parallel loop 'y.j' has a race: y[i=0, j=0] writes 'y' and y[i=0, j=1] writes it in another iteration (for example: m=1, n=2; y[i=0, j=0] runs at y.i=0, y.j=0; y[i=0, j=1] runs at y.i=0, y.j=1; element y[0])",
+        ),
+    )
+
+    def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
+                for y.i in parallel(m):
+                    for y.j in range(n):
+                        with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
+                            y[i] = combine.sum(y[i], x[i, j])
+            """,
+        ),
+        Example(
+            "Terms of one sum",
+            ROW_SUM,
+            "- parallel: {loop: y.j}",
+            refused="parallel (loop y.j): the proof was refused: parallel loop 'y.j' has a race: y[i=0, j=0] writes 'y' and y[i=0, j=1] writes it in another iteration (for example: m=1, n=2; y[i=0, j=0] runs at y.i=0, y.j=0; y[i=0, j=1] runs at y.i=0, y.j=1; element y[0])",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        return serial(loop_named(state.kernel, self.loop))
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        loop = loop_named(state.kernel, self.loop)
+        new = replace(loop, kind=LoopKind.PARALLEL)
+        return replace(
+            state, kernel=rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
+        )

@@ -1,0 +1,78 @@
+"""set_scope: where a temporary lives."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, final
+
+from ...ir.nodes import Scope
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..examples import TWICE
+from ..edit import buffer_named, rebuild, temporaries, tree
+
+
+@final
+@dataclass(frozen=True)
+class SetScope(Primitive):
+    """Says where a temporary lives: in registers, on the stack, on the heap, or `auto`, where
+    lowering decides by size.
+    """
+
+    buffer: str
+    scope: Literal["auto", "heap", "stack", "register"]
+
+    name: ClassVar[str] = "set_scope"
+    aliases: ClassVar[tuple[str, ...]] = ("set_buffer", "set_memory")
+    layer: ClassVar[Layer] = Layer.STORAGE
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "On the heap",
+            TWICE,
+            "- set_scope: {buffer: t, scope: heap}",
+            after="""
+            def twice(n, x: float32[n], y: Out[float32[n]]):
+                with allocate(t=float32[n] @ heap):
+                    for t.i in range(n):
+                        with block("t", i=spatial(t.i)):
+                            t[i] = x[i] * 2.0
+                    for y.i in range(n):
+                        with block("y", i=spatial(y.i)):
+                            y[i] = t[i] + 1.0
+            """,
+        ),
+        Example(
+            "An argument",
+            TWICE,
+            "- set_scope: {buffer: y, scope: heap}",
+            refused="set_scope (buffer y): 'y' is an argument: the caller decides where it lives",
+        ),
+    )
+
+    def twice(n, x: float32[n], y: Out[float32[n]]):
+                with allocate(t=float32[n] @ heap):
+                    for t.i in range(n):
+                        with block("t", i=spatial(t.i)):
+                            t[i] = x[i] * 2.0
+                    for y.i in range(n):
+                        with block("y", i=spatial(y.i)):
+                            y[i] = t[i] + 1.0
+            """,
+        ),
+        Example(
+            "An argument",
+            TWICE,
+            "- set_scope: {buffer: y, scope: heap}",
+            refused='set_scope (buffer y): y is an argument: the caller decides where it lives',
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        if buffer_named(state.kernel, self.buffer).scope is Scope.GLOBAL:
+            return f"'{self.buffer}' is an argument: the caller decides where it lives"
+        return None
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        buffers = tuple(
+            replace(b, scope=Scope(self.scope)) if b.name == self.buffer else b
+            for b in temporaries(state.kernel)
+        )
+        return replace(state, kernel=rebuild(state.kernel, tree(state.kernel), buffers))

@@ -1,0 +1,98 @@
+"""tile: nested loops cut into blocks."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..examples import SCALE
+from ..edit import perfect_nest, taken_loops
+from .reorder import Reorder
+from .split import Split
+
+
+@final
+@dataclass(frozen=True)
+class Tile(Primitive):
+    """Splits each loop by its size and puts the outer parts around the inner ones.
+
+    Stands for a split a loop and a reorder; `as` names the outer parts, then the inner ones.
+    """
+
+    loops: tuple[str, ...]
+    sizes: tuple[int, ...]
+    as_: tuple[str, ...] | None = None
+
+    name: ClassVar[str] = "tile"
+    aliases: ClassVar[tuple[str, ...]] = ("block_tile",)
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Tiles of 4 by 8",
+            SCALE,
+            "- tile: {loops: [y.i, y.j], sizes: [4, 8]}",
+            after="""
+            def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+                for y.i_0 in range((m + 3) // 4):
+                    for y.j_0 in range((n + 7) // 8):
+                        for y.i_1 in range(4):
+                            for y.j_1 in range(8):
+                                with block(
+                                    "y",
+                                    i=spatial(y.i_0 * 4 + y.i_1, m),
+                                    j=spatial(y.j_0 * 8 + y.j_1, n),
+                                    where=y.i_0 * 4 + y.i_1 < m and y.j_0 * 8 + y.j_1 < n,
+                                ):
+                                    y[i, j] = x[i, j] * 2.0
+            """,
+        ),
+        Example(
+            "A size is missing",
+            SCALE,
+            "- tile: {loops: [y.i, y.j], sizes: [4]}",
+            refused='tile (loops [y.i, y.j]): it takes 2 sizes, one a loop',
+        ),
+    )
+
+    def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+                for y.i_0 in range((m + 3) // 4):
+                    for y.j_0 in range((n + 7) // 8):
+                        for y.i_1 in range(4):
+                            for y.j_1 in range(8):
+                                with block(
+                                    "y",
+                                    i=spatial(y.i_0 * 4 + y.i_1, m),
+                                    j=spatial(y.j_0 * 8 + y.j_1, n),
+                                    where=y.i_0 * 4 + y.i_1 < m and y.j_0 * 8 + y.j_1 < n,
+                                ):
+                                    y[i, j] = x[i, j] * 2.0
+            """,
+        ),
+        Example(
+            "A size is missing",
+            SCALE,
+            "- tile: {loops: [y.i, y.j], sizes: [4]}",
+            refused='tile (loops [y.i, y.j]): it has 2 loops and 1 sizes',
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        if len(self.sizes) != len(self.loops):
+            return f"it takes {len(self.loops)} sizes, one a loop"
+        if len(self.loops) < 2:
+            return "it takes at least two loops"
+        perfect_nest(state.kernel, self.loops)
+        if len(self._names()) != 2 * len(self.loops):
+            return f"`as` must give {2 * len(self.loops)} names"
+        return taken_loops(state.kernel, self._names(), self.loops)
+
+    def _names(self) -> tuple[str, ...]:
+        return self.as_ or tuple(f"{loop}_{k}" for k in (0, 1) for loop in self.loops)
+
+    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
+        count, new = len(self.loops), self._names()
+        splits = (
+            Split(loop, (None, size), (new[k], new[count + k]), span=self.span)
+            for k, (loop, size) in enumerate(zip(self.loops, self.sizes, strict=True))
+        )
+        return (*splits, Reorder(new, span=self.span))

@@ -1,0 +1,110 @@
+"""Recipes: from a spec's YAML to primitives, and their run.
+
+Input: the recipes of a spec, a target and the parameters' environment. Output: primitives with
+their arguments, and the proved states that they lead through.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from ..errors import ScheduleError
+from ..poly.certificate import Scheduled
+from ..spec import yaml
+from ..spec.model import Param, Recipe, Variant
+from ..spec.model import Step as SpecStep
+from .base import Context, Primitive, Step, trace
+from .edit import CannotApply, nearest
+from .registry import lookup
+
+
+def choose(recipes: Iterable[Recipe], target: str, level: str) -> Recipe | None:
+    """The most specific recipe for a level of a target: `cpu.v3` before `cpu`."""
+    by_target = {recipe.target: recipe for recipe in recipes}
+    return by_target.get(f"{target}.{level}") or by_target.get(target)
+
+
+def read(recipe: Recipe, level: str, lanes: int) -> tuple[tuple[Primitive, ...], ...]:
+    """The steps of each variant of a recipe on one level.
+
+    lanes: the native lane count there, which is `$lanes`. Raises ScheduleError or SpecError, at the
+    place in the file, for unknown primitives, arguments and parameters, and for parameters that
+    no step uses or that have no value on the level.
+    """
+    used: set[str] = set()
+    values = {p.name: _value(p, level) for p in recipe.params}
+    if "lanes" in values:
+        span = next(p.span for p in recipe.params if p.name == "lanes")
+        raise ScheduleError("`$lanes` is the level's own: a parameter cannot be named so", span)
+    environment = {**values, "lanes": lanes}
+    result = tuple(_variant(v, environment, used, level) for v in recipe.variants)
+    for param in recipe.params:
+        if param.name not in used:
+            raise ScheduleError(f"no step uses the parameter '${param.name}'", param.span)
+    return result
+
+
+def _variant(
+    variant: Variant, values: Mapping[str, int | str | None], used: set[str], level: str
+) -> tuple[Primitive, ...]:
+    return tuple(_primitive(step, values, used, level) for step in variant.steps)
+
+
+def _value(param: Param, level: str) -> int | str | None:
+    """The parameter's value on the level; None where it has none."""
+    values = dict(param.values)
+    return values.get(level, values.get(""))
+
+
+def _primitive(
+    step: SpecStep, values: Mapping[str, int | str | None], used: set[str], level: str
+) -> Primitive:
+    try:
+        primitive = lookup(step.primitive)
+    except CannotApply as unknown:
+        raise ScheduleError(unknown.reason, step.span, unknown.hint) from None
+    arguments = _substitute(step.args, values, used, level)
+    return replace(yaml.decode(arguments, primitive, primitive.name), span=step.span)
+
+
+def _substitute(
+    node: yaml.Node, values: Mapping[str, int | str | None], used: set[str], level: str
+) -> yaml.Node:
+    """The arguments with the parameters' values in place of `$name`."""
+    match node:
+        case yaml.Scalar(str() as text) if text.startswith("$"):
+            name = text[1:]
+            if name not in values:
+                raise ScheduleError(
+                    f"there is no parameter '{text}'", node.span, nearest(name, values)
+                )
+            value = values[name]
+            if value is None:
+                raise ScheduleError(f"the parameter '{text}' has no value on {level}", node.span)
+            used.add(name)
+            return replace(node, value=value, text=str(value))
+        case yaml.Scalar():
+            return node
+        case yaml.List(items):
+            return replace(node, items=tuple(_substitute(x, values, used, level) for x in items))
+        case yaml.Map(entries):
+            new = tuple((k, _substitute(v, values, used, level)) for k, v in entries)
+            return replace(node, entries=new)
+        case _:
+            assert_never(node)
+
+
+def run(start: Scheduled, steps: Sequence[Primitive], context: Context) -> tuple[Step, ...]:
+    """The steps, composites written out, each with the proved state after it.
+
+    Raises ScheduleError at the first that does not apply.
+    """
+    done: list[Step] = []
+    for primitive in steps:
+        done += trace(primitive, done[-1].state if done else start, context)
+    return tuple(done)
+
+
+def apply(start: Scheduled, steps: Sequence[Primitive], context: Context) -> list[Scheduled]:
+    """The states that the steps lead through: the start, then one a step of `run`."""
+    return [start, *(step.state for step in run(start, steps, context))]

@@ -1,0 +1,55 @@
+"""All primitives, by name and alias.
+
+Input: a name. Output: the primitive's class. Invariant: every file in `primitives/` is listed here.
+"""
+
+from .base import Primitive
+from .edit import CannotApply, nearest
+from .primitives.cache_read import CacheRead
+from .primitives.cache_write import CacheWrite
+from .primitives.compute_at import ComputeAt
+from .primitives.compute_inline import ComputeInline
+from .primitives.decompose_reduction import DecomposeReduction
+from .primitives.fuse import Fuse
+from .primitives.merge import Merge
+from .primitives.parallel import Parallel
+from .primitives.reorder import Reorder
+from .primitives.reverse_compute_at import ReverseComputeAt
+from .primitives.reverse_compute_inline import ReverseComputeInline
+from .primitives.rfactor import Rfactor
+from .primitives.set_scope import SetScope
+from .primitives.split import Split
+from .primitives.tile import Tile
+from .primitives.unroll import Unroll
+from .primitives.vectorize import Vectorize
+
+PRIMITIVES: tuple[type[Primitive], ...] = (
+    Split,
+    Fuse,
+    Reorder,
+    Tile,
+    Unroll,
+    Merge,
+    Parallel,
+    Vectorize,
+    ComputeAt,
+    ReverseComputeAt,
+    ComputeInline,
+    ReverseComputeInline,
+    CacheRead,
+    CacheWrite,
+    SetScope,
+    DecomposeReduction,
+    Rfactor,
+)
+
+BY_NAME: dict[str, type[Primitive]] = {
+    name: primitive for primitive in PRIMITIVES for name in (primitive.name, *primitive.aliases)
+}
+
+
+def lookup(name: str) -> type[Primitive]:
+    """The primitive of that name or alias. Raises CannotApply where there is none."""
+    if name not in BY_NAME:
+        raise CannotApply(f"there is no primitive '{name}'", nearest(name, BY_NAME))
+    return BY_NAME[name]

@@ -1,0 +1,171 @@
+"""Index expressions of the spec as IR: bounds, conditions, shapes, and what can be told of them.
+
+Output: INDEX expressions over dims, integer scalar parameters and indices. No array is read in
+them, so the prover knows every domain exactly.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from ..errors import SpecError
+from ..ir import nodes as ir
+from ..ir import walk
+from ..ir.nodes import BinaryOp, UnaryOp
+from . import syntax, yaml
+from .program import Range
+
+_ARITHMETIC = frozenset(
+    {BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.MIN,
+     BinaryOp.MAX}
+)  # fmt: skip
+
+
+def index_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
+    """An integer expression over `names`. Raises SpecError for anything else."""
+    match expr:
+        case syntax.Name(name) if name in names:
+            return ir.Var(name, span=expr.span)
+        case syntax.Name(name):
+            message = f"'{name}' is not a dim, an index or an integer parameter here"
+            raise SpecError(message, expr.span, yaml.hint(name, names))
+        case syntax.Literal(int(value)) if not isinstance(value, bool):
+            return walk.index(value)
+        case syntax.Unary(UnaryOp.NEG, operand):
+            return walk.sub(0, index_expr(operand, names))
+        case syntax.Binary(op, lhs, rhs) if op in _ARITHMETIC:
+            a, b = index_expr(lhs, names), index_expr(rhs, names)
+            return walk.simplify(ir.Binary(op, a, b, span=expr.span))
+        case syntax.Element():
+            raise SpecError(
+                "an array cannot be read here",
+                expr.span,
+                "bounds and conditions are over dims, indices and integer parameters",
+            )
+        case _:
+            raise SpecError("this is not an integer expression over dims and indices", expr.span)
+
+
+def condition_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
+    """A bool expression over integer expressions over `names`. Raises SpecError."""
+    match expr:
+        case syntax.Binary(BinaryOp.AND | BinaryOp.OR as op, lhs, rhs):
+            a, b = condition_expr(lhs, names), condition_expr(rhs, names)
+            return walk.simplify(ir.Binary(op, a, b, span=expr.span))
+        case syntax.Binary(op, lhs, rhs) if op in ir.COMPARISONS:
+            a, b = index_expr(lhs, names), index_expr(rhs, names)
+            return walk.simplify(ir.Binary(op, a, b, span=expr.span))
+        case syntax.Unary(UnaryOp.NOT, operand):
+            return ir.Unary(UnaryOp.NOT, condition_expr(operand, names), span=expr.span)
+        case _:
+            raise SpecError(
+                "this is not a condition over dims and indices",
+                expr.span,
+                "compare integers, as in n <= 16; choose between values with select",
+            )
+
+
+# ---------------------------------------------------------------- linear forms
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A sum of coefficient * term, and a constant; what is not linear is a term itself."""
+
+    terms: Mapping[ir.Expr, int]
+    constant: int
+
+
+def linear(expr: ir.Expr) -> Linear:
+    match expr:
+        case ir.Const(int(value)):
+            return Linear({}, value)
+        case ir.Binary(BinaryOp.ADD, lhs, rhs):
+            return _plus(linear(lhs), linear(rhs), 1)
+        case ir.Binary(BinaryOp.SUB, lhs, rhs):
+            return _plus(linear(lhs), linear(rhs), -1)
+        case ir.Binary(BinaryOp.MUL, ir.Const(int(factor)), other):
+            return _plus(Linear({}, 0), linear(other), factor)
+        case ir.Binary(BinaryOp.MUL, other, ir.Const(int(factor))):
+            return _plus(Linear({}, 0), linear(other), factor)
+        case _:
+            return Linear({expr: 1}, 0)
+
+
+def _plus(a: Linear, b: Linear, factor: int) -> Linear:
+    terms = dict(a.terms)
+    for term, coefficient in b.terms.items():
+        terms[term] = terms.get(term, 0) + factor * coefficient
+    return Linear({t: c for t, c in terms.items() if c}, a.constant + factor * b.constant)
+
+
+def difference(a: ir.Expr, b: ir.Expr) -> int | None:
+    """The difference a - b where that is a constant."""
+    result = _plus(linear(a), linear(b), -1)
+    return None if result.terms else result.constant
+
+
+# ---------------------------------------------------------------- extents
+
+
+def extent(index: ir.Expr, ranges: Mapping[str, Range], dims: Collection[str]) -> ir.Expr | None:
+    """The size, never negative, of an axis that `index` stays within while the ranges run.
+
+    None where that cannot be told.
+    """
+    largest = _bound(index, ranges, upper=True)
+    return None if largest is None else _not_negative(walk.add(largest, 1), dims)
+
+
+def _not_negative(size: ir.Expr, dims: Collection[str]) -> ir.Expr:
+    return size if _is_not_negative(linear(size), dims) else walk.maximum(size, 0)
+
+
+def _is_not_negative(form: Linear, dims: Collection[str]) -> bool:
+    """Whether that is plain from the dims being at least 0."""
+    return form.constant >= 0 and all(
+        c > 0
+        and (
+            (isinstance(term, ir.Var) and term.name in dims)
+            or (
+                isinstance(term, ir.Binary) and (term.op, term.rhs) == (BinaryOp.MAX, walk.index(0))
+            )
+        )
+        for term, c in form.terms.items()
+    )
+
+
+def _bound(expr: ir.Expr, ranges: Mapping[str, Range], *, upper: bool) -> ir.Expr | None:
+    """The largest (or smallest) value of `expr`, free of the ranges' indices."""
+    match expr:
+        case ir.Var(name) if name in ranges:
+            over = ranges[name]
+            last = walk.sub(over.upper, 1) if upper else over.lower
+            return _bound(last, ranges, upper=upper)
+        case ir.Var() | ir.Const():
+            return expr
+        case ir.Binary(BinaryOp.ADD | BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+            a, b = _bound(lhs, ranges, upper=upper), _bound(rhs, ranges, upper=upper)
+        case ir.Binary(BinaryOp.SUB as op, lhs, rhs):
+            a, b = _bound(lhs, ranges, upper=upper), _bound(rhs, ranges, upper=not upper)
+        case ir.Binary(BinaryOp.MUL | BinaryOp.FLOORDIV as op, lhs, ir.Const(int(c)) as rhs) if (
+            c > 0
+        ):
+            a, b = _bound(lhs, ranges, upper=upper), rhs
+        case ir.Binary(BinaryOp.MUL as op, ir.Const(int(c)) as lhs, rhs) if c > 0:
+            a, b = lhs, _bound(rhs, ranges, upper=upper)
+        case _ if not walk.variables(expr) & ranges.keys():
+            return expr
+        case _:
+            return None
+    return None if a is None or b is None else walk.simplify(ir.Binary(op, a, b))
+
+
+def cover(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> ir.Expr:
+    """The smaller of the sizes that are at least both."""
+    if _is_not_negative(_plus(linear(a), linear(b), -1), dims):
+        return a
+    if _is_not_negative(_plus(linear(b), linear(a), -1), dims):
+        return b
+    return walk.maximum(a, b)

@@ -1,0 +1,98 @@
+"""What the resolver knows at a place of a body. Immutable: every step returns a new Scope."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import final
+
+from ..errors import SpecError
+from ..ir import nodes as ir
+from . import syntax
+from .indices import index_expr
+from .language import RESERVED
+from .program import Definition, Range
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the spec says outside its body.
+
+    shapes, intents: of the arguments. scalars: whether each is an integer. arrays: every array that
+    the spec names, temporaries included.
+    """
+
+    dims: tuple[str, ...]
+    shapes: Mapping[str, tuple[ir.Expr, ...]]
+    intents: Mapping[str, ir.Intent]
+    scalars: Mapping[str, bool]
+    arrays: frozenset[str]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """shapes: of all arrays defined so far. readable: arrays that hold values.
+
+    indices: ranges around this place, outermost first; whole: those of them that were written
+    `for j in n`. conditions: of the `if`s around it. blocks: names taken.
+    """
+
+    declared: Declared
+    shapes: Mapping[str, tuple[ir.Expr, ...]]
+    readable: frozenset[str]
+    indices: tuple[Range, ...] = ()
+    whole: frozenset[str] = frozenset()
+    conditions: tuple[ir.Expr, ...] = ()
+    blocks: frozenset[str] = frozenset()
+
+    def integers(self) -> frozenset[str]:
+        """Names that an index expression may use."""
+        scalars = (name for name, integer in self.declared.scalars.items() if integer)
+        return frozenset((*self.declared.dims, *scalars, *(r.index for r in self.indices)))
+
+    def names(self) -> frozenset[str]:
+        """Names of everything but indices."""
+        declared = self.declared
+        return frozenset((*declared.dims, *declared.scalars, *declared.arrays, *self.shapes))
+
+    def defines(self, definition: Definition) -> "Scope":
+        """The scope after a definition; a new array's shape must be known already."""
+        written = {e.array for e in (definition.target, definition.companion) if e is not None}
+        return replace(
+            self, readable=self.readable | written, blocks=self.blocks | {definition.block}
+        )
+
+    def with_shape(self, array: str, shape: tuple[ir.Expr, ...]) -> "Scope":
+        return replace(self, shapes={**self.shapes, array: shape})
+
+
+def range_of(over: syntax.Range, scope: Scope) -> Range:
+    """The range that an index runs over. Raises SpecError where its name is taken."""
+    taken = scope.names() | RESERVED | {r.index for r in scope.indices}
+    if over.index in taken:
+        raise SpecError(
+            f"'{over.index}' already has a meaning here",
+            over.span,
+            "give the index a name of its own",
+        )
+    names = scope.integers()
+    return Range(
+        over.index, index_expr(over.lower, names), index_expr(over.upper, names), over.span
+    )
+
+
+def enter(over: syntax.Range, scope: Scope) -> Scope:
+    """The scope inside a `for`."""
+    return replace(
+        scope,
+        indices=(*scope.indices, range_of(over, scope)),
+        whole=scope.whole | ({over.index} if over.whole else set()),
+    )
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """`name`, or the first of `name_1`, `name_2`, ... that is not taken."""
+    if name not in taken:
+        return name
+    return next(other for k in count(1) if (other := f"{name}_{k}") not in taken)

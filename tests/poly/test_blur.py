@@ -1,0 +1,193 @@
+"""Stencils: overlapped tiles, folded storage, sliding windows, inlining, races, bounds."""
+
+from dataclasses import replace
+
+import pytest
+
+from gen.ir.nodes import Allocate, Kernel, Loop, Seq
+from gen.poly.certificate import Scheduled, Source
+from gen.poly.prove import Refused, prove
+
+from .script import accept, block, certificate, kernel, nest, refusal
+
+SIGNATURE = "m, n, x: float32[n + 2, m], by: Out[float32[n, m]]"
+BX = "bx[i, j] = x[i, j] * float32(2)"
+BY = "by[i, j] = bx[i, j] + bx[i + 2, j]"
+
+PLAIN = kernel(
+    SIGNATURE,
+    nest("for bx.i in range(n + 2)", "for bx.j in range(m)", block("bx", "i=bx.i, j=bx.j", BX)),
+    nest("for by.i in range(n)", "for by.j in range(m)", block("by", "i=by.i, j=by.j", BY)),
+    temporaries="bx=float32[n + 2, m]",
+)
+
+
+def overlapped(rows: int = 34, fold: int = 34, kind: str = "parallel", guard: str = "n + 2") -> Kernel:
+    """Tiles of 32 rows; each computes its rows of bx, and 2 more, into a folded buffer of its own."""
+    bx = nest(
+        f"for bx.i in range({rows})",
+        "for bx.j in range(m)",
+        block(
+            "bx",
+            "i:0:n+2=32*by.i_0+bx.i, j=bx.j",
+            f"bx[i % {fold}, j] = x[i, j] * float32(2)",
+            f"where=32 * by.i_0 + bx.i < {guard}",
+        ),
+    )
+    by = nest(
+        "for by.i_1 in range(32)",
+        "for by.j in range(m)",
+        block(
+            "by",
+            "i:0:n=32*by.i_0+by.i_1, j=by.j",
+            f"by[i, j] = bx[i % {fold}, j] + bx[(i + 2) % {fold}, j]",
+            "where=32 * by.i_0 + by.i_1 < n",
+        ),
+    )
+    return kernel(
+        SIGNATURE,
+        nest(
+            f"for by.i_0 in {kind}((n + 31) // 32)",
+            f"with allocate(bx=float32[{fold}, m])",
+            f"{bx}\n{by}",
+        ),
+    )
+
+
+TILED = Source(("bx",), shared=("by.i_0",))
+
+
+def test_overlapped_tiles_with_a_folded_buffer() -> None:
+    accept(PLAIN, overlapped(), by_0=TILED, by_1=TILED)
+
+
+def test_a_buffer_one_row_too_small() -> None:
+    refused = refusal(PLAIN, overlapped(fold=33), by_0=TILED, by_1=TILED)
+    assert refused.message == ""
+
+
+def test_a_bound_off_by_one() -> None:
+    refused = refusal(PLAIN, overlapped(rows=33), by_0=TILED, by_1=TILED)
+    assert refused.message == ""
+
+
+def test_a_dropped_predicate() -> None:
+    refused = refusal(PLAIN, overlapped(guard="n + 3"), by_0=TILED, by_1=TILED)
+    assert refused.message == ""
+
+
+def windowed(fold: int = 3, second: str = "i + 2") -> Kernel:
+    """One row of bx an iteration; the last three are kept."""
+    bx = nest(
+        "for bx.j in range(m)",
+        block("bx", "i:0:n+2=r, j=bx.j", f"bx[i % {fold}, j] = x[i, j] * float32(2)"),
+    )
+    by = nest(
+        "for by.j in range(m)",
+        block(
+            "by",
+            "i:0:n=r-2, j=by.j",
+            f"by[i, j] = bx[i % {fold}, j] + bx[({second}) % {fold}, j]",
+            "where=r >= 2",
+        ),
+    )
+    rows = nest("for r in range(n + 2)", f"{bx}\n{by}")
+    return kernel(SIGNATURE, rows, temporaries=f"bx=float32[{fold}, m]")
+
+
+def test_sliding_window() -> None:
+    accept(PLAIN, windowed(), by_0=Source(("bx",)), by_1=Source(("bx",), shared=("r",)))
+
+
+def test_sliding_window_that_is_too_short() -> None:
+    assert refusal(PLAIN, windowed(fold=2)).message == ""
+
+
+def test_sliding_window_read_at_the_wrong_row() -> None:
+    assert refusal(PLAIN, windowed(second="i + 1")).message == ""
+
+
+def test_a_wrong_certificate_for_a_right_tree() -> None:
+    claims_too_much = Source(("bx",), shared=("r",))
+    assert refusal(PLAIN, windowed(), by_0=claims_too_much).message == ""
+    assert refusal(PLAIN, windowed(), by_0=Source(("by",))).message == ""
+    assert refusal(PLAIN, windowed(), by_0=Source(("gone",))).message == ""
+    assert refusal(PLAIN, windowed(), by_0=Source(initial=True)).message == ""
+
+
+def test_a_read_that_the_certificate_leaves_out() -> None:
+    flow = certificate(PLAIN, {})
+    partial = {key: source for key, source in flow.items() if key != ("by", 1)}
+    with pytest.raises(Refused) as refused:
+        prove(PLAIN, Scheduled(PLAIN, partial))
+    assert refused.value.message == ""
+
+
+def inlined(offset: int = 2) -> Kernel:
+    body = f"by[i, j] = x[i, j] * float32(2) + x[i + {offset}, j] * float32(2)"
+    return kernel(
+        SIGNATURE,
+        nest("for by.i in range(n)", "for by.j in range(m)", block("by", "i=by.i, j=by.j", body)),
+    )
+
+
+def test_an_inlined_producer() -> None:
+    initial = Source(initial=True)
+    accept(PLAIN, inlined(), by_0=initial, by_1=initial)
+    assert refusal(PLAIN, inlined(1), by_0=initial, by_1=initial).message == ""
+
+
+def test_a_body_that_computes_something_else() -> None:
+    other = kernel(
+        SIGNATURE,
+        nest("for bx.i in range(n + 2)", "for bx.j in range(m)", block("bx", "i=bx.i, j=bx.j", BX)),
+        nest(
+            "for by.i in range(n)",
+            "for by.j in range(m)",
+            block("by", "i=by.i, j=by.j", "by[i, j] = bx[i, j] - bx[i + 2, j]"),
+        ),
+        temporaries="bx=float32[n + 2, m]",
+    )
+    assert refusal(PLAIN, other).message == ""
+
+
+def test_reads_of_one_block_are_kept_apart() -> None:
+    swapped = kernel(
+        SIGNATURE,
+        nest("for bx.i in range(n + 2)", "for bx.j in range(m)", block("bx", "i=bx.i, j=bx.j", BX)),
+        nest(
+            "for by.i in range(n)",
+            "for by.j in range(m)",
+            block("by", "i=by.i, j=by.j", "by[i, j] = bx[i + 2, j] + bx[i, j]"),
+        ),
+        temporaries="bx=float32[n + 2, m]",
+    )
+    assert refusal(PLAIN, swapped).message == ""
+
+
+def test_a_buffer_shared_by_parallel_tiles() -> None:
+    shared = overlapped()
+    assert isinstance(shared.body, Loop) and isinstance(shared.body.body, Allocate)
+    hoisted = replace(shared.body, body=shared.body.body.body)
+    tree = replace(shared, body=replace(shared.body.body, body=hoisted))
+    assert refusal(PLAIN, tree, by_0=TILED, by_1=TILED).message == ""
+
+
+def test_a_missing_output_element() -> None:
+    tree = nest("for by.i in range(1, n)", "for by.j in range(m)", block("by", "i:0:n=by.i, j=by.j", BY))
+    bx = nest("for bx.i in range(n + 2)", "for bx.j in range(m)", block("bx", "i=bx.i, j=bx.j", BX))
+    missing = kernel(SIGNATURE, bx, tree, temporaries="bx=float32[n + 2, m]")
+    assert refusal(PLAIN, missing).message == ""
+
+
+def test_a_read_before_the_write() -> None:
+    bx, by = PLAIN.body.body.body
+    tree = replace(PLAIN, body=replace(PLAIN.body, body=Seq((by, bx))))
+    assert refusal(PLAIN, tree).message == ""
+
+
+def test_an_instance_that_the_plain_schedule_has_not() -> None:
+    bx = nest("for bx.i in range(n + 3)", "for bx.j in range(m)", block("bx", "i=bx.i, j=bx.j", "bx[i, j] = x[min(i, n + 1), j] * float32(2)"))
+    by = nest("for by.i in range(n)", "for by.j in range(m)", block("by", "i=by.i, j=by.j", BY))
+    tree = kernel(SIGNATURE, bx, by, temporaries="bx=float32[n + 3, m]")
+    assert refusal(PLAIN, tree).message == ""

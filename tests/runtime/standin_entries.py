@@ -1,0 +1,82 @@
+"""What the fragments of the stand-in kernels say."""
+
+import math
+
+from gen.emit.manifest import Argument, Entry, Parameter
+from gen.ir.nodes import Intent
+
+
+def _in(name: str, *core: str | int, looped: bool = True) -> Argument:
+    return Argument(name, Intent.IN, "T", looped, core)
+
+
+def _out(
+    name: str, *core: str | int, looped: bool = True, in_place: tuple[str, ...] = ()
+) -> Argument:
+    return Argument(name, Intent.OUT, "T", looped, core, in_place)
+
+
+def _entry(
+    kernel: str,
+    signature: str,
+    *arguments: Argument,
+    dims: tuple[str, ...] = ("m",),
+    loop_dim: str | None = "m",
+    parameters: tuple[Parameter, ...] = (),
+    requires: dict[str, int] | None = None,
+) -> Entry:
+    return Entry(
+        kernel=kernel,
+        doc=f"The stand-in {kernel}.",
+        signature=signature,
+        types={"T": ("float32", "float64")},
+        dims=dims,
+        loop_dim=loop_dim,
+        arguments=arguments,
+        parameters=parameters,
+        requires=requires or {},
+        levels=("v2", "v3", "v4"),
+        details={"proof": "tested"},
+    )
+
+
+_CLAMP = (
+    Parameter("low", "T"),
+    Parameter("high", "T", math.inf),
+    Parameter("factor", "int32", 1),
+)
+
+ENTRIES = (
+    _entry("square", "()->()", _in("x"), _out("y", in_place=("x",))),
+    _entry("softmax", "(n)->(n)", _in("x", "n"), _out("y", "n"), dims=("m", "n")),
+    _entry("total", "(n)->()", _in("x", "n"), _out("y"), dims=("m", "n")),
+    _entry("max", "(n)->()", _in("x", "n"), _out("y"), dims=("m", "n"), requires={"n": 1}),
+    _entry(
+        "matmul",
+        "(m,k),(k,n)->(m,n)",
+        _in("a", "m", "k", looped=False),
+        _in("b", "k", "n", looped=False),
+        _out("c", "m", "n", looped=False),
+        dims=("m", "k", "n"),
+        loop_dim=None,
+    ),
+    _entry(
+        "affine",
+        "(k),(n,k)->(n)",
+        _in("x", "k"),
+        _in("w", "n", "k", looped=False),
+        _out("y", "n"),
+        dims=("m", "k", "n"),
+    ),
+    _entry("clamp", "()->()", _in("x"), _out("y"), parameters=_CLAMP),
+    _entry("parts", "()->(),()", _in("x"), _out("whole"), _out("rest")),
+    _entry(
+        "add_into",
+        "(n),(n)->(n)",
+        Argument("a", Intent.INOUT, "T", True, ("n",)),
+        _in("b", "n"),
+        dims=("m", "n"),
+    ),
+    _entry("grey", "(3)->()", _in("x", 3), _out("y")),
+    _entry("greedy", "()->()", _in("x"), _out("y")),
+)

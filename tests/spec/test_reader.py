@@ -1,0 +1,238 @@
+"""What `load` refuses, and where its errors point."""
+
+from pathlib import Path
+
+import pytest
+
+from gen.errors import SpecError
+from gen.ir.nodes import Intent
+from gen.ir.types import DType
+from gen.spec import KernelSpec, load, loads
+
+SPECS = Path(__file__).parent / "specs"
+
+TEXT = """\
+tilesmith: 1
+kernel: scale
+doc: A scaled copy.
+signature: (n)->(n)
+dtypes: {T: [float32, float64]}
+arguments:
+  x: {type: "T[m, n]"}
+  y: {type: "T[m, n]", intent: out}
+scalars:
+  factor: {type: T, default: 2.0}
+compute: |
+  t[i, j] = factor * x[i, j]
+  y[i, j] = t[i, j]
+oracle: factor * x
+accuracy: ulp(y[i, j]) + eps * abs(x[i, j]) + 0 * t[i, j]
+"""
+
+
+def edited(old: str, new: str) -> str:
+    assert TEXT.count(old) == 1, old
+    return TEXT.replace(old, new)
+
+
+def refused(text: str) -> SpecError:
+    with pytest.raises(SpecError) as info:
+        loads(text, "scale.yaml")
+    return info.value
+
+
+def test_a_spec_is_read() -> None:
+    spec = loads(TEXT, "scale.yaml")
+    assert isinstance(spec, KernelSpec)
+    assert spec.name == "scale" and spec.dims == ("m", "n") and spec.loop_dim == "m"
+    assert [(a.name, a.element, a.shape, a.intent) for a in spec.arguments] == [
+        ("x", "T", ("m", "n"), Intent.IN),
+        ("y", "T", ("m", "n"), Intent.OUT),
+    ]
+    assert spec.dtypes[0].choices == (DType.FLOAT32, DType.FLOAT64)
+    assert str(spec.signature) == "(n)->(n)"
+    assert spec.scalars[0].default == 2.0
+
+
+@pytest.mark.parametrize("path", sorted(SPECS.glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_spec_of_the_tests_is_read(path: Path) -> None:
+    assert load(path).program.body
+
+
+def test_a_recipe_is_read() -> None:
+    recipe = load(SPECS / "softmax.yaml").recipes[0]
+    assert recipe.target == "cpu" and not recipe.auto
+    assert recipe.params[0].values == (("v4", 4), ("v3", 4), ("v2", 2), ("neon", 4))
+    fast, plain = recipe.variants
+    assert fast.when is not None and plain.when is None and plain.steps == ()
+    assert [s.primitive for s in fast.steps][:2] == ["compute_at", "compute_at"]
+    assert fast.steps[0].span.line == 23
+
+
+def test_an_error_shows_the_line_a_caret_and_a_hint() -> None:
+    error = refused(edited("intent: out", "intnt: out"))
+    assert str(error) == (
+        "scale.yaml:8:24: error: unknown key 'intnt' in argument 'y'\n"
+        '      y: {type: "T[m, n]", intnt: out}\n'
+        "                           ^^^^^\n"
+        "  hint: did you mean 'intent'?"
+    )
+
+
+# What is edited, what it becomes, the message, and its line and column.
+ERRORS = [
+    ("tilesmith: 1", "tilesmith: 2", "'tilesmith' must be 1, not 2", 1, 1),
+    ("tilesmith: 1\n", "", "the spec needs the key 'tilesmith'", 1, 1),
+    ("doc: A", "dok: A", "unknown key 'dok' in the spec", 3, 1),
+    ("kernel: scale", "kernel: 9lives", "'9lives' is not a name", 2, 9),
+    ("kernel: scale", "kernel: a__b", "'a__b' is not a name", 2, 9),
+    ("kernel: scale", "kernel: while", "'while' is a word of Python or C", 2, 9),
+    ("float32, float64", "float32, flaot64",
+     "a dtype must be one of bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64,"
+     " float16, bfloat16, float32, float64, complex64, complex128, not 'flaot64'", 5, 23),
+    ("[float32, float64]", "[float32, float32]", "a dtype is given twice for 'T'", 5, 13),
+    ("[float32, float64]", "[]", "'T' must be a list of dtypes", 5, 13),
+    ("{T: [", "{abs: [", "'abs' is a word of the language", 5, 10),
+    ('x: {type: "T[m, n]"}', 'x: {type: "T"}', "'T' is not the type of an array", 7, 13),
+    ('x: {type: "T[m, n]"}', 'x: {type: "U[m, n]"}', "unknown type 'U'", 7, 13),
+    ('x: {type: "T[m, n]"}', 'x: {type: "T[m, n+1]"}', "'n+1' is not a dim or a size", 7, 13),
+    ("intent: out", "intent: both", "'intent' of argument 'y' must be one of in, out, inout,"
+     " not 'both'", 8, 32),
+    ("  factor:", "  x:", "'x' is an argument already", 10, 3),
+    ("  factor:", "  exp:", "'exp' is a word of the language already", 10, 3),
+    ("default: 2.0", "default: true_", "'default' of scalar 'factor' must be true or false or an"
+     " integer or a number or nothing, not 'true_'", 10, 30),
+    ("type: T, default: 2.0", "type: int64, default: 2.5",
+     "the default of 'factor' must be an integer", 10, 3),
+    ("(n)->(n)", "n->n", "'n->n' is not a signature", 4, 12),
+    ("(n)->(n)", "(n),(n)->(n)", "the signature has 2 inputs, the arguments 1", 4, 12),
+    ("(n)->(n)", "(k)->(n)", "the signature gives 'x' the core axes (k), its shape is (m, n)",
+     7, 3),
+    ("(n)->(n)", "(m,n)->(n)", "the leading axes must be one dim of its own, not m", 4, 12),
+    ("oracle: factor", "oracle: faktor", "unknown name 'faktor'", 14, 9),
+    ("oracle: factor * x", "oracle: np.load(x)",
+     "'np.load' is not a function that a formula may call", 14, 9),
+    ("oracle: factor * x", "oracle: {z: x}", "'z' is not an output", 14, 10),
+    ("ulp(", "upl(", "'upl' is not a function that a formula may call", 15, 11),
+    ("abs(x[i, j])", "abs(x[i, k])", "unknown name 'k'", 15, 41),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "message", "line", "column"), ERRORS)
+def test_errors(old: str, new: str, message: str, line: int, column: int) -> None:
+    error = refused(edited(old, new))
+    assert error.message == message
+    assert error.span is not None
+    assert (error.span.line, error.span.column) == (line, column)
+
+
+BODY = [
+    ("y[i, j] = t[i, j]", "t[i, j] = t[i, j] + 1", "the output 'y' is never written", 8, 3),
+    ("t[i, j] = factor * x[i, j]", "t[i, j] = factor", "cannot tell what index 'i' runs over",
+     12, 5),
+    ("factor * x[i, j]", "2 * x[i, j]", "the scalar 'factor' is not used", 10, 3),
+    ("factor * x[i, j]", "factor * u[i, j]", "unknown array 'u'", 12, 22),
+    ("factor * x[i, j]", "factor * y[i, j]", "'y' is read before it is defined", 12, 22),
+    ("factor * x[i, j]", "factr * x[i, j]", "unknown name 'factr'", 12, 13),
+    ("factor * x[i, j]", "x[i, j] * factor + x[i, j + k]", "unknown name 'k'", 12, 41),
+    ("factor * x[i, j]", "factor * x[i]", "'x' has 2 axes and is given 1 index", 12, 22),
+    ("factor * x[i, j]", "factor * x[j, i]",
+     "index 'i' runs over m but axis 0 of 't' has size n", 13, 15),
+    ("  y[i, j] = t[i, j]", "  y[i, j] = t[i, j] + x[j, i]",
+     "index 'i' runs over m but axis 1 of 'x' has size n", 13, 28),
+    ("= t[i, j]", "= sum(t[i, k] for k in m)",
+     "index 'k' runs over m but axis 1 of 't' has size n", 13, 22),
+    ("y[i, j] = t", "y[i, 0] = t", "unknown name 'j'", 13, 18),
+    ("y[i, j] = t[i, j]", "y[i, j] = t[i, j]\n  y[i, j] = y[i, j - 1]",
+     "'y' is read at another point than the one defined, and index 'i' has no order", 14, 13),
+    ("y[i, j] = t[i, j]", "y[i, j] += t[i, j]", "'y' is updated before it is defined", 13, 3),
+    ("y[i, j] = t[i, j]", "x[i, j] = t[i, j]", "'x' is an input and cannot be written", 13, 3),
+    ("y[i, j] = t[i, j]", "n[i, j] = t[i, j]", "'n' is not an array", 13, 3),
+    ("  y[i, j] = t[i, j]", "  for m in range(3): y[m, j] = t[m, j]",
+     "'m' already has a meaning here", 13, 7),
+    ("  y[i, j] = t[i, j]", "  for i in range(x[0, 0]): y[i, j] = t[i, j]",
+     "an array cannot be read here", 13, 18),
+    ("  y[i, j] = t[i, j]", "  for i in range(factor): y[i, j] = t[i, j]",
+     "'factor' is not a dim, an index or an integer parameter here", 13, 18),
+    ("t[i, j] = factor", "t[i % 2, j] = factor",
+     "cannot tell the size of axis 0 of 't' from this index", 12, 5),
+    ("= t[i, j]", "= t[i, j] if x[i, j] else 0", "a condition must be a bool, not float32", 13, 24),
+    ("= t[i, j]", "= t[i, 0.5 * j]", "an index must be an integer, not float64", 13, 18),
+    ("= t[i, j]", "= t[i, j] // 2", "'//' needs integers, not float32", 13, 13),
+    ("= t[i, j]", "= not t[i, j]", "'not' needs a bool, not float32", 13, 13),
+    ("= t[i, j]", "= t[i, j] and True", "'and' needs bools, not float32", 13, 13),
+    ("= t[i, j]", "= t[i, j] & 1", "'&' needs integers or bools, not float32", 13, 13),
+    ("= t[i, j]", "= t[i, j] + (t[i, j] > 0) * (t[i, j] > 1)", "'*' needs numbers, not bool",
+     13, 23),
+    ("= t[i, j]", "= any(t[i, k] for k in n)", "'any' needs bools, not float32", 13, 17),
+    ("= t[i, j]", "= sum(t[i, k] > 0 for k in n)", "'sum' needs numbers, not bool", 13, 17),
+    ("= t[i, j]", "= argmax(t[i, k] for k in n for l in n)", "argmax runs over one index", 13, 13),
+    ("= t[i, j]", "= float64(t[i, j])", "the value is float64 but 'y' is float32", 13, 3),
+    ("= t[i, j]", "= t[i, j] + int8(300)", "300 does not fit in int8", 13, 23),
+    ("= t[i, j]", "= t[i, j] + 1 // 0", "division by zero", 13, 23),
+    ("t[i, j] = factor", "c = 0\n  t[i, j] = c + factor",
+     "'c' is defined by numbers alone, which have no element type", 12, 3),
+    ("y[i, j] = t[i, j]", "y[i, j] = t[i, j]\n  u[i, j] = x[i, j]",
+     "the temporary 'u' is never read", 14, 3),
+    ("= t[i, j]", "= sum(t[i, k] for k in n if t[i, k] > 0)", "an array cannot be read here",
+     13, 39),
+    ("= t[i, j]", "= sum(t[i, k] for k in n if k)",
+     "this is not a condition over dims and indices", 13, 39),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "message", "line", "column"), BODY)
+def test_errors_in_the_body(old: str, new: str, message: str, line: int, column: int) -> None:
+    test_errors(old, new, message, line, column)
+
+
+def test_an_unused_argument() -> None:
+    text = edited("(n)->(n)", "(n),(n)->(n)").replace("  y: {", '  w: {type: "T[n]"}\n  y: {')
+    assert refused(text).message == "the argument 'w' is not used"
+
+
+RECIPE = """\
+recipes:
+  - target: cpu
+    variants:
+      - when: n <= 16
+        steps:
+          - split: {loop: y.j, factors: [8]}
+      - steps: []
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("when: n <= 16", "when: k <= 9", "'k' is not a dim, an index or an integer"
+         " parameter here"),
+        ("when: n <= 16", "when: n", "this is not a condition over dims and indices"),
+        ("      - steps: []\n", "", "the last variant must have no 'when'"),
+        ("when: n <= 16\n        steps", "steps", "only the last variant has no 'when'"),
+        ("- target: cpu", "- target: cpu\n    auto: true",
+         "a recipe has either variants or auto: true"),
+        ("split: {loop: y.j, factors: [8]}", "split: 8",
+         "a step is one primitive with a map of arguments"),
+        ("    variants", "    params: {acc: [1]}\n    variants",
+         "a parameter's value must be an integer or a word"),
+        ("      - steps: []\n", "      - steps: []\n  - target: cpu\n    auto: true\n",
+         "the target 'cpu' has a recipe already"),
+    ],
+)  # fmt: skip
+def test_errors_in_a_recipe(old: str, new: str, message: str) -> None:
+    assert RECIPE.count(old) == 1
+    assert refused(TEXT + RECIPE.replace(old, new)).message == message
+
+
+def test_constraints_are_over_dims() -> None:
+    spec = loads(TEXT + "constraints: [n >= 3, m % 4 == 0]\n", "scale.yaml")
+    assert len(spec.constraints) == 2
+    error = refused(TEXT + "constraints: [i >= 3]\n")
+    assert error.message == "'i' is not a dim, an index or an integer parameter here"
+
+
+def test_several_outputs_need_a_map_of_formulas() -> None:
+    text = (SPECS / "jacobi_2d.yaml").read_text()
+    assert refused(text + "oracle: a\n").message == "there are several outputs"
+    assert len(loads(text + "oracle: {a: a, b: b}\n", "j.yaml").oracle) == 2
