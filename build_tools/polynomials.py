@@ -91,6 +91,21 @@ def erf_weight(x: Decimal) -> Decimal:
     return x * (1 - erf(x)) / erf(x)
 
 
+def tanh(x: Decimal) -> Decimal:
+    return 1 - 2 / ((2 * x).exp() + 1)
+
+
+def tanh_tail(z: Decimal) -> Decimal:
+    """p of tanh(x) = x + x z p(z), where z = x^2."""
+    x = z.sqrt()
+    return (tanh(x) - x) / (x * z)
+
+
+def tanh_weight(z: Decimal) -> Decimal:
+    x = z.sqrt()
+    return x * z / tanh(x)
+
+
 def solve(matrix: list[list[Decimal]], right: list[Decimal]) -> list[Decimal]:
     """Gaussian elimination with partial pivoting."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
@@ -169,15 +184,18 @@ def fit(task: Fit) -> tuple[list[float], Decimal]:
 
 HALF_LN2 = Decimal(2).ln() / 2 * Decimal("1.0001")
 ROOT = Decimal(2).sqrt()
+TANH_MAX = Decimal("0.5625") ** 2
 Z_MAX = ((ROOT - 1) / (ROOT + 1)) ** 2
 
 FITS = (
     Fit("exp f32", exp_tail, exp_weight, -HALF_LN2, HALF_LN2, 4, True),
     Fit("log f32", log_tail, log_weight, 1 / ROOT - 1, ROOT - 1, 8, True),
     Fit("erf f32", erf_exponent, erf_weight, Decimal(0), Decimal(4), 8, True),
+    Fit("tanh f32", tanh_tail, tanh_weight, Decimal(0), TANH_MAX, 4, True),
     Fit("exp f64", exp_tail, exp_weight, -HALF_LN2, HALF_LN2, 10, False),
     Fit("log f64", atanh_tail, atanh_weight, Decimal(0), Z_MAX, 6, False),
     Fit("erf f64", erf_exponent, erf_weight, Decimal(0), Decimal(6), 23, False),
+    Fit("tanh f64", tanh_tail, tanh_weight, Decimal(0), TANH_MAX, 10, False),
 )
 
 

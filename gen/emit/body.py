@@ -196,7 +196,7 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
     """A statement of a vectorized loop, all lanes at once."""
     match stmt:
         case Block():
-            if has_vector_form(stmt, lanes.var):
+            if has_vector_form(stmt, lanes.var, context.dtypes):
                 return _vector_block(stmt, lanes, context)
             loop = Loop(lanes.var, index(0), index(lanes.shape.lanes), LoopKind.SERIAL, stmt)
             return _for(loop, context)

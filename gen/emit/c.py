@@ -20,6 +20,7 @@ from ..lower.target import Level, Target
 from .body import Context, Module, indented, join, statement
 from .expr import c_type
 from .inline import inline
+from .layout import wrapped
 from .names import c_names
 from .unroll import has_vector_form, in_lanes, registers, unroll
 from .views import Argument, View, plain_scalars
@@ -74,13 +75,18 @@ def emit_kernel(
         rows.append(f'    {{{symbol}, {when}, UINT64_C({mask}), "{variant.name}"}},')
     declared = f"extern const ts_variant {table}[{len(rows)}];"
     defined = [declared, f"const ts_variant {table}[{len(rows)}] = {{", *rows, "};"]
-    return "\n\n".join([*texts, "\n".join(defined)]) + "\n"
+    text = "\n\n".join([*texts, "\n".join(defined)])
+    return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
 
 
 def _prepared(kernel: Kernel) -> Kernel:
     """The kernel as statements are made from it."""
     body = unroll(contract(kernel).body)
     return replace(kernel, body=inline(body, of_kernel(kernel)))
+
+
+def _dtypes(kernel: Kernel) -> dict[str, DType]:
+    return {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
 
 
 # ---------------------------------------------------------------- unit strides
@@ -90,11 +96,12 @@ def _unit_axes(kernel: Kernel) -> frozenset[str]:
     """The arguments whose last axis vector code walks an element a lane."""
     found: set[str] = set()
     arrays = {p.buffer.name for p in kernel.parameters}
+    dtypes = _dtypes(kernel)
     for loop in loops(kernel.body):
         if loop.kind is not LoopKind.VECTORIZED or not in_lanes(loop.body, loop.var):
             continue
         for block in blocks(loop.body):
-            if not has_vector_form(block, loop.var):
+            if not has_vector_form(block, loop.var, dtypes):
                 continue
             accesses: list[Load | Place] = [*loads(block.body), *targets(block.body)]
             for a in accesses:
@@ -182,14 +189,14 @@ def _context(
             scope.append(("int64_t", stride))
             declared.append((stride, f"const int64_t {stride} = {value};"))
         axis += len(strides)
-    dtypes = {b.name: b.dtype for b in [*(p.buffer for p in kernel.parameters), *temporaries]}
+    dtypes = _dtypes(kernel)
     context = Context(
         symbol,
         Module(),
         target,
         clone,
         names,
-        registers(kernel.body, target),
+        registers(kernel.body, target, dtypes),
         dtypes,
         views,
         of_kernel(kernel),

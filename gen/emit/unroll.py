@@ -4,7 +4,7 @@ Input: a lowered tree. Output: one in which unrolled loops of constant extents a
 once inlined, the names of temporaries of which whole native vectors at constant places are used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
@@ -26,6 +26,7 @@ from ..ir.nodes import (
     Target,
     Update,
 )
+from ..ir.types import DType
 from ..ir.walk import (
     blocks,
     children,
@@ -98,11 +99,13 @@ def _in_loops(block: Block) -> Node:
 # ---------------------------------------------------------------- statements as vectors
 
 
-def has_vector_form(block: Block, lane: str) -> bool:
+def has_vector_form(block: Block, lane: str, dtypes: Mapping[str, DType]) -> bool:
     """Whether a block (in the loops' variables) becomes vector statements; else it is a scalar
-    loop over its lanes.
+    loop over its lanes. dtypes: of all buffers.
     """
     body = block.body
+    if not all(dtypes[t.buffer] in VECTOR_TYPES for t in targets(body)):
+        return False
     if not all(maskable(p, lane) for p in conjuncts(block.predicate)):
         return False
     if isinstance(body, Update) and body.combiner in (Combiner.ANY, Combiner.ALL):
@@ -150,12 +153,12 @@ class _Access:
     lanes: int
 
 
-def registers(stmt: Stmt, machine: Machine) -> frozenset[str]:
+def registers(stmt: Stmt, machine: Machine, dtypes: Mapping[str, DType]) -> frozenset[str]:
     """Names of the temporaries that become arrays of native vectors."""
     buffers = [b for n in walk(stmt) if isinstance(n, Allocate) for b in n.buffers]
     views = {b.name: Registers(b.name, b, machine.lanes(b.dtype)) for b in buffers if _small(b)}
     fits = {n for n, v in views.items() if register_count(v) <= MOST_VECTORS}
-    for access in _accesses(stmt, frozenset(), frozenset(), None, 0):
+    for access in _accesses(stmt, dtypes, _Around()):
         view = views.get(access.buffer)
         if view is None or not _whole_vectors(access, view):
             fits.discard(access.buffer)
@@ -174,35 +177,44 @@ def _small(buffer: Buffer) -> bool:
     return buffer.scope in places and buffer.dtype in VECTOR_TYPES and known
 
 
-def _accesses(
-    stmt: Stmt, seen: frozenset[str], far: frozenset[str], lane: str | None, lanes: int
-) -> Iterator[_Access]:
-    """Accesses of temporaries; those that memory has to serve have an empty `lane`.
+@final
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is around a statement.
 
-    far: temporaries allocated outside the parallel loop that the statement is in; `seen` are all
-    those allocated around it.
+    seen: temporaries allocated. far: those of them outside the parallel loop that it is in.
     """
+
+    seen: frozenset[str] = frozenset()
+    far: frozenset[str] = frozenset()
+    lane: str = ""
+    lanes: int = 0
+
+
+def _accesses(stmt: Stmt, dtypes: Mapping[str, DType], around: _Around) -> Iterator[_Access]:
+    """All accesses; those that memory has to serve have an empty `lane`."""
     match stmt:
         case Block():
-            vector = lane is not None and has_vector_form(stmt, lane)
-            near = lane if vector and lane is not None else ""
-            for node, moving in _places(stmt, near):
-                kept = moving if node.buffer not in far else ""
-                yield _Access(node.buffer, node.indices, kept, lanes)
-        case Loop(var, _, upper, kind):
-            if kind is LoopKind.VECTORIZED and lane is None and in_lanes(stmt.body, var):
-                yield from _accesses(stmt.body, seen, far, var, constant(upper) or 0)
-            else:
-                beyond = seen if kind is LoopKind.PARALLEL else far
-                yield from _accesses(stmt.body, seen, beyond, lane, lanes)
+            vector = around.lane and has_vector_form(stmt, around.lane, dtypes)
+            for node, moving in _places(stmt, around.lane if vector else ""):
+                kept = moving if node.buffer not in around.far else ""
+                yield _Access(node.buffer, node.indices, kept, around.lanes)
+        case Loop(var, _, upper, LoopKind.VECTORIZED) if not around.lane and in_lanes(
+            stmt.body, var
+        ):
+            inside = replace(around, lane=var, lanes=constant(upper) or 0)
+            yield from _accesses(stmt.body, dtypes, inside)
+        case Loop(_, _, _, LoopKind.PARALLEL):
+            yield from _accesses(stmt.body, dtypes, replace(around, far=around.seen))
         case Allocate(buffers, body):
             own = {b.name for b in buffers}
-            yield from _accesses(body, seen | own, far - own, lane, lanes)
-        case Delinearize() | If():
-            yield from _accesses(stmt.body, seen, far, lane, lanes)
+            inside = replace(around, seen=around.seen | own, far=around.far - own)
+            yield from _accesses(body, dtypes, inside)
+        case Loop() | Delinearize() | If():
+            yield from _accesses(stmt.body, dtypes, around)
         case Seq(parts):
             for s in parts:
-                yield from _accesses(s, seen, far, lane, lanes)
+                yield from _accesses(s, dtypes, around)
         case _:
             assert_never(stmt)
 

@@ -225,14 +225,23 @@ class Vectors:
             return tuple(f"{view.name}[{number + q}]" for q in range(count))
         step = steps(view, indices, self.lane, self.scalars)
         assert step is not None
+        apart = (None,) * self.shape.parts(dtype.bits)
+        either = self.clone and step.axis is not None
+        strided: tuple[str | None, ...] = apart
+        if isinstance(self.mask, Bits) and (either or not step.unit):
+            guard = "if (!unit) " if either else ""
+            strided = self._loop_over_lanes(Load(buffer, indices, dtype), guard)
         first = at_lane(indices, self.lane, index(0))
         place = f"&{self.scalars.element(buffer, first, self.scalars.facts)}"
         return tuple(
-            self._load_part(suffix(dtype), dtype.bits, q, place, step)
-            for q in range(self.shape.parts(dtype.bits))
+            self._load_part(suffix(dtype), dtype.bits, q, place, step, other)
+            for q, other in enumerate(strided)
         )
 
-    def _load_part(self, s: str, bits: int, part: int, place: str, step: Steps) -> str:
+    def _load_part(
+        self, s: str, bits: int, part: int, place: str, step: Steps, other: str | None
+    ) -> str:
+        """One native vector. other: its strided form, where that is made already."""
         p = advanced(place, part * self.shape.native(bits), step)
         mask = self.mask
         if isinstance(mask, All) and self.shape.partial(bits):
@@ -246,21 +255,19 @@ class Vectors:
                 strided = f"ts_load_strided_first_{s}({p}, {step.stride}, {k})"
             case Bits():
                 m = masks.as_bits(mask, bits, self.shape).parts[part]
-                unit, strided = f"ts_load_mask_{s}({p}, {m})", ""
+                unit, strided = f"ts_load_mask_{s}({p}, {m})", other or ""
         if not step.unit:
             return strided
         return f"(unit ? {unit} : {strided})" if self.clone and step.axis is not None else unit
 
-    def _loop_over_lanes(self, expr: Expr) -> Parts:
+    def _loop_over_lanes(self, expr: Expr, guard: str = "") -> Parts:
         dtype = dtype_of(expr)
         s, n = suffix(dtype), self.shape.native(dtype.bits)
         name = self.before.name("lanes")
         size = max(self.shape.lanes, n)
         value = self.scalars.value(expr)
-        self.before.lines += [
-            f"{c_type(dtype)} {name}[{size}] = {{0}};",
-            *self.each_lane(f"{name}[{self.lane_name}] = {value};"),
-        ]
+        first, *rest = self.each_lane(f"{name}[{self.lane_name}] = {value};")
+        self.before.lines += [f"{c_type(dtype)} {name}[{size}] = {{0}};", guard + first, *rest]
         return tuple(f"ts_load_{s}(&{name}[{q * n}])" for q in range(self.shape.parts(dtype.bits)))
 
     def each_lane(self, statement: str) -> list[str]:
@@ -279,7 +286,11 @@ class Vectors:
                     f"ts_store_bool_m{bits}(&{flags}[{q * n}], {p});" for q, p in enumerate(parts)
                 ]
                 end, test = str(self.shape.lanes), f"if ({flags}[{lane}]) "
-        return [f"for (int64_t {lane} = 0; {lane} < {end}; ++{lane}) {test}{{ {statement} }}"]
+        return [
+            f"for (int64_t {lane} = 0; {lane} < {end}; ++{lane}) {{",
+            f"    {test}{statement}",
+            "}",
+        ]
 
 
 def advanced(place: str, elements: int, step: Steps) -> str:

@@ -3,6 +3,7 @@
 Input: buffers and index expressions in the loops' variables. Output: C lvalues and strides.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -94,7 +95,7 @@ def _term(view: Argument, axis: int, i: Expr, scalars: Scalars) -> str:
 
 
 def _operand(text: str) -> str:
-    return text if text.replace("_", "").isalnum() else f"({text})"
+    return text if re.fullmatch(r"\w+(\([^()]*\))?", text) else f"({text})"
 
 
 def _row_major(view: Dense, at: tuple[Expr, ...], scalars: Scalars) -> str:

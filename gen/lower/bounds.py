@@ -83,13 +83,15 @@ def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
     first, last = _full_part(loop, facts, in_edge)
     if first is None and last is None:
         return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
-    begin = lesser(greater(loop.lower, first, facts), loop.upper, facts) if first else loop.lower
-    end = greater(lesser(loop.upper, last, facts), begin, facts) if last else loop.upper
+    begin = greater(loop.lower, first, facts) if first else loop.lower
+    end = lesser(loop.upper, last, facts) if last else loop.upper
+    head_end = lesser(begin, loop.upper, facts) if first else loop.lower
+    tail_begin = greater(end, head_end, facts) if last else loop.upper
     parts = []
     for lower, upper, edge in (
-        (loop.lower, begin, True),
-        (begin, end, in_edge),
-        (end, loop.upper, True),
+        (loop.lower, head_end, True),
+        (begin, end, in_edge),  # empty where begin >= end
+        (tail_begin, loop.upper, True),
     ):
         part = replace(loop, lower=lower, upper=upper)
         if lower == upper:

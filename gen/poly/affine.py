@@ -2,7 +2,8 @@
 
 Input: expressions, and the values of their variables as functions of the point of one set space (a
 `Frame`). Output: piecewise quasi-affine functions and sets over that space, exactly equal to the
-expressions; what isl cannot say raises `NotAffine`, so nothing is ever approximated here.
+expressions; what isl cannot say raises `NotAffine`, so nothing is ever approximated here. Only
+INDEX arithmetic counts: narrower integers wrap.
 """
 
 from collections.abc import Mapping
@@ -73,7 +74,7 @@ def affine(expr: Expr, at: Frame) -> isl.PwAff:
     match expr:
         case Var(name, _) if name in at.values:
             return at.values[name]
-        case Const(int() as value, dtype) if dtype.is_integer:
+        case Const(int() as value, dtype) if dtype is INDEX:
             return at.constant(value)
         case Unary(UnaryOp.NEG, operand):
             return affine(operand, at).neg()

@@ -18,8 +18,9 @@ from ..ir.inits import explicit_inits
 from ..ir.nodes import Combiner, Init, Intent, IterKind, Kernel, Store, Update
 from ..ir.walk import blocks
 from .certificate import Flow, Source
-from .extract import Access, Statement, Tree, extract
+from .extract import Tree, extract
 from .order import IN, OUT, Relations, agreeing, common
+from .statement import Access, Statement
 from .witness import Refused, Witness, sample
 
 
@@ -253,7 +254,7 @@ def contents(read: Access, rest: isl.Set) -> Values:
     parameter = read.storage.parameter
     if parameter is None or parameter.intent is Intent.OUT:
         unwritten = sample(rest)
-        instance = read.statement.describe(unwritten.point)
+        instance = read.statement.describe(unwritten)
         element = _element(read, rest)
         raise Refused(
             f"{instance} reads '{read.storage.name}' before it is written",
@@ -281,7 +282,7 @@ def _value(
             cut = found.apply_range(keys.reverse()).subtract(reached)
             if not cut.is_empty():
                 case_ = sample(cut.wrap())
-                at = read.statement.describe(case_.point)
+                at = read.statement.describe(case_)
                 raise Refused(
                     f"{at} reads '{read.storage.name}' between the updates of block '{name}'",
                     Witness(case_.sizes, (at,), read.storage.name),

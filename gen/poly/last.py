@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 
 import islpy as isl
 
-from .extract import Access
 from .order import Relations
+from .statement import Access
 
 Writers = Mapping[Access, isl.Map]  # from a read's events to those of each write
 

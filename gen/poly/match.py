@@ -35,8 +35,8 @@ from ..ir.nodes import (
 from ..ir.printer import expr_to_text
 from ..ir.walk import children, dtype_of, loads
 from .affine import Frame, NotAffine, affine, region
-from .extract import Statement
 from .flow import Computed, Contents, Logical, Values
+from .statement import Statement
 from .witness import Refused
 
 
@@ -299,20 +299,22 @@ def _require_same_kind(plain: Statement, statement: Statement) -> None:
     ours, theirs = _kind(plain), _kind(statement)
     if ours != theirs:
         raise Refused(
-            f"block '{statement.name}' is not a {ours[0]} of {ours[1]} like block '{plain.name}' of"
-            " the plain schedule",
+            f"block '{statement.name}' is a {theirs}, where block '{plain.name}' of the plain"
+            f" schedule is a {ours}",
             span=statement.block.span,
         )
 
 
-def _kind(statement: Statement) -> tuple[str, int]:
+def _kind(statement: Statement) -> str:
+    """What a block does to what types."""
+    into = ", ".join(w.storage.buffer.dtype.value for w in statement.writes)
     match statement.block.body:
         case Store():
-            return ("store", 1)
-        case Init(combiner, targets):
-            return (f"{combiner.value} init", len(targets))
-        case Update(combiner, targets, _):
-            return (f"{combiner.value} update", len(targets))
+            return f"store of {into}"
+        case Init(combiner, _):
+            return f"{combiner.value} init of {into}"
+        case Update(combiner, _, _):
+            return f"{combiner.value} update of {into}"
         case _ as body:
             assert_never(body)
 

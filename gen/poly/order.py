@@ -10,7 +10,8 @@ from functools import cached_property
 
 import islpy as isl
 
-from .extract import Access, Level, Statement, Storage, Tree
+from .extract import Tree
+from .statement import Access, Level, Statement, Storage
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 

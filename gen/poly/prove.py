@@ -10,11 +10,12 @@ from typing import assert_never
 from ..ir.inits import explicit_inits
 from ..ir.nodes import Kernel, Update
 from .certificate import Scheduled
-from .extract import Access, Statement, extract
+from .extract import extract
 from .flow import Computed, Logical, Values, logical_flow, merged, through, with_free
 from .match import LogicalRead, match
 from .roles import Execution, Role, execution
-from .safety import check_bounds, check_races
+from .safety import check_bounds, check_domains, check_races
+from .statement import Access, Statement
 from .taken import Taken
 from .witness import Refused as Refused
 from .witness import Witness as Witness
@@ -30,6 +31,7 @@ def prove(plain: Kernel, state: Scheduled) -> None:
     logical = logical_flow(plain, state.kernel)
     tree = extract(explicit_inits(state.kernel), plain.assumptions)
     run = execution(tree, state.flow, logical)
+    check_domains(run)
     check_bounds(run)
     taken = Taken(run, logical)
     for s in tree.statements:
@@ -63,7 +65,7 @@ def _check_instances(statement: Statement, logical: Logical) -> None:
     if alien.is_empty():
         return
     case = sample(alien.domain())
-    instance = statement.describe(case.point)
+    instance = statement.describe(case)
     raise Refused(
         f"{instance} runs, an instance that block '{block}' of the plain schedule has not",
         Witness(case.sizes, (instance,)),

@@ -12,13 +12,13 @@ from typing import final
 
 import islpy as isl
 
-from ..ir.nodes import Init, Update
+from ..ir.nodes import Combiner, Init, Update
 from .certificate import Source
-from .extract import Access
 from .flow import Computed, Contents, Identity, Logical, Value, Values, contents, merged, through
 from .last import Writers, between, domain, settled
 from .order import OUT, agreeing
 from .roles import Execution, Role
+from .statement import Access
 from .witness import Instance, Refused, Sample, Witness, images, partner, sample
 
 Terms = Mapping[Computed, isl.Map]  # from a read's events to the instances whose terms it takes
@@ -134,8 +134,8 @@ class Reductions:
 
     def _unnamed(self, read: Access, writer: Access, found: isl.Map) -> Refused:
         case = sample(found.domain())
-        reader = read.statement.describe(case.point)
-        adder = writer.statement.describe(partner(found, case))
+        reader = read.statement.describe(case)
+        adder = writer.statement.describe(case, partner(found, case))
         return Refused(
             f"{reader} reads '{read.storage.name}', to which {adder} adds, a block that its source"
             " does not name",
@@ -152,16 +152,39 @@ class Reductions:
             assert statement.origin
             value = Computed(statement.block.origin.block, write.number)
             return {value: statement.origin.add_dims(isl.dim_type.in_, write.free)}
-        partial = statement.reads[write.number]
+        joined = [self._partial(write, partial) for partial in statement.reads]
+        if not all(_same_terms(terms, joined[0]) for terms in joined):
+            raise Refused(
+                f"block '{statement.name}' joins parts of different partials in one tuple",
+                span=statement.block.span,
+            )
+        return joined[write.number]
+
+    def _partial(self, write: Access, partial: Access) -> Terms:
+        """The terms of a partial that a join takes."""
+        statement = write.statement
+        body = statement.block.body
+        assert isinstance(body, Update)
         held = self._sum(partial, partial.domain, self.run.source(partial))
-        start = Identity(body.combiner, write.number)
-        if any(v != start for v in held.base):
+        start = Identity(body.combiner, partial.number)
+        if set(held.base) != {start}:
             raise Refused(
                 f"block '{statement.name}' joins a partial of '{partial.storage.name}' that does"
                 f" not start from the identity of {body.combiner.value}",
                 span=statement.block.span,
             )
+        if any(self._combiner(value) is not body.combiner for value in held.terms):
+            raise Refused(
+                f"block '{statement.name}' combines a partial of '{partial.storage.name}' by"
+                f" {body.combiner.value}, which does not make it",
+                span=statement.block.span,
+            )
         return held.terms
+
+    def _combiner(self, value: Computed) -> Combiner:
+        body = self.logical.blocks[value.block].block.body
+        assert isinstance(body, Update)
+        return body.combiner
 
     def _require_once(
         self, read: Access, writer: Access, m: isl.Map, held: isl.Map, value: Computed
@@ -188,6 +211,12 @@ class Reductions:
     def _compare(self, read: Access, wanted: Values, got: _Sum) -> None:
         """Refuses unless the sum holds exactly the terms of the wanted values, on their base."""
         expected = self._expected(read, wanted, frozenset())
+        if len({self._combiner(value) for value in expected.terms}) > 1:
+            raise Refused(
+                f"'{read.storage.name}' is reduced by several combiners, whose order the proof does"
+                " not follow",
+                span=read.statement.block.span,
+            )
         for value in (*expected.terms, *got.terms):
             ours = expected.terms.get(value)
             theirs = got.terms.get(value)
@@ -233,6 +262,13 @@ class Reductions:
         return _Sum(terms, base)
 
 
+def _same_terms(a: Terms, b: Terms) -> bool:
+    """Whether two targets of a tuple hold the terms of the same instances."""
+    ours = {value.block: m for value, m in a.items()}
+    theirs = {value.block: m for value, m in b.items()}
+    return ours.keys() == theirs.keys() and all(m.is_equal(theirs[k]) for k, m in ours.items())
+
+
 def _different(pairs: isl.Map) -> isl.Map:
     points = pairs.range()
     all_pairs = isl.Map.from_domain_and_range(points, points)
@@ -253,7 +289,7 @@ def _term(read: Access, value: Computed, found: isl.Map, what: str) -> Refused:
         who = f"element {list(place)} of '{name}'"
         instances: tuple[Instance, ...] = ()
     else:
-        reader = read.statement.describe(case.point)
+        reader = read.statement.describe(case)
         who = f"what {reader} reads from '{name}'"
         instances = (reader,)
     return Refused(
@@ -265,7 +301,7 @@ def _term(read: Access, value: Computed, found: isl.Map, what: str) -> Refused:
 
 def _wrong_base(read: Access, value: Value, wrong: isl.Map) -> Refused:
     case = sample(wrong.domain())
-    reader = read.statement.describe(case.point)
+    reader = read.statement.describe(case)
     start = named(value, partner(wrong, case))
     return Refused(
         f"the reduction that {reader} reads from '{read.storage.name}' starts from {start}",

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never, final
 
-from ..ir.nodes import Block, Const, Expr, Init, Load, Select, Store, Update
-from ..ir.walk import loads
+from ..ir.nodes import Const, Expr, Init, Load, Select, Store, Update
+from .affine import NotAffine, region
 from .certificate import Flow, Source
-from .extract import Access, Statement, Tree
+from .extract import Tree
 from .flow import Logical
 from .match import Makers
 from .order import Relations
+from .statement import Access, Statement
 from .witness import Refused
 
 
@@ -72,12 +73,26 @@ class Execution:
 
 
 def execution(tree: Tree, flow: Flow, logical: Logical) -> Execution:
-    """The tree's roles. Raises Refused for a block that computes something of its own."""
-    roles = {s.uid: _role(s.block, logical) for s in tree.statements}
+    """The tree's roles. Raises Refused for a block that computes something of its own, or whose
+    effect depends on data in a way that the proof does not follow.
+    """
+    roles = {s.uid: _role(s, logical) for s in tree.statements}
+    for s in tree.statements:
+        if any(w.free for w in s.writes):
+            raise Refused(
+                f"block '{s.name}' writes at places that depend on data", span=s.block.span
+            )
+        if s.opaque and roles[s.uid] is not Role.TERM:
+            raise Refused(
+                f"block '{s.name}' runs where data says so, which only the terms of a reduction"
+                " may",
+                span=s.block.span,
+            )
     return Execution(tree, Relations(tree), flow, roles)
 
 
-def _role(block: Block, logical: Logical) -> Role:
+def _role(statement: Statement, logical: Logical) -> Role:
+    block = statement.block
     if block.origin and block.origin.block not in logical.blocks:
         raise Refused(
             f"block '{block.name}' computes '{block.origin.block}', which the plain schedule has"
@@ -89,7 +104,7 @@ def _role(block: Block, logical: Logical) -> Role:
             return Role.INIT
         case Store() | Update() if block.origin:
             return Role.TERM if logical.is_reduction(block.origin.block) else Role.VALUE
-        case Store(_, value) if _is_copy(value):
+        case Store(_, value) if _is_copy(value, statement):
             return Role.COPY
         case Update(_, _, values) if all(isinstance(v, Load) for v in values):
             return Role.JOIN
@@ -102,16 +117,18 @@ def _role(block: Block, logical: Logical) -> Role:
             assert_never(body)
 
 
-def _is_copy(value: Expr) -> bool:
+def _is_copy(value: Expr, statement: Statement) -> bool:
+    """Whether each instance stores what one load gives, or a constant as padding."""
     match value:
-        case Load(_, indices, _):
-            return not any(loads(i) for i in indices)
+        case Load():
+            return not any(r.free for r in statement.reads)
         case Const():
             return True
         case Select(condition, then, otherwise):
-            return not loads(condition) and _is_copy(then) and _is_copy(otherwise)
+            try:
+                region(condition, statement.at)
+            except NotAffine:
+                return False
+            return _is_copy(then, statement) and _is_copy(otherwise, statement)
         case _:
             return False
-
-
-__all__ = ["Execution", "Role", "Statement", "execution"]

@@ -1,31 +1,32 @@
 """Races and bounds: what is wrong with an execution whatever it computes.
 
-Input: an execution. Output: nothing; raises Refused with a witness. Every access must lie within
-its buffer, no input may be written, and no two iterations of a parallel or vectorized loop may meet
-at a place that one of them writes. Lanes of a vectorized loop may update one place of one block:
-that is the lane tree.
+Input: an execution. Output: nothing; raises Refused with a witness. Every iteration variable must
+lie within its domain and every access within its buffer, no input may be written, and no two
+iterations of a parallel or vectorized loop may meet at a place that one of them writes. Lanes of a
+vectorized loop may update one place of one block: that is the lane tree.
 """
 
 import islpy as isl
 
-from ..ir.nodes import Intent, LoopKind, Update
-from .extract import Access, Level, Statement
+from ..ir.nodes import Intent, LoopKind, Update, Var
+from .affine import NotAffine, affine
 from .order import IN, OUT, Relations, space
 from .roles import Execution
+from .statement import Access, Level, Statement
 from .witness import Refused, Witness, partner, sample
 
 
 def check_bounds(run: Execution) -> None:
     """Raises Refused for an access outside its buffer, and for a write to an input."""
     for s in run.tree.statements:
-        for access in (*s.reads, *s.writes):
+        for access in (*s.guards, *s.reads, *s.writes):
             outside = access.place.subtract_range(access.storage.box)
             if outside.is_empty():
                 continue
             case = sample(outside.domain())
             place = partner(outside, case)[access.storage.depth :]
-            instance = s.describe(case.point)
-            verb = "reads" if access in s.reads else "writes"
+            instance = s.describe(case)
+            verb = "writes" if access in s.writes else "reads"
             raise Refused(
                 f"{instance} {verb} '{access.storage.name}' outside its bounds, at {list(place)}",
                 Witness(case.sizes, (instance,), access.storage.name, place),
@@ -37,6 +38,26 @@ def check_bounds(run: Execution) -> None:
                 raise Refused(
                     f"block '{s.name}' writes '{write.storage.name}', an input", span=s.block.span
                 )
+
+
+def check_domains(run: Execution) -> None:
+    """Raises Refused where an iteration variable leaves the domain that its block declares."""
+    for s in run.tree.statements:
+        for v in s.block.iters:
+            try:
+                value, lower, upper = (affine(e, s.at) for e in (Var(v.name), v.lower, v.upper))
+            except NotAffine:
+                continue  # a domain that inputs bound: the loops' bounds are matched instead
+            alien = s.domain.subtract(value.ge_set(lower).intersect(value.lt_set(upper)))
+            if alien.is_empty():
+                continue
+            case = sample(alien)
+            instance = s.describe(case)
+            raise Refused(
+                f"{instance} runs, where '{v.name}' is outside its domain",
+                Witness(case.sizes, (instance,)),
+                s.block.span,
+            )
 
 
 def check_races(run: Execution) -> None:
@@ -82,8 +103,8 @@ def _check_pair(relations: Relations, level: Level, depth: int, w: Access, other
 
 def _race(level: Level, w: Access, other: Access, race: isl.Map) -> Refused:
     case = sample(race.domain())
-    writer = w.statement.describe(case.point)
-    meeting = other.statement.describe(partner(race, case))
+    writer = w.statement.describe(case)
+    meeting = other.statement.describe(case, partner(race, case))
     verb = "writes" if other in other.statement.writes else "reads"
     place = partner(w.place, case)[w.storage.depth :]
     kinds = {k.value for k in level.kinds} & {"parallel", "vectorized"}

@@ -11,12 +11,12 @@ from typing import assert_never, final
 import islpy as isl
 
 from .certificate import Source
-from .extract import Access
 from .flow import Computed, Contents, Identity, Logical, Values, contents, merged, through
 from .last import Writers, between, settled
 from .order import agreeing
 from .reduction import Reductions, element, needed
 from .roles import Execution, Role
+from .statement import Access
 from .witness import Instance, Refused, Witness, partner, sample
 
 
@@ -126,8 +126,8 @@ class Taken:
         if late.is_empty():
             return
         case = sample(late.domain())
-        reader = read.statement.describe(case.point)
-        maker = writer.statement.describe(partner(late, case))
+        reader = read.statement.describe(case)
+        maker = writer.statement.describe(case, partner(late, case))
         raise Refused(
             f"{reader} reads '{read.storage.name}' before {maker} computes it",
             Witness(case.sizes, (reader, maker), read.storage.name, element(read, case)),
@@ -149,8 +149,8 @@ class Taken:
             if before.is_empty():
                 continue
             case = sample(before.domain())
-            reader = read.statement.describe(case.point)
-            spoiler = x.statement.describe(partner(before, case))
+            reader = read.statement.describe(case)
+            spoiler = x.statement.describe(case, partner(before, case))
             raise Refused(
                 f"{reader} reads what '{read.storage.name}' held at the call, but {spoiler} writes"
                 " it before",
@@ -162,7 +162,7 @@ class Taken:
     def _missing(self, read: Access, rest: isl.Set, wanted: Values | None) -> Refused:
         """No write that the certificate names gives what these events must take."""
         case = sample(rest)
-        reader = read.statement.describe(case.point)
+        reader = read.statement.describe(case)
         place, name = element(read, case), read.storage.name
         needs = needed(wanted or {}, case)
         if read.statement.uid < 0:
@@ -181,9 +181,9 @@ def _overwritten(
     read: Access, writer: Access, m: isl.Map, other: Access, found: isl.Map
 ) -> Refused:
     case = sample(found.domain())
-    reader = read.statement.describe(case.point)
-    maker = writer.statement.describe(partner(m, case))
-    spoiler = other.statement.describe(partner(found, case))
+    reader = read.statement.describe(case)
+    maker = writer.statement.describe(case, partner(m, case))
+    spoiler = other.statement.describe(case, partner(found, case))
     place = element(read, case)
     name = read.storage.name
     who = f"{reader} reads '{name}'" if read.statement.uid >= 0 else f"'{name}' is returned"

@@ -33,6 +33,14 @@
     X(0x1.45f2fap-1f) \
     X(0x1.06eba8p-3f)
 
+/* tanh f32: weighted error 2.3e-09 */
+#define TS_TANH_F32_TOP -0x1.950034p-8f
+#define TS_TANH_F32(X) \
+    X(0x1.582fb6p-6f) \
+    X(-0x1.b90948p-5f) \
+    X(0x1.110c72p-3f) \
+    X(-0x1.555548p-2f)
+
 /* exp f64: weighted error 9.1e-19 */
 #define TS_EXP_F64_TOP 0x1.1ee88eaade7e2p-29
 #define TS_EXP_F64(X) \
@@ -83,3 +91,17 @@
     X(0x1.a4f4e2a1a9b34p-4) \
     X(0x1.45f306dc9c8d9p-1) \
     X(0x1.06eba8214db68p-3)
+
+/* tanh f64: weighted error 6.9e-18 */
+#define TS_TANH_F64_TOP -0x1.3d27f4e90bb6ep-16
+#define TS_TANH_F64(X) \
+    X(0x1.5972668b02003p-14) \
+    X(-0x1.e80a94725d0e6p-13) \
+    X(0x1.3460aca292c5ap-11) \
+    X(-0x1.7d8b95e659f1ap-10) \
+    X(0x1.d6d24794dfd32p-9) \
+    X(-0x1.226e2d02690f6p-7) \
+    X(0x1.664f484956c61p-6) \
+    X(-0x1.ba1ba1b935e5fp-5) \
+    X(0x1.11111111102b6p-3) \
+    X(-0x1.555555555554bp-2)

@@ -25,22 +25,28 @@ TS_INLINE V F(exp_tail)(V x) {
     return p;
 }
 
+/* exp(r) for |r| <= ln(2) / 2, in the order that rounds least. */
+TS_INLINE V F(exp_reduced)(V r) {
+#if TS_HAS_FMA
+    return F(fma)(F(fma)(F(exp_tail)(r), r, K(1.0f)), r, K(1.0f));
+#else
+    return K(1.0f) + (r + F(exp_tail)(r) * (r * r));
+#endif
+}
+
 /* At the ends of the clamp the result is 0 and infinity. */
 TS_INLINE V F(exp)(V x) {
     x = F(clamp)(x, K(-104.0f), K(89.0f));
     V k = F(rint)(x * K(0x1.715476p+0f));
-    V r = F(minus_ln2)(x, k);
-    return F(scale)(F(fma)(F(fma)(F(exp_tail)(r), r, K(1.0f)), r, K(1.0f)), k);
+    return F(scale)(F(exp_reduced)(F(minus_ln2)(x, k)), k);
 }
 
-/* exp(x) - 1 for x in [-64, 64], as accurate where x is small; so r's rounding error counts. */
+/* exp(x) - 1 for x in [-64, 64], as accurate where x is small. */
 TS_INLINE V F(expm1)(V x) {
     V k = F(rint)(x * K(0x1.715476p+0f));
-    V upper = F(fma)(k, K(-0x1.63p-1f), x);
-    V r = F(fma)(k, K(0x1.bd0106p-13f), upper);
-    V r_rest = F(fma)(k, K(0x1.bd0106p-13f), upper - r);
+    V r = F(minus_ln2)(x, k);
     V two = F(pow2)(k);
-    return F(fma)(two, r + F(fma)(F(exp_tail)(r), r * r, r_rest), two - K(1.0f));
+    return F(fma)(two, F(fma)(F(exp_tail)(r), r * r, r), two - K(1.0f));
 }
 
 /* |v| with the sign of x. */
@@ -48,15 +54,16 @@ TS_INLINE V F(with_sign)(V v, V x) {
     return F(from_bits)((F(bits)(v) & 0x7FFFFFFFu) | (F(bits)(x) & 0x80000000u));
 }
 
-/* -t / (t + 2) for t = exp(-2x) - 1. What rounding loses of the denominator d is made good to first
-   order, since 1/d = (1 - q) / 2. */
-TS_INLINE V F(tanh)(V x) {
-    V y = F(clamp)(F(abs)(x), K(0.0f), K(10.0f));
-    V t = F(expm1)(-(y + y));
-    V d = t + K(2.0f);
-    V q = t / d;
-    V lost = t - (d - K(2.0f));
-    return F(with_sign)(F(fma)(q * lost, F(fma)(q, K(0.5f), K(-0.5f)), q), x);
+/* Below 9/16 an odd polynomial; above, 1 - 2e / (1 + e) for e = exp(-2x), where e's error matters less. */
+TS_INLINE V F(tanh)(V input) {
+    V y = F(clamp)(F(abs)(input), K(0.0f), K(10.0f));
+    V x = y * y;
+    V p = K(TS_TANH_F32_TOP);
+    TS_TANH_F32(HORNER)
+    V small = F(fma)(x * y, p, y);
+    V e = F(expm1)(K(-2.0f) * y) + K(1.0f);
+    V large = K(1.0f) - (e + e) / (e + K(1.0f));
+    return F(with_sign)(F(select)(F(lt)(y, K(0.5625f)), small, large), input);
 }
 
 /* erf(x) = 1 - exp(-(x + x p(x))) */

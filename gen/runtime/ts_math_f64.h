@@ -25,22 +25,28 @@ TS_INLINE V F(exp_tail)(V x) {
     return p;
 }
 
+/* exp(r) for |r| <= ln(2) / 2, in the order that rounds least. */
+TS_INLINE V F(exp_reduced)(V r) {
+#if TS_HAS_FMA
+    return F(fma)(F(fma)(F(exp_tail)(r), r, K(1.0)), r, K(1.0));
+#else
+    return K(1.0) + (r + F(exp_tail)(r) * (r * r));
+#endif
+}
+
 /* At the ends of the clamp the result is 0 and infinity. */
 TS_INLINE V F(exp)(V x) {
     x = F(clamp)(x, K(-746.0), K(710.0));
     V k = F(rint)(x * K(0x1.71547652b82fep+0));
-    V r = F(minus_ln2)(x, k);
-    return F(scale)(F(fma)(F(fma)(F(exp_tail)(r), r, K(1.0)), r, K(1.0)), k);
+    return F(scale)(F(exp_reduced)(F(minus_ln2)(x, k)), k);
 }
 
-/* exp(x) - 1 for x in [-512, 512], as accurate where x is small; so r's rounding error counts. */
+/* exp(x) - 1 for x in [-512, 512], as accurate where x is small. */
 TS_INLINE V F(expm1)(V x) {
     V k = F(rint)(x * K(0x1.71547652b82fep+0));
-    V upper = F(fma)(k, K(-0x1.62e42feep-1), x);
-    V r = F(fma)(k, K(-0x1.a39ef35793c76p-33), upper);
-    V r_rest = F(fma)(k, K(-0x1.a39ef35793c76p-33), upper - r);
+    V r = F(minus_ln2)(x, k);
     V two = F(pow2)(k);
-    return F(fma)(two, r + F(fma)(F(exp_tail)(r), r * r, r_rest), two - K(1.0));
+    return F(fma)(two, F(fma)(F(exp_tail)(r), r * r, r), two - K(1.0));
 }
 
 /* |v| with the sign of x. */
@@ -48,15 +54,16 @@ TS_INLINE V F(with_sign)(V v, V x) {
     return F(from_bits)((F(bits)(v) & 0x7FFFFFFFFFFFFFFFu) | (F(bits)(x) & 0x8000000000000000u));
 }
 
-/* -t / (t + 2) for t = exp(-2x) - 1. What rounding loses of the denominator d is made good to first
-   order, since 1/d = (1 - q) / 2. */
-TS_INLINE V F(tanh)(V x) {
-    V y = F(clamp)(F(abs)(x), K(0.0), K(20.0));
-    V t = F(expm1)(-(y + y));
-    V d = t + K(2.0);
-    V q = t / d;
-    V lost = t - (d - K(2.0));
-    return F(with_sign)(F(fma)(q * lost, F(fma)(q, K(0.5), K(-0.5)), q), x);
+/* Below 9/16 an odd polynomial; above, 1 - 2e / (1 + e) for e = exp(-2x), where e's error matters less. */
+TS_INLINE V F(tanh)(V input) {
+    V y = F(clamp)(F(abs)(input), K(0.0), K(20.0));
+    V x = y * y;
+    V p = K(TS_TANH_F64_TOP);
+    TS_TANH_F64(HORNER)
+    V small = F(fma)(x * y, p, y);
+    V e = F(expm1)(K(-2.0) * y) + K(1.0);
+    V large = K(1.0) - (e + e) / (e + K(1.0));
+    return F(with_sign)(F(select)(F(lt)(y, K(0.5625)), small, large), input);
 }
 
 /* erf(x) = 1 - exp(-(x + x p(x))) */

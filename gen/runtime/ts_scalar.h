@@ -79,7 +79,10 @@ TS_FLOATS(TS_SCALAR_BITS)
     TS_INLINE C ts_div_##T##_s(C a, C b) { return a / b; }                                    \
     TS_INLINE C ts_neg_##T##_s(C a) { return -a; }                                            \
     TS_INLINE bool ts_isnan_##T##_s(C a) { return a != a; }                                   \
-    TS_INLINE C ts_clamp_##T##_s(C v, C lo, C hi) { return v < lo ? lo : v > hi ? hi : v; }
+    TS_INLINE C ts_clamp_##T##_s(C v, C lo, C hi) {                                           \
+        v = v < lo ? lo : v;                                                                  \
+        return v > hi ? hi : v;                                                               \
+    }
 TS_FLOATS(TS_SCALAR_FLOATS)
 #undef TS_SCALAR_FLOATS
 

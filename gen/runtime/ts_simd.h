@@ -138,28 +138,26 @@ TS_ALL(TS_VECTOR)
 #define TS_SEQ(n, X, b) TS_SEQ_(n, X, b)
 #define TS_SELF(i) i
 
-/* Copies n <= 64 bytes by at most two overlapping moves a power of two. */
-TS_INLINE void ts_copy_bytes(void *to, const void *from, int64_t n) {
+/* Copies n <= whole bytes, `whole` a power of two up to 32: all, or a smaller power of two at a time. */
+TS_INLINE void ts_copy_bytes(void *to, const void *from, int64_t n, int64_t whole) {
     char *t = to;
     const char *f = from;
-#define TS_ENDS(size)                                   \
-    if (n >= (size)) {                                  \
-        char head[size], tail[size];                    \
-        memcpy(head, f, size);                          \
-        memcpy(tail, f + n - (size), size);             \
-        memcpy(t, head, size);                          \
-        memcpy(t + n - (size), tail, size);             \
-        return;                                         \
+    if (n == whole) {
+        memcpy(t, f, (size_t)whole);
+        return;
     }
-#if TS_BYTES > 32
-    TS_ENDS(32)
-#endif
-    TS_ENDS(16)
-    TS_ENDS(8)
-    TS_ENDS(4)
-    TS_ENDS(2)
-    TS_ENDS(1)
-#undef TS_ENDS
+#define TS_PIECE(size)                \
+    if (whole > (size) && n & (size)) { \
+        memcpy(t, f, size);           \
+        t += size;                    \
+        f += size;                    \
+    }
+    TS_PIECE(16)
+    TS_PIECE(8)
+    TS_PIECE(4)
+    TS_PIECE(2)
+    TS_PIECE(1)
+#undef TS_PIECE
 }
 
 /* ---------------------------------------------------------------- forms that every level shares */
@@ -253,11 +251,13 @@ TS_EQUAL(TS_CONVERT)
     X(f64, TS_LANES_64, f32, float) X(f64, TS_LANES_64, i32, int32_t)                          \
     X(f64, TS_LANES_64, u32, uint32_t) X(i64, TS_LANES_64, f32, float)                         \
     X(u64, TS_LANES_64, f32, float) X(i64, TS_LANES_64, i32, int32_t)                          \
-    X(i64, TS_LANES_64, u32, uint32_t) X(u64, TS_LANES_64, u32, uint32_t)                      \
+    X(i64, TS_LANES_64, u32, uint32_t) X(u64, TS_LANES_64, i32, int32_t)                       \
+    X(u64, TS_LANES_64, u32, uint32_t)                                                         \
     X(f32, TS_LANES_32, i16, int16_t) X(f32, TS_LANES_32, u16, uint16_t)                       \
     X(i32, TS_LANES_32, i16, int16_t) X(i32, TS_LANES_32, u16, uint16_t)                       \
-    X(u32, TS_LANES_32, u16, uint16_t) X(i16, TS_LANES_16, i8, int8_t)                         \
-    X(i16, TS_LANES_16, u8, uint8_t) X(u16, TS_LANES_16, u8, uint8_t)
+    X(u32, TS_LANES_32, i16, int16_t) X(u32, TS_LANES_32, u16, uint16_t)                       \
+    X(i16, TS_LANES_16, i8, int8_t) X(i16, TS_LANES_16, u8, uint8_t)                           \
+    X(u16, TS_LANES_16, i8, int8_t) X(u16, TS_LANES_16, u8, uint8_t)
 
 #define TS_PAIR(U, n, T, CT)                                                                     \
     typedef CT ts_half_##U##_##T __attribute__((vector_size(TS_BYTES / 2)));                     \
@@ -300,7 +300,7 @@ typedef int32_t ts_via_64 __attribute__((vector_size(4 * TS_LANES_64)));
     typedef CS ts_part_##S##_##T __attribute__((vector_size((n) * sizeof(CS))));                   \
     TS_INLINE ts_##T ts_load_first_##S##_as_##T(const CS *p, int64_t k) {                          \
         ts_part_##S##_##T part = {0};                                                              \
-        ts_copy_bytes(&part, p, k * (int64_t)sizeof(CS));                                          \
+        ts_copy_bytes(&part, p, k * (int64_t)sizeof(CS), sizeof part);                                          \
         return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);                \
     }                                                                                              \
     TS_INLINE ts_##T ts_load_##S##_as_##T(const CS *p) {                                           \
@@ -316,7 +316,7 @@ typedef int32_t ts_via_64 __attribute__((vector_size(4 * TS_LANES_64)));
     TS_INLINE void ts_store_first_##T##_as_##S(CS *p, ts_##T v, int64_t k) {                       \
         ts_part_##S##_##T part =                                                                   \
             __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T);           \
-        ts_copy_bytes(p, &part, k * (int64_t)sizeof(CS));                                          \
+        ts_copy_bytes(p, &part, k * (int64_t)sizeof(CS), sizeof part);                                          \
     }
 TS_LOADS(TS_LOAD_AS)
 #undef TS_LOAD_AS
@@ -420,7 +420,7 @@ TS_INLINE ts_halves ts_narrow_bf16(ts_f32 v) {
     }                                                                               \
     TS_INLINE ts_f32 ts_load_first_##S##_as_f32(const uint16_t *p, int64_t k) {     \
         ts_halves h = {0};                                                          \
-        ts_copy_bytes(&h, p, 2 * k);                                                \
+        ts_copy_bytes(&h, p, 2 * k, sizeof h);                                                \
         return ts_widen_##S(h);                                                     \
     }                                                                               \
     TS_INLINE void ts_store_f32_as_##S(uint16_t *p, ts_f32 v) {                     \
@@ -429,7 +429,7 @@ TS_INLINE ts_halves ts_narrow_bf16(ts_f32 v) {
     }                                                                               \
     TS_INLINE void ts_store_first_f32_as_##S(uint16_t *p, ts_f32 v, int64_t k) {    \
         ts_halves h = ts_narrow_##S(v);                                             \
-        ts_copy_bytes(p, &h, 2 * k);                                                \
+        ts_copy_bytes(p, &h, 2 * k, sizeof h);                                                \
     }
 TS_HALF_MEMORY(f16)
 TS_HALF_MEMORY(bf16)

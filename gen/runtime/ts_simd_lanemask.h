@@ -68,11 +68,11 @@ TS_WIDTHS(TS_ANY_ALL)
     }                                                                                     \
     TS_INLINE ts_##T ts_load_first_##T(const C *p, int64_t k) {                           \
         ts_##T v = {0};                                                                   \
-        ts_copy_bytes(&v, p, k * (int64_t)sizeof(C));                                     \
+        ts_copy_bytes(&v, p, k * (int64_t)sizeof(C), TS_BYTES);                                     \
         return v;                                                                         \
     }                                                                                     \
     TS_INLINE void ts_store_first_##T(C *p, ts_##T v, int64_t k) {                        \
-        ts_copy_bytes(p, &v, k * (int64_t)sizeof(C));                                     \
+        ts_copy_bytes(p, &v, k * (int64_t)sizeof(C), TS_BYTES);                                     \
     }
 #define TS_GATHER(T, C, B)                                                                \
     TS_INLINE ts_##T ts_gather_mask_##T##_i##B(const C *p, ts_i##B index, ts_m##B m) {    \

@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "ts_engine.h"
 
@@ -141,6 +144,9 @@ void ts_free_workspace(void)
         atomic_flag_clear_explicit(&a->busy, memory_order_release);
     }
     pthread_mutex_unlock(&list_lock);
+#ifdef __GLIBC__
+    malloc_trim(0); /* glibc would keep it for the process */
+#endif
 }
 
 void ts_workspace_before_fork(void) { pthread_mutex_lock(&list_lock); }

@@ -35,7 +35,7 @@ def read(recipe: Recipe, level: str, lanes: int) -> tuple[tuple[Primitive, ...],
     values = {p.name: _value(p, level) for p in recipe.params}
     if "lanes" in values:
         span = next(p.span for p in recipe.params if p.name == "lanes")
-        raise ScheduleError("`$lanes` is the level's own: a parameter cannot be named so", span)
+        raise ScheduleError("'$lanes' is the level's own: a parameter cannot be named so", span)
     environment = {**values, "lanes": lanes}
     result = tuple(_variant(v, environment, used, level) for v in recipe.variants)
     for param in recipe.params:

@@ -1,7 +1,7 @@
 """The spec: what a kernel computes and how to run it, read from YAML, and its plain schedule."""
 
-from .build import build, choices
+from .build import Dtypes, build, choices
 from .model import KernelSpec
 from .reader import load, loads
 
-__all__ = ["KernelSpec", "build", "choices", "load", "loads"]
+__all__ = ["Dtypes", "KernelSpec", "build", "choices", "load", "loads"]

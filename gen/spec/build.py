@@ -21,6 +21,9 @@ from .program import Definition, For, Part, Range
 from .resolve import definitions
 from .types import AnyType, Weak, concrete, holds
 
+Dtypes = Mapping[str, DType]
+"""A choice of element types: by the type variables' names."""
+
 _OF_BOOLS = frozenset({ir.Combiner.ANY, ir.Combiner.ALL})
 _ARG = frozenset({ir.Combiner.ARGMIN, ir.Combiner.ARGMAX})
 
@@ -34,7 +37,7 @@ class Place:
     loops: Mapping[str, ir.Expr]
 
 
-def build(spec: KernelSpec, dtypes: Mapping[str, DType]) -> ir.Kernel:
+def build(spec: KernelSpec, dtypes: Dtypes) -> ir.Kernel:
     """The plain schedule. `dtypes` has the spec's type variables. Raises SpecError."""
     types = _infer(spec, _declared(spec, dtypes))
     body = walk.seq(tuple(_part(p, Place((), {}), types) for p in spec.program.body))
@@ -79,7 +82,7 @@ def shape_of(shape: tuple[Size, ...]) -> tuple[ir.Expr, ...]:
 # ---------------------------------------------------------------- types
 
 
-def _declared(spec: KernelSpec, dtypes: Mapping[str, DType]) -> Types:
+def _declared(spec: KernelSpec, dtypes: Dtypes) -> Types:
     """The types that the spec states."""
     casts = {dtype.value: dtype for dtype in DType} | {v.name: dtypes[v.name] for v in spec.dtypes}
     arrays = {a.name: casts[a.element] for a in spec.arguments}

@@ -10,6 +10,7 @@ import ast
 import importlib
 import operator
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -158,16 +159,13 @@ def _chain(node: ast.expr) -> str:
 # ---------------------------------------------------------------- evaluating
 
 
+@dataclass(frozen=True, slots=True)
 class _Evaluator:
     """Runs a checked tree."""
 
-    def __init__(
-        self,
-        place: language.Place,
-        values: Mapping[str, Any],
-        functions: Mapping[str, Callable[..., Any]],
-    ) -> None:
-        self.place, self.values, self.functions = place, values, functions
+    place: language.Place
+    values: Mapping[str, Any]
+    functions: Mapping[str, Callable[..., Any]]
 
     def value(self, node: ast.expr) -> Any:
         match node:
@@ -222,7 +220,7 @@ class _Evaluator:
         except ImportError:
             message = f"the formula needs {MODULES[module]}, which is not installed"
             raise SpecError(message, self.place.span(node)) from None
-        found = getattr(owner, name, None)
+        found: Callable[..., Any] | None = getattr(owner, name, None)
         if not callable(found):
             raise SpecError(f"{module} has no function '{name[:64]}'", self.place.span(node))
-        return found  # type: ignore[no-any-return]
+        return found

@@ -124,16 +124,17 @@ def _not_negative(size: ir.Expr, dims: Collection[str]) -> ir.Expr:
 
 def _is_not_negative(form: Linear, dims: Collection[str]) -> bool:
     """Whether that is plain from the dims being at least 0."""
-    return form.constant >= 0 and all(
-        c > 0
-        and (
-            (isinstance(term, ir.Var) and term.name in dims)
-            or (
-                isinstance(term, ir.Binary) and (term.op, term.rhs) == (BinaryOp.MAX, walk.index(0))
-            )
-        )
-        for term, c in form.terms.items()
-    )
+
+    def known(term: ir.Expr) -> bool:
+        match term:
+            case ir.Var(name):
+                return name in dims
+            case ir.Binary(BinaryOp.MAX, _, ir.Const(0)):
+                return True
+            case _:
+                return False
+
+    return form.constant >= 0 and all(c > 0 and known(term) for term, c in form.terms.items())
 
 
 def _bound(expr: ir.Expr, ranges: Mapping[str, Range], *, upper: bool) -> ir.Expr | None:

@@ -55,7 +55,7 @@ def evaluate(
     dims = sizes(spec, arrays)
     try:
         return _evaluate(spec, arrays, values, dims, numpy.longdouble)
-    except TypeError:  # much of SciPy and linalg has no long double
+    except (TypeError, ValueError, RuntimeError):  # much of SciPy has no long double
         return _evaluate(spec, arrays, values, dims, numpy.float64)
 
 

@@ -39,6 +39,9 @@ _C_WORDS = """auto break case char const continue default do double else enum ex
     union unsigned void volatile while bool true false NULL main"""
 
 
+_INTEGERS = frozenset(dtype.value for dtype in DType if dtype.is_integer)
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """The file's keys."""
@@ -222,10 +225,18 @@ def _scalar(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Scal
     _check_name(key)
     entry = yaml.decode(node, _ScalarEntry, f"scalar '{key.text}'")
     element = _element(entry.type.text, entry.type.span, elements)
-    integers = {dtype.value for dtype in DType if dtype.is_integer}
-    if element in integers and isinstance(entry.default, float):
-        raise SpecError(f"the default of '{key.text}' must be an integer", key.span)
+    _check_default(key, entry.default, element)
     return Scalar(key.text, element, entry.default, entry.doc, key.span)
+
+
+def _check_default(key: yaml.Scalar, default: bool | int | float | None, element: str) -> None:
+    if default is None:
+        return
+    if (element == DType.BOOL.value) != isinstance(default, bool):
+        kind = "a bool" if element == DType.BOOL.value else "a number"
+        raise SpecError(f"the default of '{key.text}' must be {kind}", key.span)
+    if isinstance(default, float) and element in _INTEGERS:
+        raise SpecError(f"the default of '{key.text}' must be an integer", key.span)
 
 
 def _temporary(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Temporary:

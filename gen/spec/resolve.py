@@ -62,7 +62,7 @@ def _requires(parts: tuple[Part, ...], dims: tuple[str, ...]) -> tuple[str, ...]
     found = {
         over.upper.name
         for d in definitions(parts)
-        if d.initialises and d.combiner in _OF_AT_LEAST_ONE
+        if d.combiner in _OF_AT_LEAST_ONE
         for over in d.loops
         if over.index in d.reduction and over.lower == walk.index(0)
         if isinstance(over.upper, ir.Var)
@@ -225,7 +225,7 @@ def _implicit(statement: syntax.Assign, scope: Scope) -> tuple[Range, ...]:
     names = {
         part.name: part
         for index in statement.target.indices
-        for part in reversed(syntax.descend(index))
+        for part in syntax.descend(index)
         if isinstance(part, syntax.Name) and part.name not in known
     }
     return tuple(_implicit_range(name, statement, scope) for name in names.values())
@@ -306,9 +306,8 @@ def _declare(
                 f"cannot tell the size of axis {axis} of '{array}' from this index",
                 target.indices[axis].span,
             )
-        shape.append(
-            cover(scope.shapes[array][axis], size, dims) if array in scope.shapes else size
-        )
+        known = scope.shapes[array][axis] if array in scope.shapes else size
+        shape.append(cover(known, size, dims))
     return replace(scope, shapes={**scope.shapes, array: tuple(shape)})
 
 

@@ -23,7 +23,8 @@ from ..errors import Span, SpecError
 
 T = TypeVar("T")
 
-MAX_BYTES = 256 * 1024
+MAX_BYTES = 64 * 1024
+MAX_LINES = 4000
 MAX_LINE = 2000
 MAX_INDENT = 120
 MAX_BRACKETS = 64
@@ -133,8 +134,11 @@ def check_limits(text: str, path: str) -> None:
     """Refuses what a parser should not see. One pass, no recursion."""
     if len(text) > MAX_BYTES:
         raise SpecError(f"the file is larger than {MAX_BYTES} bytes", Span(path, 1, 1))
+    lines = _lines(text)
+    if len(lines) > MAX_LINES:
+        raise SpecError(f"the file has more than {MAX_LINES} lines", Span(path, MAX_LINES, 1))
     depth = 0
-    for number, line in enumerate(_lines(text), 1):
+    for number, line in enumerate(lines, 1):
         _check_line(line, Span(path, number, 1, 1, line[:MAX_LINE]))
         for column, character in enumerate(line, 1):
             if character in "[{":
@@ -230,6 +234,8 @@ def _plain(text: str, span: Span) -> bool | int | float | str | None:
         return int(text)
     if _FLOAT.fullmatch(text):
         return float(text)
+    if re.fullmatch(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", text):
+        return float(text.replace(".", ""))
     return text
 
 

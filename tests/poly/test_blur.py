@@ -22,32 +22,34 @@ PLAIN = kernel(
 )
 
 
-def overlapped(rows: int = 34, fold: int = 34, kind: str = "parallel", guard: str = "n + 2") -> Kernel:
-    """Tiles of 32 rows; each computes its rows of bx, and 2 more, into a folded buffer of its own."""
+def overlapped(
+    rows: int = 34, fold: int = 34, tile: int = 32, kind: str = "parallel", guard: str = "n + 2"
+) -> Kernel:
+    """Tiles of rows; each computes its rows of bx, and 2 more, into a folded buffer of its own."""
     bx = nest(
         f"for bx.i in range({rows})",
         "for bx.j in range(m)",
         block(
             "bx",
-            "i:0:n+2=32*by.i_0+bx.i, j=bx.j",
+            f"i:0:n+2={tile}*by.i_0+bx.i, j=bx.j",
             f"bx[i % {fold}, j] = x[i, j] * float32(2)",
-            f"where=32 * by.i_0 + bx.i < {guard}",
+            f"where={tile} * by.i_0 + bx.i < {guard}",
         ),
     )
     by = nest(
-        "for by.i_1 in range(32)",
+        f"for by.i_1 in range({tile})",
         "for by.j in range(m)",
         block(
             "by",
-            "i:0:n=32*by.i_0+by.i_1, j=by.j",
+            f"i:0:n={tile}*by.i_0+by.i_1, j=by.j",
             f"by[i, j] = bx[i % {fold}, j] + bx[(i + 2) % {fold}, j]",
-            "where=32 * by.i_0 + by.i_1 < n",
+            f"where={tile} * by.i_0 + by.i_1 < n",
         ),
     )
     return kernel(
         SIGNATURE,
         nest(
-            f"for by.i_0 in {kind}((n + 31) // 32)",
+            f"for by.i_0 in {kind}((n + {tile - 1}) // {tile})",
             f"with allocate(bx=float32[{fold}, m])",
             f"{bx}\n{by}",
         ),
@@ -174,7 +176,9 @@ def test_a_buffer_shared_by_parallel_tiles() -> None:
 
 
 def test_a_missing_output_element() -> None:
-    tree = nest("for by.i in range(1, n)", "for by.j in range(m)", block("by", "i:0:n=by.i, j=by.j", BY))
+    tree = nest(
+        "for by.i in range(1, n)", "for by.j in range(m)", block("by", "i:0:n=by.i, j=by.j", BY)
+    )
     bx = nest("for bx.i in range(n + 2)", "for bx.j in range(m)", block("bx", "i=bx.i, j=bx.j", BX))
     missing = kernel(SIGNATURE, bx, tree, temporaries="bx=float32[n + 2, m]")
     assert refusal(PLAIN, missing).message == ""
@@ -187,7 +191,11 @@ def test_a_read_before_the_write() -> None:
 
 
 def test_an_instance_that_the_plain_schedule_has_not() -> None:
-    bx = nest("for bx.i in range(n + 3)", "for bx.j in range(m)", block("bx", "i=bx.i, j=bx.j", "bx[i, j] = x[min(i, n + 1), j] * float32(2)"))
+    bx = nest(
+        "for bx.i in range(n + 3)",
+        "for bx.j in range(m)",
+        block("bx", "i=bx.i, j=bx.j", "bx[i, j] = x[min(i, n + 1), j] * float32(2)"),
+    )
     by = nest("for by.i in range(n)", "for by.j in range(m)", block("by", "i=by.i, j=by.j", BY))
     tree = kernel(SIGNATURE, bx, by, temporaries="bx=float32[n + 3, m]")
     assert refusal(PLAIN, tree).message == ""

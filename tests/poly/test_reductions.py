@@ -1,9 +1,5 @@
 """Reductions: placing, partial sums, tiles, packing; and what goes wrong with each."""
 
-import time
-
-import pytest
-
 from gen.ir.nodes import Kernel
 from gen.poly.certificate import Source
 
@@ -62,7 +58,10 @@ def test_a_term_missing() -> None:
 
 
 def test_a_wrong_init() -> None:
-    init = nest("for s.init.i in range(m)", block("s.init", "i=s.init.i", "s[i] = identity.prod", "origin=None"))
+    init = nest(
+        "for s.init.i in range(m)",
+        block("s.init", "i=s.init.i", "s[i] = identity.prod", "origin=None"),
+    )
     add = nest("for s.i in range(m)", "for s.j in range(n)", block("s", "i=s.i, j+=s.j", ADD))
     tree = kernel(SIGNATURE, init, add, WRITE, temporaries="s=float32[m]")
     assert refusal(PLAIN, tree).message == ""
@@ -71,7 +70,9 @@ def test_a_wrong_init() -> None:
 def test_another_combiner() -> None:
     add = block("s", "i=s.i, j+=s.j", "s[i] = combine.max(s[i], x[i, j])", "initialises=True")
     tree = kernel(
-        SIGNATURE, nest("for s.i in range(m)", "for s.j in range(n)", add), WRITE,
+        SIGNATURE,
+        nest("for s.i in range(m)", "for s.j in range(n)", add),
+        WRITE,
         temporaries="s=float32[m]",
     )
     assert refusal(PLAIN, tree).message == ""
@@ -86,7 +87,9 @@ def test_lanes_may_update_one_place() -> None:
 
 
 def test_a_block_of_its_own_making() -> None:
-    extra = nest("for y.i in range(m)", block("z", "i=y.i", "y[i] = s[i] + float32(1)", "origin=None"))
+    extra = nest(
+        "for y.i in range(m)", block("z", "i=y.i", "y[i] = s[i] + float32(1)", "origin=None")
+    )
     tree = kernel(SIGNATURE, total(), WRITE, extra, temporaries="s=float32[m]")
     assert refusal(PLAIN, tree).message == ""
 
@@ -94,7 +97,7 @@ def test_a_block_of_its_own_making() -> None:
 # ---------------------------------------------------------------- partial sums
 
 
-def partial(joined: int = 4, start: str = "float32", step: int = 4, init: str = "identity.sum") -> Kernel:
+def partial(joined: int = 4, fold: int = 4, init: str = "identity.sum") -> Kernel:
     """Four accumulators a row, joined afterwards: rfactor."""
     rf = nest(
         "for s.j_0 in range((n + 3) // 4)",
@@ -102,15 +105,17 @@ def partial(joined: int = 4, start: str = "float32", step: int = 4, init: str = 
         block(
             "s_rf",
             "i:0:m=s.i, j:0:n+=4*s.j_0+s.j_1",
-            f"s_rf[j % {step}] = combine.sum(s_rf[j % {step}], x[i, j])",
+            f"s_rf[j % {fold}] = combine.sum(s_rf[j % {fold}], x[i, j])",
             "where=4 * s.j_0 + s.j_1 < n, origin=s[i, j]",
         ),
     )
-    rf_init = nest("for r.init in range(4)", block("rf.init", "r=r.init", f"s_rf[r] = {init}", "origin=None"))
+    rf_init = nest(
+        "for r.init in range(4)", block("rf.init", "r=r.init", f"s_rf[r] = {init}", "origin=None")
+    )
     init_ = block("s.init", "i=s.i", INIT, "origin=None")
     join = nest(
         f"for r in range({joined})",
-        block("s", "i=s.i, r+=r", "s[i] = combine.sum(s[i], s_rf[r])", "origin=None"),
+        block("s", "i=s.i, r+=r", f"s[i] = combine.sum(s[i], s_rf[r % {fold}])", "origin=None"),
     )
     row = nest("with allocate(s_rf=float32[4])", f"{rf_init}\n{rf}\n{init_}\n{join}")
     return kernel(SIGNATURE, nest("for s.i in parallel(m)", row), WRITE, temporaries="s=float32[m]")
@@ -129,7 +134,7 @@ def test_a_partial_that_is_not_joined() -> None:
 
 
 def test_a_partial_that_is_joined_twice() -> None:
-    assert refusal(PLAIN, partial(step=3), s_0=JOIN, s_rf_0=INPUT).message == ""
+    assert refusal(PLAIN, partial(fold=3), s_0=JOIN, s_rf_0=INPUT).message == ""
 
 
 def test_a_partial_that_starts_wrong() -> None:
@@ -151,40 +156,49 @@ PLAIN_MATMUL = kernel(
 )
 
 
-def packed(lanes: int = 32) -> Kernel:
+def packed(
+    m: int = 96,
+    n: int = 1024,
+    depth: int = 512,
+    mr: int = 6,
+    nr: int = 32,
+    lanes: int | None = None,
+) -> Kernel:
     """Three levels of tiles as in BLIS, A and B packed into panels."""
+    pb = f"(j % {n}) // {lanes or nr}, k % {depth}, j % {nr}"
+    pa = f"(i % {m}) // {mr}, k % {depth}, i % {mr}"
     pack_b = nest(
-        "for pb.k in range(512)",
-        "for pb.j in range(1024)",
+        f"for pb.k in range({depth})",
+        f"for pb.j in range({n})",
         block(
             "B_pack",
-            "k=512*kc+pb.k, j=1024*jc+pb.j".replace("k=", "k:0:l=").replace("j=1", "j:0:n=1"),
-            f"Bp[(j % 1024) // {lanes}, k % 512, j % {lanes}] = B[k, j]",
-            "where=512 * kc + pb.k < l and 1024 * jc + pb.j < n, origin=None",
+            f"k:0:l={depth}*kc+pb.k, j:0:n={n}*jc+pb.j",
+            f"Bp[{pb}] = B[k, j]",
+            f"where={depth} * kc + pb.k < l and {n} * jc + pb.j < n, origin=None",
         ),
     )
     pack_a = nest(
-        "for pa.i in range(96)",
-        "for pa.k in range(512)",
+        f"for pa.i in range({m})",
+        f"for pa.k in range({depth})",
         block(
             "A_pack",
-            "i:0:m=96*ic+pa.i, k:0:l=512*kc+pa.k",
-            "Ap[(i % 96) // 6, k % 512, i % 6] = A[i, k]",
-            "where=96 * ic + pa.i < m and 512 * kc + pa.k < l, origin=None",
+            f"i:0:m={m}*ic+pa.i, k:0:l={depth}*kc+pa.k",
+            f"Ap[{pa}] = A[i, k]",
+            f"where={m} * ic + pa.i < m and {depth} * kc + pa.k < l, origin=None",
         ),
     )
+    i, j, k = f"{m} * ic + {mr} * ir + C.i", f"{n} * jc + {nr} * jr + C.j", f"{depth} * kc + C.k"
     update = nest(
-        "for jr in range(32)",
-        "for ir in range(16)",
-        "for k in range(512)",
-        "for i in unrolled(6)",
-        "for j in vectorized(32)",
+        f"for jr in range({n // nr})",
+        f"for ir in range({m // mr})",
+        f"for C.k in range({depth})",
+        f"for C.i in unrolled({mr})",
+        f"for C.j in vectorized({nr})",
         block(
             "C",
-            "i:0:m=96*ic+6*ir+i, j:0:n=1024*jc+32*jr+j, k:0:l+=512*kc+k",
-            "C[i, j] = combine.sum(C[i, j], Ap[(i % 96) // 6, k % 512, i % 6]"
-            " * Bp[(j % 1024) // 32, k % 512, j % 32])",
-            "where=96 * ic + 6 * ir + i < m and 1024 * jc + 32 * jr + j < n and 512 * kc + k < l",
+            f"i:0:m={i}, j:0:n={j}, k:0:l+={k}",
+            f"C[i, j] = combine.sum(C[i, j], Ap[{pa}] * Bp[{pb}])",
+            f"where={i} < m and {j} < n and {k} < l",
         ),
     )
     init = nest(
@@ -193,14 +207,14 @@ def packed(lanes: int = 32) -> Kernel:
         block("C.init", "i=C.init.i, j=C.init.j", "C[i, j] = identity.sum", "origin=None"),
     )
     per_a = nest(
-        "for ic in parallel((m + 95) // 96)",
-        "with allocate(Ap=float32[16, 512, 6])",
+        f"for ic in parallel((m + {m - 1}) // {m})",
+        f"with allocate(Ap=float32[{m // mr}, {depth}, {mr}])",
         f"{pack_a}\n{update}",
     )
     tiles = nest(
-        "for jc in range((n + 1023) // 1024)",
-        "for kc in range((l + 511) // 512)",
-        "with allocate(Bp=float32[32, 512, 32])",
+        f"for jc in range((n + {n - 1}) // {n})",
+        f"for kc in range((l + {depth - 1}) // {depth})",
+        f"with allocate(Bp=float32[{n // nr}, {depth}, {nr}])",
         f"{pack_b}\n{per_a}",
     )
     return kernel(MATMUL, init, tiles)

@@ -119,6 +119,11 @@ def test_nested_reductions_keep_the_indices_that_they_use() -> None:
     assert [i.name for i in outer.iters] == ["j"]
 
 
+def test_a_reduction_depends_on_the_indices_of_its_bounds_too() -> None:
+    built = plain("y[i] = x[i] * sum(T(1) for j in range(i + 1))", COPY, "(n)->(n)")
+    assert [i.name for i in next(blocks(built)).iters] == ["i", "j"]
+
+
 def test_argmax_updates_a_value_and_an_index() -> None:
     block = next(blocks(kernel("argmax", DType.FLOAT32)))
     assert isinstance(block.body, Update) and block.body.combiner is Combiner.ARGMAX
@@ -210,10 +215,11 @@ def test_a_stated_type_of_a_temporary_is_its_accumulators() -> None:
 def test_promotion_of_arrays_is_numpys() -> None:
     args = ('a: {type: "int32[n]"}, x: {type: "T[n]"}, '
             'y: {type: "float64[n]", intent: out}')  # fmt: skip
-    built = plain("t[i] = a[i] * x[i]\ny[i] = t[i] + a[i] / 2", args, "(n),(n)->(n)")
+    compute = "t[i] = a[i] * x[i]\ny[i] = t[i] + a[i] / 2 + a[i] * 0.5 + a[i] * 3"
+    built = plain(compute, args, "(n),(n)->(n)")
     text = to_text(built)
     assert "allocate(t=float64[n])" in text
-    assert "y[i] = t[i] + float64(a[i]) / 2.0" in text
+    assert "y[i] = t[i] + float64(a[i]) / 2.0 + float64(a[i]) * 0.5 + float64(a[i] * 3)" in text
 
 
 def test_requires_names_the_dims_that_a_maximum_runs_over() -> None:

@@ -11,7 +11,7 @@ from gen.errors import SpecError
 from gen.spec import load, loads
 from gen.spec.yaml import MAX_BYTES, MAX_LINE
 
-SECONDS = 3.0
+SECONDS = 10.0
 MEGABYTES = 32
 
 
@@ -40,15 +40,18 @@ ALIASES = "a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [{f'*a{k - 1},' * 9}]\n" for k
         ("kernel: !!python/object/apply:os.system [ls]\n",
          "the tag 'tag:yaml.org,2002:python/object/apply:os.system' is not allowed"),
         ("tilesmith: " + "9" * 1900, "the integer does not fit in 64 bits"),
-        ("a: " + "9" * 100_000, f"the line is longer than {MAX_LINE} characters"),
+        ("a: " + "9" * 50_000, f"the line is longer than {MAX_LINE} characters"),
         ("a: " + "[" * 1000, "brackets nest deeper than 64"),
-        ("[\n" * 6000, "brackets nest deeper than 64"),
+        ("[\n" * 3000, "brackets nest deeper than 64"),
         ("- " * 900, "more than 8 list markers open on one line"),
         ("? " * 900, "more than 8 list markers open on one line"),
-        ("".join(" " * k + "a:\n" for k in range(900)),
+        ("".join(" " * k + "a:\n" for k in range(200)),
          "the line is indented deeper than 120 columns"),
-        ("a: " + "-" * 100_000, f"the line is longer than {MAX_LINE} characters"),
-        ("-\n" * 100_000, "the spec must be a map, not a list"),
+        ("a: " + "-" * 50_000, f"the line is longer than {MAX_LINE} characters"),
+        ("a: " + "-" * 100_000, f"the file is larger than {MAX_BYTES} bytes"),
+        ("a: " + "[" * 6000, f"the line is longer than {MAX_LINE} characters"),
+        ("-\n" * 10_000, "the file has more than 4000 lines"),
+        (f"[{'a,' * 900}\n{'a,' * 900}]", "the spec must be a map, not a list"),
         ("-" * 1000, "the spec must be a map, not '" + "-" * 64 + "'"),
         ("a: b\n" * MAX_BYTES, f"the file is larger than {MAX_BYTES} bytes"),
         ("a: 1\na: 2\n", "the key 'a' is given twice, first in line 1"),
@@ -62,7 +65,7 @@ ALIASES = "a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [{f'*a{k - 1},' * 9}]\n" for k
         ("[a]: b\n", "a key must be a name"),
         ("{" * 60 + "}" * 60, "a key must be a name"),
     ],
-    ids=range(23),
+    ids=range(26),
 )  # fmt: skip
 def test_yaml(text: str, message: str) -> None:
     assert refused(lambda: loads(text, "hostile.yaml")).message == message
@@ -102,7 +105,7 @@ def with_text(where: str, text: str) -> str:
 
 
 TEXTS = {
-    "100,000 minus signs": ("-" * 100_000 + "x", "the text is longer than 20000 characters"),
+    "50,000 minus signs": ("-" * 50_000 + "x", "the text is longer than 20000 characters"),
     "minus signs": ("-" * 9000 + "x", "more than 8 prefix operators in a row"),
     "nots": ("not " * 9 + "x", "more than 8 prefix operators in a row"),
     "brackets": ("(" * 6000, "brackets nest deeper than 50"),

@@ -1,5 +1,6 @@
 """Located nodes, and their decoding into dataclasses."""
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -71,7 +72,7 @@ def test_decode() -> None:
          "did you mean 'name'?", 19),
         ("{loop: [x]}", "'loop' of split must be a string, not a list", None, 8),
         ("{loop: {x: y}}", "'loop' of split must be a string, not a map", None, 8),
-        ("{loop: }", "'loop' of split must be a string, not nothing", None, 8),
+        ("{loop: }", "'loop' of split must be a string, not nothing", None, 7),
         ("{loop: x, as_: [a]}", "unknown key 'as_' in split", "did you mean 'as'?", 11),
         ("[x]", "split must be a map, not a list", None, 1),
     ],
@@ -87,6 +88,7 @@ def test_errors(text: str, message: str, hint: str | None, column: int) -> None:
     ("text", "value"),
     [
         ("no", "no"), ("on", "on"), ("1:30", "1:30"), ("1e-5", 1e-5), ("-.5", -0.5), ("012", 12),
+        ("-.inf", -math.inf),
         ("true", True), ("~", None), ("'1'", "1"), ('"true"', "true"), ("0x10", "0x10"),
         ("2020-01-01", "2020-01-01"), ("18446744073709551615", 2**64 - 1), ("y.j", "y.j"),
     ],

@@ -21,7 +21,6 @@ from ...ir.nodes import (
 from ...ir.walk import TRUE, index, loads, map_children, replace_stmt, seq
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..examples import STENCIL, TWICE
 from ..edit import (
     block_named,
     buffer_named,
@@ -40,6 +39,7 @@ from ..edit import (
     update_blocks,
     with_body,
 )
+from ..examples import STENCIL, TWICE
 from ..moving import between, inside_of
 from ..placing import Interval, place, touched, union
 
@@ -68,50 +68,27 @@ class CacheRead(Primitive):
             STENCIL,
             "- split: {loop: y.i, factors: [null, 4]}\n"
             "- cache_read: {block: y, buffer: t, at: y.i_0}",
-            after="""
-            def stencil(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n]):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i_0 in range((n + 3) // 4):
-                        with allocate(t_cache=float32[n]):
-                            for t_cache.d0 in range(max(0, y.i_0 * 4 - 1), min(n, y.i_0 * 4 + 4)):
-                                with block("t_cache", d0=spatial(t_cache.d0, n), origin=None):
-                                    t_cache[d0] = t[d0]
-                            for y.i_1 in range(4):
-                                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                                    y[i] = t_cache[max(i - 1, 0)] + t_cache[i]
-            """,
+            after="""\
+def stencil(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i_0 in range((n + 3) // 4):
+            with allocate(t_cache=float32[n]):
+                for t_cache.d0 in range(max(0, y.i_0 * 4 - 1), min(n, y.i_0 * 4 + 4)):
+                    with block("t_cache", d0=spatial(t_cache.d0, n), origin=None):
+                        t_cache[d0] = t[d0]
+                for y.i_1 in range(4):
+                    with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                        y[i] = t_cache[max(i - 1, 0)] + t_cache[i]
+""",
         ),
         Example(
             "A buffer that the block does not read",
             TWICE,
             "- cache_read: {block: y, buffer: x}",
-            refused="cache_read (block y, buffer x): block 'y' does not read 'x'",
-        ),
-    )
-
-    def stencil(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n]):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i_0 in range((n + 3) // 4):
-                        with allocate(t_cache=float32[n]):
-                            for t_cache.d0 in range(max(0, y.i_0 * 4 - 1), min(n, y.i_0 * 4 + 4)):
-                                with block("t_cache", d0=spatial(t_cache.d0, n), origin=None):
-                                    t_cache[d0] = t[d0]
-                            for y.i_1 in range(4):
-                                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                                    y[i] = t_cache[max(i - 1, 0)] + t_cache[i]
-            """,
-        ),
-        Example(
-            "A buffer that the block does not read",
-            TWICE,
-            "- cache_read: {block: y, buffer: x}",
-            refused='cache_read (block y, buffer x): block y does not read x',
+            refused="block 'y' does not read 'x'",
         ),
     )
 

@@ -7,7 +7,6 @@ from ...ir.nodes import Block, Buffer, IterKind, Load, Loop, Scope, Seq, Stmt, S
 from ...ir.walk import ancestors, conjunction, loads, replace_stmt, seq, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..examples import ROW_SUM, TWICE
 from ..edit import (
     block_named,
     buffer_named,
@@ -30,6 +29,7 @@ from ..edit import (
     without_loops,
     written,
 )
+from ..examples import ROW_SUM, TWICE
 from ..moving import between, inside_of
 from ..placing import place, required, touched
 
@@ -56,52 +56,28 @@ class CacheWrite(Primitive):
         Example(
             "A tile, then its copy",
             TWICE,
-            "- split: {loop: y.i, factors: [null, 4]}\n"
-            "- cache_write: {block: y, at: y.i_0}",
-            after="""
-            def twice(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n]):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i_0 in range((n + 3) // 4):
-                        with allocate(y_cache=float32[n]):
-                            for y.i_1 in range(4):
-                                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                                    y_cache[i] = t[i] + 1.0
-                            for y_cache.i in range(y.i_0 * 4, min(n, y.i_0 * 4 + 4)):
-                                with block("y_cache", i=spatial(y_cache.i, n), origin=None):
-                                    y[i] = y_cache[i]
-            """,
+            "- split: {loop: y.i, factors: [null, 4]}\n- cache_write: {block: y, at: y.i_0}",
+            after="""\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i_0 in range((n + 3) // 4):
+            with allocate(y_cache=float32[n]):
+                for y.i_1 in range(4):
+                    with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                        y_cache[i] = t[i] + 1.0
+                for y_cache.i in range(y.i_0 * 4, min(n, y.i_0 * 4 + 4)):
+                    with block("y_cache", i=spatial(y_cache.i, n), origin=None):
+                        y[i] = y_cache[i]
+""",
         ),
         Example(
             "Inside its own reduction",
             ROW_SUM,
             "- cache_write: {block: y, at: y.j}",
-            refused="cache_write (block y): the values of block 'y' are not complete in loop 'y.j'",
-        ),
-    )
-
-    def twice(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n]):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i_0 in range((n + 3) // 4):
-                        with allocate(y_cache=float32[n]):
-                            for y.i_1 in range(4):
-                                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                                    y_cache[i] = t[i] + 1.0
-                            for y_cache.i in range(y.i_0 * 4, min(n, y.i_0 * 4 + 4)):
-                                with block("y_cache", i=spatial(y_cache.i, n), origin=None):
-                                    y[i] = y_cache[i]
-            """,
-        ),
-        Example(
-            "Inside its own reduction",
-            ROW_SUM,
-            "- cache_write: {block: y, at: y.j}",
-            refused='cache_write (block y): the values of block y are not complete in loop y.j',
+            refused="the values of block 'y' are not complete in loop 'y.j'",
         ),
     )
 
@@ -110,7 +86,7 @@ class CacheWrite(Primitive):
         if self.buffer is not None and self.buffer not in written(block):
             return f"block '{block.name}' does not write '{self.buffer}'"
         if isinstance(block.body, Update) and not block.initialises:
-            return f"block '{block.name}' goes on with values that are in '{self._old(block)}' already"
+            return f"block '{block.name}' adds to what is in '{self._old(block)}'"
         if self.at is not None:
             loop = loop_named(state.kernel, self.at)
             if not any(loop is x for x in loops_around(tree(state.kernel), block)):

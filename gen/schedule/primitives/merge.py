@@ -7,7 +7,6 @@ from ...ir.nodes import Expr, Loop, Seq, Stmt, Var
 from ...ir.walk import ancestors, conjunction, less, maximum, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..examples import SCALE, SHARE, TWICE
 from ..bounds import at_most, normal, same
 from ..edit import (
     loop_named,
@@ -20,6 +19,7 @@ from ..edit import (
     update_blocks,
     with_body,
 )
+from ..examples import SCALE, SHARE, TWICE
 from ..shared import share_loop
 
 
@@ -43,51 +43,28 @@ class Merge(Primitive):
         Example(
             "The temporary moves into the merged loop",
             TWICE,
-            "- merge: {loops: [t.i, y.i], as: [pass.i]}",
-            after="""
-            def twice(n, x: float32[n], y: Out[float32[n]]):
-                for pass.i in range(n):
-                    with allocate(t=float32[n]):
-                        with block("t", i=spatial(pass.i)):
-                            t[i] = x[i] * 2.0
-                        with block("y", i=spatial(pass.i)):
-                            y[i] = t[i] + 1.0
-            """,
+            "- merge: {loops: [t.i, y.i], as: [both.i]}",
+            after="""\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    for both.i in range(n):
+        with allocate(t=float32[n]):
+            with block("t", i=spatial(both.i)):
+                t[i] = x[i] * 2.0
+            with block("y", i=spatial(both.i)):
+                y[i] = t[i] + 1.0
+""",
         ),
         Example(
             "A value that is not complete before the loop ends",
             SHARE,
             "- merge: {loops: [t.i, y.i]}",
-            refused="merge (loops [t.i, y.i]): the proof was refused: what y[i=0] reads from 't' lacks the term t[1] (for example: n=2; y[i=0] runs at t.i=0; element t[])",
+            refused="the proof was refused: what y[i=0] reads from 't' lacks the term t[1]",
         ),
         Example(
             "Loops in one another",
             SCALE,
             "- merge: {loops: [y.i, y.j]}",
-            refused="merge (loops [y.i, y.j]): loop 'y.i' has no siblings",
-        ),
-    )
-
-    def twice(n, x: float32[n], y: Out[float32[n]]):
-                for pass.i in range(n):
-                    with allocate(t=float32[n]):
-                        with block("t", i=spatial(pass.i)):
-                            t[i] = x[i] * 2.0
-                        with block("y", i=spatial(pass.i)):
-                            y[i] = t[i] + 1.0
-            """,
-        ),
-        Example(
-            "A value that is not complete before the loop ends",
-            SHARE,
-            "- merge: {loops: [t.i, y.i]}",
-            refused="merge (loops [t.i, y.i]): the proof was refused: what y[i=0] reads from 't' lacks the term t[1] (for example: n=2; y[i=0] runs at t.i=0; element t[])",
-        ),
-        Example(
-            "Loops in one another",
-            SCALE,
-            "- merge: {loops: [y.i, y.j]}",
-            refused='merge (loops [y.i, y.j]): loops y.i and y.i are not siblings',
+            refused="loop 'y.i' has no siblings",
         ),
     )
 

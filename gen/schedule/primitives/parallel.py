@@ -7,8 +7,8 @@ from ...ir.nodes import LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..examples import ROW_SUM
 from ..edit import loop_named, rebuild, serial, tree
+from ..examples import ROW_SUM
 
 
 @final
@@ -26,34 +26,20 @@ class Parallel(Primitive):
             "Rows on threads",
             ROW_SUM,
             "- parallel: {loop: y.i}",
-            after="""
-            def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
-                for y.i in parallel(m):
-                    for y.j in range(n):
-                        with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
-                            y[i] = combine.sum(y[i], x[i, j])
-            """,
+            after="""\
+def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
+    for y.i in parallel(m):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
+                y[i] = combine.sum(y[i], x[i, j])
+""",
         ),
         Example(
             "Terms of one sum",
             ROW_SUM,
             "- parallel: {loop: y.j}",
-            refused="parallel (loop y.j): the proof was refused: parallel loop 'y.j' has a race: y[i=0, j=0] writes 'y' and y[i=0, j=1] writes it in another iteration (for example: m=1, n=2; y[i=0, j=0] runs at y.i=0, y.j=0; y[i=0, j=1] runs at y.i=0, y.j=1; element y[0])",
-        ),
-    )
-
-    def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
-                for y.i in parallel(m):
-                    for y.j in range(n):
-                        with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
-                            y[i] = combine.sum(y[i], x[i, j])
-            """,
-        ),
-        Example(
-            "Terms of one sum",
-            ROW_SUM,
-            "- parallel: {loop: y.j}",
-            refused="parallel (loop y.j): the proof was refused: parallel loop 'y.j' has a race: y[i=0, j=0] writes 'y' and y[i=0, j=1] writes it in another iteration (for example: m=1, n=2; y[i=0, j=0] runs at y.i=0, y.j=0; y[i=0, j=1] runs at y.i=0, y.j=1; element y[0])",
+            refused="the proof was refused: parallel loop 'y.j' has a race: y[i=0, j=0] "
+            "writes 'y' and y[i=0, j=1] writes it in another iteration",
         ),
     )
 

@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from ...ir.walk import replace_stmt, variables
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..examples import SCALE, TRIANGLE, TWICE
 from ..edit import nest, perfect_nest, rebuild, tree
+from ..examples import SCALE, TRIANGLE, TWICE
 
 
 @final
@@ -28,46 +28,26 @@ class Reorder(Primitive):
             "Columns outside rows",
             SCALE,
             "- reorder: {loops: [y.j, y.i]}",
-            after="""
-            def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-                for y.j in range(n):
-                    for y.i in range(m):
-                        with block("y", i=spatial(y.i), j=spatial(y.j)):
-                            y[i, j] = x[i, j] * 2.0
-            """,
+            after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.j in range(n):
+        for y.i in range(m):
+            with block("y", i=spatial(y.i), j=spatial(y.j)):
+                y[i, j] = x[i, j] * 2.0
+""",
         ),
         Example(
             "Bounds that depend on a loop that would be inside",
             TRIANGLE,
             "- reorder: {loops: [y.j, y.i]}",
-            refused="reorder (loops [y.j, y.i]): the bounds of loop 'y.j' depend on 'y.i', which would be inside it",
+            refused="the bounds of loop 'y.j' depend on 'y.i', which goes inside",
         ),
         Example(
             "Loops that are not nested",
             TWICE,
             "- reorder: {loops: [y.i, t.i]}",
-            refused="reorder (loops [y.i, t.i]): loop 't.i' is not directly nested in 'y.i': there must be only loops between them",
-        ),
-    )
-
-    def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-                for y.j in range(n):
-                    for y.i in range(m):
-                        with block("y", i=spatial(y.i), j=spatial(y.j)):
-                            y[i, j] = x[i, j] * 2.0
-            """,
-        ),
-        Example(
-            "Bounds that depend on a loop that would be inside",
-            TRIANGLE,
-            "- reorder: {loops: [y.j, y.i]}",
-            refused='reorder (loops [y.j, y.i]): the bounds of loop y.j depend on y.i, which would be inside it',
-        ),
-        Example(
-            "Loops that are not nested",
-            TWICE,
-            "- reorder: {loops: [y.i, t.i]}",
-            refused='reorder (loops [y.i, t.i]): loop t.i is not directly nested in y.i: there must be only loops between them',
+            refused="loop 't.i' is not directly nested in 'y.i': there must be only loops "
+            "between them",
         ),
     )
 
@@ -81,7 +61,7 @@ class Reorder(Primitive):
             loop = next(x for x in old if x.var == name)
             used = (variables(loop.lower) | variables(loop.upper)) & set(inside)
             if used:
-                return f"the bounds of loop '{name}' depend on '{min(used)}', which would be inside it"
+                return f"the bounds of loop '{name}' depend on '{min(used)}', which goes inside"
         return None
 
     def _order(self, old: list[str]) -> list[str]:

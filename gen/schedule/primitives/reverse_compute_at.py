@@ -7,7 +7,6 @@ from ...ir.nodes import Block, Loop
 from ...ir.walk import blocks, loads, replace_stmt, substitute, targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..examples import ROW_SQUARES, TWICE
 from ..bounds import smaller
 from ..edit import (
     block_named,
@@ -23,6 +22,7 @@ from ..edit import (
     under,
     with_body,
 )
+from ..examples import ROW_SQUARES, TWICE
 from ..moving import between, inside_of, kept_iters, refuse_move, used_names
 from ..placing import Interval, place, required, touched
 from ..shared import share_loop
@@ -48,22 +48,22 @@ class ReverseComputeAt(Primitive):
             "A reduction goes on with each value",
             ROW_SQUARES,
             "- reverse_compute_at: {block: y, loop: t.j}",
-            after="""
-            def row_squares(m, n, x: float32[m, n], y: Out[float32[m]]):
-                for t.i in range(m):
-                    for t.j in range(n):
-                        with allocate(t=float32[m, n]):
-                            with block("t", i=spatial(t.i), j=spatial(t.j)):
-                                t[i, j] = x[i, j] * x[i, j]
-                            with block("y", i=spatial(t.i), j=reduction(t.j), initialises=True):
-                                y[i] = combine.sum(y[i], t[i, j])
-            """,
+            after="""\
+def row_squares(m, n, x: float32[m, n], y: Out[float32[m]]):
+    for t.i in range(m):
+        for t.j in range(n):
+            with allocate(t=float32[m, n]):
+                with block("t", i=spatial(t.i), j=spatial(t.j)):
+                    t[i, j] = x[i, j] * x[i, j]
+                with block("y", i=spatial(t.i), j=reduction(t.j), initialises=True):
+                    y[i] = combine.sum(y[i], t[i, j])
+""",
         ),
         Example(
             "Nothing that it reads is computed there",
             TWICE,
             "- reverse_compute_at: {block: t, loop: y.i}",
-            refused="reverse_compute_at (block t, loop y.i): no block in loop 'y.i' computes what block 't' reads",
+            refused="no block in loop 'y.i' computes what block 't' reads",
         ),
     )
 

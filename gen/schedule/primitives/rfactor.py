@@ -32,7 +32,6 @@ from ...ir.walk import (
 )
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..examples import ROW_SUM
 from ..bounds import Range, highest, lowest
 from ..edit import (
     block_named,
@@ -56,6 +55,7 @@ from ..edit import (
     tree,
     without_loops,
 )
+from ..examples import ROW_SUM
 
 
 @final
@@ -80,62 +80,33 @@ class Rfactor(Primitive):
         Example(
             "Four partials a row, whatever n is",
             ROW_SUM,
-            "- split: {loop: y.j, factors: [null, 4]}\n"
-            "- rfactor: {block: y, loop: y.j_1}",
-            after="""
-            def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
-                for y.i in range(m):
-                    with allocate(y_rf=float32[m, 4]):
-                        for y.j_0 in range((n + 3) // 4):
-                            for y.j_1 in range(4):
-                                with block(
-                                    "y_rf",
-                                    i=spatial(y.i),
-                                    j_0=reduction(y.j_0),
-                                    j_1=spatial(y.j_1),
-                                    where=y.j_0 * 4 + y.j_1 < n,
-                                    initialises=True,
-                                    origin=y[i, j_0 * 4 + j_1],
-                                ):
-                                    y_rf[i, j_1] = combine.sum(y_rf[i, j_1], x[i, j_0 * 4 + j_1])
-                        for y.r0 in range(4):
-                            with block("y", i=spatial(y.i), r0=reduction(y.r0), initialises=True, origin=None):
-                                y[i] = combine.sum(y[i], y_rf[i, r0])
-            """,
+            "- split: {loop: y.j, factors: [null, 4]}\n- rfactor: {block: y, loop: y.j_1}",
+            after="""\
+def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
+    for y.i in range(m):
+        with allocate(y_rf=float32[m, 4]):
+            for y.j_0 in range((n + 3) // 4):
+                for y.j_1 in range(4):
+                    with block(
+                        "y_rf",
+                        i=spatial(y.i),
+                        j_0=reduction(y.j_0),
+                        j_1=spatial(y.j_1),
+                        where=y.j_0 * 4 + y.j_1 < n,
+                        initialises=True,
+                        origin=y[i, j_0 * 4 + j_1],
+                    ):
+                        y_rf[i, j_1] = combine.sum(y_rf[i, j_1], x[i, j_0 * 4 + j_1])
+            for y.r0 in range(4):
+                with block("y", i=spatial(y.i), r0=reduction(y.r0), initialises=True, origin=None):
+                    y[i] = combine.sum(y[i], y_rf[i, r0])
+""",
         ),
         Example(
             "A spatial loop",
             ROW_SUM,
             "- rfactor: {block: y, loop: y.i}",
-            refused="rfactor (block y, loop y.i): loop 'y.i' is not a reduction loop of block 'y'",
-        ),
-    )
-
-    def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
-                for y.i in range(m):
-                    with allocate(y_rf=float32[m, 4]):
-                        for y.j_0 in range((n + 3) // 4):
-                            for y.j_1 in range(4):
-                                with block(
-                                    "y_rf",
-                                    i=spatial(y.i),
-                                    j_0=reduction(y.j_0),
-                                    j_1=spatial(y.j_1),
-                                    where=y.j_0 * 4 + y.j_1 < n,
-                                    initialises=True,
-                                    origin=y[i, j_0 * 4 + j_1],
-                                ):
-                                    y_rf[i, j_1] = combine.sum(y_rf[i, j_1], x[i, j_0 * 4 + j_1])
-                        for y.r0 in range(4):
-                            with block("y", i=spatial(y.i), r0=reduction(y.r0), initialises=True, origin=None):
-                                y[i] = combine.sum(y[i], y_rf[i, r0])
-            """,
-        ),
-        Example(
-            "A spatial loop",
-            ROW_SUM,
-            "- rfactor: {block: y, loop: y.i}",
-            refused='rfactor (block y, loop y.i): loop y.i is not a reduction loop of block y',
+            refused="loop 'y.i' is not a reduction loop of block 'y'",
         ),
     )
 

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal, final
 from ...ir.nodes import Scope
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..examples import TWICE
 from ..edit import buffer_named, rebuild, temporaries, tree
+from ..examples import TWICE
 
 
 @final
@@ -28,40 +28,22 @@ class SetScope(Primitive):
             "On the heap",
             TWICE,
             "- set_scope: {buffer: t, scope: heap}",
-            after="""
-            def twice(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n] @ heap):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i in range(n):
-                        with block("y", i=spatial(y.i)):
-                            y[i] = t[i] + 1.0
-            """,
+            after="""\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n] @ heap):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] + 1.0
+""",
         ),
         Example(
             "An argument",
             TWICE,
             "- set_scope: {buffer: y, scope: heap}",
-            refused="set_scope (buffer y): 'y' is an argument: the caller decides where it lives",
-        ),
-    )
-
-    def twice(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n] @ heap):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i in range(n):
-                        with block("y", i=spatial(y.i)):
-                            y[i] = t[i] + 1.0
-            """,
-        ),
-        Example(
-            "An argument",
-            TWICE,
-            "- set_scope: {buffer: y, scope: heap}",
-            refused='set_scope (buffer y): y is an argument: the caller decides where it lives',
+            refused="'y' is an argument: the caller decides where it lives",
         ),
     )
 

@@ -19,7 +19,6 @@ from ...ir.walk import (
 )
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..examples import TWICE
 from ..bounds import at_most, linear
 from ..edit import (
     loop_named,
@@ -33,6 +32,7 @@ from ..edit import (
     tree,
     update_blocks,
 )
+from ..examples import TWICE
 
 
 @final
@@ -56,54 +56,29 @@ class Split(Primitive):
             "Factors that need not divide the extent: the block gets a guard",
             TWICE,
             "- split: {loop: y.i, factors: [null, 4]}",
-            after="""
-            def twice(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n]):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i_0 in range((n + 3) // 4):
-                        for y.i_1 in range(4):
-                            with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                                y[i] = t[i] + 1.0
-            """,
+            after="""\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i_0 in range((n + 3) // 4):
+            for y.i_1 in range(4):
+                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                    y[i] = t[i] + 1.0
+""",
         ),
         Example(
             "A loop that is not there",
             TWICE,
             "- split: {loop: y.k, factors: [null, 4]}",
-            refused="split (loop y.k): there is no loop 'y.k'",
+            refused="there is no loop 'y.k'",
         ),
         Example(
             "Factors whose product is too small for some n",
             TWICE,
             "- split: {loop: y.i, factors: [2, 4]}",
-            refused="split (loop y.i): the factors' product, 8, may be less than the loop's extent",
-        ),
-    )
-
-    def twice(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n]):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i_0 in range((n + 3) // 4):
-                        for y.i_1 in range(4):
-                            with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                                y[i] = t[i] + 1.0
-            """,
-        ),
-        Example(
-            "A loop that is not there",
-            TWICE,
-            "- split: {loop: y.k, factors: [null, 4]}",
-            refused='split (loop y.k): there is no loop `y.k`',
-        ),
-        Example(
-            "Factors whose product is too small for some n",
-            TWICE,
-            "- split: {loop: y.i, factors: [2, 4]}",
-            refused="split (loop y.i): the factors' product, 8, may be less than the loop's extent",
+            refused="the factors' product, 8, may be less than the loop's extent",
         ),
     )
 

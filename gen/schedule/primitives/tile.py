@@ -5,8 +5,8 @@ from typing import ClassVar, final
 
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..examples import SCALE
 from ..edit import perfect_nest, taken_loops
+from ..examples import SCALE
 from .reorder import Reorder
 from .split import Split
 
@@ -31,48 +31,26 @@ class Tile(Primitive):
             "Tiles of 4 by 8",
             SCALE,
             "- tile: {loops: [y.i, y.j], sizes: [4, 8]}",
-            after="""
-            def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-                for y.i_0 in range((m + 3) // 4):
-                    for y.j_0 in range((n + 7) // 8):
-                        for y.i_1 in range(4):
-                            for y.j_1 in range(8):
-                                with block(
-                                    "y",
-                                    i=spatial(y.i_0 * 4 + y.i_1, m),
-                                    j=spatial(y.j_0 * 8 + y.j_1, n),
-                                    where=y.i_0 * 4 + y.i_1 < m and y.j_0 * 8 + y.j_1 < n,
-                                ):
-                                    y[i, j] = x[i, j] * 2.0
-            """,
+            after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i_0 in range((m + 3) // 4):
+        for y.j_0 in range((n + 7) // 8):
+            for y.i_1 in range(4):
+                for y.j_1 in range(8):
+                    with block(
+                        "y",
+                        i=spatial(y.i_0 * 4 + y.i_1, m),
+                        j=spatial(y.j_0 * 8 + y.j_1, n),
+                        where=y.i_0 * 4 + y.i_1 < m and y.j_0 * 8 + y.j_1 < n,
+                    ):
+                        y[i, j] = x[i, j] * 2.0
+""",
         ),
         Example(
             "A size is missing",
             SCALE,
             "- tile: {loops: [y.i, y.j], sizes: [4]}",
-            refused='tile (loops [y.i, y.j]): it takes 2 sizes, one a loop',
-        ),
-    )
-
-    def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-                for y.i_0 in range((m + 3) // 4):
-                    for y.j_0 in range((n + 7) // 8):
-                        for y.i_1 in range(4):
-                            for y.j_1 in range(8):
-                                with block(
-                                    "y",
-                                    i=spatial(y.i_0 * 4 + y.i_1, m),
-                                    j=spatial(y.j_0 * 8 + y.j_1, n),
-                                    where=y.i_0 * 4 + y.i_1 < m and y.j_0 * 8 + y.j_1 < n,
-                                ):
-                                    y[i, j] = x[i, j] * 2.0
-            """,
-        ),
-        Example(
-            "A size is missing",
-            SCALE,
-            "- tile: {loops: [y.i, y.j], sizes: [4]}",
-            refused='tile (loops [y.i, y.j]): it has 2 loops and 1 sizes',
+            refused="it takes 2 sizes, one a loop",
         ),
     )
 

@@ -7,9 +7,9 @@ from ...ir.nodes import LoopKind, Update
 from ...ir.walk import blocks, index, replace_stmt, sub
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..examples import ROW_SUM, TWICE
 from ..bounds import same
 from ..edit import loop_named, names, rebuild, reduction_loops, serial, taken_loops, tree
+from ..examples import ROW_SUM, TWICE
 from .rfactor import Rfactor
 from .set_scope import SetScope
 from .split import Split
@@ -41,112 +41,48 @@ class Vectorize(Primitive):
             "Four lanes; the last vector is masked",
             TWICE,
             "- vectorize: {loop: y.i, width: 4}",
-            after="""
-            def twice(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n]):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i_0 in range((n + 3) // 4):
-                        for y.i_1 in vectorized(4):
-                            with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                                y[i] = t[i] + 1.0
-            """,
+            after="""\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i_0 in range((n + 3) // 4):
+            for y.i_1 in vectorized(4):
+                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                    y[i] = t[i] + 1.0
+""",
         ),
         Example(
             "A reduction: partials in registers, then the lane tree",
             ROW_SUM,
-            "- vectorize: {loop: y.j, width: 4, accumulators: 2}",
-            after="""
-            def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
-                for y.i in range(m):
-                    with allocate(y_rf=float32[m, 2, 4] @ register):
-                        for y.j_0 in range((n + 7) // 8):
-                            for y.j_1 in unrolled(2):
-                                for y.j_2 in vectorized(4):
-                                    with block(
-                                        "y_rf",
-                                        i=spatial(y.i),
-                                        j_0=reduction(y.j_0),
-                                        j_1=spatial(y.j_1),
-                                        j_2=spatial(y.j_2),
-                                        where=y.j_0 * 8 + y.j_1 * 4 + y.j_2 < n,
-                                        initialises=True,
-                                        origin=y[i, j_0 * 8 + j_1 * 4 + j_2],
-                                    ):
-                                        y_rf[i, j_1, j_2] = combine.sum(y_rf[i, j_1, j_2], x[i, j_0 * 8 + j_1 * 4 + j_2])
-                        for y.r0 in unrolled(2):
-                            for y.r1 in vectorized(4):
-                                with block(
-                                    "y",
-                                    i=spatial(y.i),
-                                    r0=reduction(y.r0),
-                                    r1=reduction(y.r1),
-                                    initialises=True,
-                                    origin=None,
-                                ):
-                                    y[i] = combine.sum(y[i], y_rf[i, r0, r1])
-            """,
+            "- vectorize: {loop: y.j, width: 4}",
+            after="""\
+def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
+    for y.i in range(m):
+        with allocate(y_rf=float32[m, 4] @ register):
+            for y.j_0 in range((n + 3) // 4):
+                for y.j_1 in vectorized(4):
+                    with block(
+                        "y_rf",
+                        i=spatial(y.i),
+                        j_0=reduction(y.j_0),
+                        j_1=spatial(y.j_1),
+                        where=y.j_0 * 4 + y.j_1 < n,
+                        initialises=True,
+                        origin=y[i, j_0 * 4 + j_1],
+                    ):
+                        y_rf[i, j_1] = combine.sum(y_rf[i, j_1], x[i, j_0 * 4 + j_1])
+            for y.r0 in vectorized(4):
+                with block("y", i=spatial(y.i), r0=reduction(y.r0), initialises=True, origin=None):
+                    y[i] = combine.sum(y[i], y_rf[i, r0])
+""",
         ),
         Example(
             "A width that is no width",
             TWICE,
             "- vectorize: {loop: y.i, width: 0}",
-            refused='vectorize (loop y.i): width 0 is not positive',
-        ),
-    )
-
-    def twice(n, x: float32[n], y: Out[float32[n]]):
-                with allocate(t=float32[n]):
-                    for t.i in range(n):
-                        with block("t", i=spatial(t.i)):
-                            t[i] = x[i] * 2.0
-                    for y.i_0 in range((n + 3) // 4):
-                        for y.i_1 in vectorized(4):
-                            with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                                y[i] = t[i] + 1.0
-            """,
-        ),
-        Example(
-            "A reduction: partials in registers, then the lane tree",
-            ROW_SUM,
-            "- vectorize: {loop: y.j, width: 4, accumulators: 2}",
-            after="""
-            def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
-                for y.i in range(m):
-                    with allocate(y_rf=float32[m, 2, 4] @ register):
-                        for y.j_0 in range((n + 7) // 8):
-                            for y.j_1 in unrolled(2):
-                                for y.j_2 in vectorized(4):
-                                    with block(
-                                        "y_rf",
-                                        i=spatial(y.i),
-                                        j_0=reduction(y.j_0),
-                                        j_1=spatial(y.j_1),
-                                        j_2=spatial(y.j_2),
-                                        where=y.j_0 * 8 + y.j_1 * 4 + y.j_2 < n,
-                                        initialises=True,
-                                        origin=y[i, j_0 * 8 + j_1 * 4 + j_2],
-                                    ):
-                                        y_rf[i, j_1, j_2] = combine.sum(y_rf[i, j_1, j_2], x[i, j_0 * 8 + j_1 * 4 + j_2])
-                        for y.r0 in unrolled(2):
-                            for y.r1 in vectorized(4):
-                                with block(
-                                    "y",
-                                    i=spatial(y.i),
-                                    r0=reduction(y.r0),
-                                    r1=reduction(y.r1),
-                                    initialises=True,
-                                    origin=None,
-                                ):
-                                    y[i] = combine.sum(y[i], y_rf[i, r0, r1])
-            """,
-        ),
-        Example(
-            "A width that is no width",
-            TWICE,
-            "- vectorize: {loop: y.i, width: 0}",
-            refused='vectorize (loop y.i): width 0 is not positive',
+            refused="width 0 is not positive",
         ),
     )
 

@@ -1,0 +1,291 @@
+"""`tilesmith`: the author's loop on the command line.
+
+stdout is the result, stderr the errors and progress. Exit codes: 0 right; 1 an error in a spec, a
+recipe or a result; 2 a wrong command line.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+from textwrap import dedent
+
+from . import __version__, build, show, trial
+from . import spec as specs
+from .errors import TilesmithError
+from .lower.target import Level, Target
+from .pipeline import generate, schedule, suffix
+from .schedule.registry import PRIMITIVES
+
+LEVELS = tuple(level.value for level in Level)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command. Returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["build"]:
+        return build.main(given[1:])
+    options = _parser().parse_args(given)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return run(options)
+    except TilesmithError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+
+
+# ---------------------------------------------------------------- commands
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Every spec and recipe read and every step tried, without a compiler; all errors, not one."""
+    failed = 0
+    for path in _files(options.files):
+        try:
+            spec = specs.load(path)
+            for level in options.levels:
+                for dtypes in specs.choices(spec):
+                    schedule(spec, dtypes, Target(Level(level)), lambda plain, state: None)
+        except TilesmithError as error:
+            failed += 1
+            print(error)
+    return 1 if failed else 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    spec = specs.load(options.file)
+    dtypes = _dtypes(spec, options.dtype)
+    print(show.text(spec, dtypes, Level(options.level), _view(options)), end="")
+    return 0
+
+
+def _view(options: argparse.Namespace) -> show.View:
+    if options.stage == "steps":
+        return show.Steps(options.variant)
+    if options.stage == "scheduled" and options.step is not None:
+        return show.AfterStep(options.variant, options.step)
+    return show.Stage(options.stage, options.variant)
+
+
+def _prove(options: argparse.Namespace) -> int:
+    results = [
+        result
+        for path in _files(options.files)
+        for result in trial.proofs(path, [Level(level) for level in options.levels])
+    ]
+    if options.json:
+        print(json.dumps([r.as_json() for r in results], indent=2))
+    else:
+        for result in results:
+            print(result)
+    return 0 if all(r.status == "proved" for r in results) else 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    sizes = dict(_size(text) for text in options.size)
+    spec = specs.load(options.file)
+    report = trial.run(
+        spec, _dtypes(spec, options.dtype), Level(options.level), sizes, options.seed
+    )
+    print(report)
+    return 0 if report.right else 1
+
+
+def _generate(options: argparse.Namespace) -> int:
+    options.output.mkdir(parents=True, exist_ok=True)
+    for path in _files(options.files):
+        made = generate(path, options.levels)
+        for name, text in made.c_files.items():
+            build.write_if_changed(options.output / name, text)
+            print(options.output / name)
+        entry = options.output / f"{path.stem}.json"
+        build.write_if_changed(entry, json.dumps(made.manifest, indent=1) + "\n")
+        print(entry)
+    return 0
+
+
+def _primitives(options: argparse.Namespace) -> int:
+    if options.json:
+        rows = [
+            {
+                "name": p.name,
+                "layer": p.layer.value,
+                "aliases": list(p.aliases),
+                "arguments": [f.name.rstrip("_") for f in fields(p) if f.name != "span"],
+                "summary": p.summary(),
+            }
+            for p in PRIMITIVES
+        ]
+        print(json.dumps(rows, indent=2))
+        return 0
+    for p in PRIMITIVES:
+        also = f" (also {', '.join(p.aliases)})" if p.aliases else ""
+        print(f"{p.name:24} {p.layer.value:4} {p.summary()}{also}")
+    return 0
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    """The files named, and the specs of the folders named."""
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(path.glob("*.yaml"))
+        else:
+            yield path
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, equals, value = text.partition("=")
+    if not equals or not value.isdigit():
+        raise TilesmithError(f"--size takes NAME=NUMBER, not {text!r}")
+    return name, int(value)
+
+
+def _dtypes(spec: specs.KernelSpec, wanted: str | None) -> specs.Dtypes:
+    """The choice of dtypes named, as in symbols; the first without a name."""
+    choices = {suffix(c): c for c in specs.choices(spec)}
+    if wanted is None:
+        return next(iter(choices.values()))
+    if wanted not in choices:
+        raise TilesmithError(f"{spec.name} has no dtype {wanted!r}: it has {', '.join(choices)}")
+    return choices[wanted]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilesmith",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Kernels written as algebra in YAML, scheduled by recipes, proved, compiled.",
+        epilog=dedent(
+            """\
+            a first session, on a spec file of your own or of kernels_spec/:
+              tilesmith check softmax.yaml               read it and try every step of its recipes
+              tilesmith show softmax.yaml                the loops that the recipe makes of it
+              tilesmith show softmax.yaml --stage steps  what each step changed
+              tilesmith prove softmax.yaml               each step proved for all sizes, or refused
+              tilesmith run softmax.yaml --size m=64 --size n=1000
+                                                         compiled, compared with the oracle, timed
+              tilesmith generate softmax.yaml -o out/    the C sources
+
+            `tilesmith COMMAND --help` tells the rest; `tilesmith build` is for meson.build files."""
+        ),
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument(
+        "--includedir",
+        action="version",
+        version=str(build.RUNTIME),
+        help="print the folder of the runtime's headers and exit",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_check(commands)
+    _add_show(commands)
+    _add_prove(commands)
+    _add_run(commands)
+    _add_generate(commands)
+    command = commands.add_parser("primitives", help="list the steps that a recipe can take")
+    command.add_argument("--json", action="store_true", help="as JSON, with their arguments")
+    command.set_defaults(run=_primitives)
+    return parser
+
+
+_Commands = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def _add_check(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "check",
+        help="read specs and recipes, and try every step",
+        description="Prints errors as path:line:column: error: ..., with the line and a hint; "
+        "exit code 1 if there is one. Steps are tried but not proved: see `prove`.",
+    )
+    _many_files(command)
+    command.set_defaults(run=_check)
+
+
+def _add_show(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "show",
+        help="print the IR at a stage, what each step changed, or the C code",
+        description="Prints a variant of a kernel for one dtype and level.",
+    )
+    command.add_argument("file", type=Path, help="a spec")
+    command.add_argument(
+        "--stage",
+        choices=show.STAGES,
+        default="scheduled",
+        help="plain: the spec's order; steps: each step's difference; scheduled: after the recipe "
+        "(the default); lowered: with bounds, tails and storage; c: the generated source",
+    )
+    command.add_argument("--step", type=int, help="with scheduled: after this many steps")
+    command.add_argument("--variant", default="0", help="a variant of the recipe (default 0)")
+    _dtype_and_level(command)
+    command.set_defaults(run=_show)
+
+
+def _add_prove(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "prove",
+        help="prove every step of every recipe, for all sizes",
+        description="Prints a line a step: proved, or refused with a counterexample. Levels whose "
+        "vectors have equally many lanes give equal lines; each is proved on its own.",
+    )
+    _many_files(command)
+    command.add_argument("--json", action="store_true", help="one object a step")
+    command.set_defaults(run=_prove)
+
+
+def _add_run(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "run",
+        help="compile a kernel, compare it with its oracle, and time it",
+        description="Runs the kernel on random arrays of the sizes given and on edge cases "
+        "(special values; sizes 0, 1 and around), and prints errors and time. Needs a C compiler.",
+    )
+    command.add_argument("file", type=Path, help="a spec")
+    command.add_argument(
+        "--size", action="append", default=[], metavar="DIM=N", help="a dim's size (default 64)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of the random arrays")
+    _dtype_and_level(command)
+    command.set_defaults(run=_run)
+
+
+def _add_generate(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser("generate", help="write the C sources and manifest entries")
+    _many_files(command)
+    command.add_argument("-o", "--output", type=Path, required=True, help="folder to write into")
+    command.set_defaults(run=_generate)
+
+
+def _many_files(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="specs, or folders of specs"
+    )
+    command.add_argument(
+        "--levels",
+        type=_levels,
+        default=["v2", "v3", "v4"],
+        help=f"ISA levels, of {', '.join(LEVELS)} (default v2,v3,v4)",
+    )
+
+
+def _levels(text: str) -> list[str]:
+    levels = text.split(",")
+    unknown = [level for level in levels if level not in LEVELS]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"unknown level {unknown[0]!r}: there are {', '.join(LEVELS)}"
+        )
+    return levels
+
+
+def _dtype_and_level(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--dtype", help="for example float64 (default: the spec's first)")
+    command.add_argument("--level", choices=LEVELS, default="v3", help="ISA level (default v3)")

@@ -1,0 +1,62 @@
+"""Proofs remembered by content: what was proved once is not proved again.
+
+Input: what `prove` takes, and a folder. Output: the same answer. The key is the text of both trees
+and of the certificate, with element types replaced by their order of appearance, since a proof
+compares them and asks no more, the prover's and the IR's own source, and the version of isl.
+Refusals are not kept: they are asked again, for the witness.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import islpy as isl
+
+from ..ir.nodes import Kernel
+from ..ir.printer import to_text
+from ..ir.types import INDEX, DType
+from .certificate import Scheduled
+from .prove import prove
+
+_TYPES = "|".join(sorted((t.value for t in DType if t is not INDEX), key=len, reverse=True))
+_TYPE = re.compile(rf"\b({_TYPES})\b")
+
+
+def prove_once(
+    plain: Kernel,
+    state: Scheduled,
+    folder: Path,
+    prove: Callable[[Kernel, Scheduled], None] = prove,
+) -> None:
+    """Proves the tree unless `folder` says that it was proved before. Raises what `prove` does.
+
+    The folder is made where it does not exist; an empty file in it stands for one proof.
+    """
+    known = folder / key(plain, state)
+    if known.exists():
+        return
+    prove(plain, state)
+    folder.mkdir(parents=True, exist_ok=True)
+    known.touch()
+
+
+def key(plain: Kernel, state: Scheduled) -> str:
+    """What names a proof, in hexadecimal."""
+    flow = sorted((name, number, repr(source)) for (name, number), source in state.flow.items())
+    question = _without_types("\n".join((to_text(plain), to_text(state.kernel), repr(flow))))
+    return sha256(f"{_prover()}\n{question}".encode()).hexdigest()
+
+
+def _without_types(text: str) -> str:
+    names: dict[str, str] = {}
+    return _TYPE.sub(lambda m: names.setdefault(m[0], f"type{len(names)}"), text)
+
+
+@cache
+def _prover() -> str:
+    """What the answer depends on besides the question: this code and isl."""
+    here = Path(__file__).parent
+    sources = sorted((*here.glob("*.py"), *(here.parent / "ir").glob("*.py")))
+    return "\n".join((isl.version.VERSION_TEXT, *(p.read_text("utf-8") for p in sources)))

@@ -1,0 +1,73 @@
+"""A proof under a limit of time: isl may take very long, and nothing inside it can be stopped.
+
+Input: what `prove` takes, and seconds. Output: the same answer, from a child process that is ended
+at the limit. Whatever the child raises is raised here.
+"""
+
+import traceback
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+
+from ..errors import TilesmithError
+from ..ir.nodes import Kernel
+from .certificate import Scheduled
+from .prove import prove
+from .witness import Refused
+
+Prove = Callable[[Kernel, Scheduled], None]
+
+
+class ProofTimeout(TilesmithError):
+    """The prover had no answer within the limit: neither proved nor refused."""
+
+
+class ProverError(TilesmithError):
+    """The prover itself failed, in isl for example: neither proved nor refused."""
+
+
+def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove = prove) -> None:
+    """Proves the tree in a child process. Raises what `prove` does, ProofTimeout after `seconds`,
+    and ProverError where the child fails in any other way.
+    """
+    context = get_context()
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_answer, args=(there, plain, state, prove), daemon=True)
+    child.start()
+    there.close()
+    try:
+        if not here.poll(seconds):
+            raise ProofTimeout(
+                f"the proof of kernel '{plain.name}' had no answer within {seconds:g} seconds"
+            )
+        answer = here.recv()
+    except EOFError:
+        child.join()
+        raise ProverError(
+            f"the proof of kernel '{plain.name}' ended with exit code {child.exitcode} and no"
+            " answer"
+        ) from None
+    finally:
+        child.kill()
+        child.join()
+        here.close()
+    match answer:
+        case None:
+            return
+        case (reason, witness, span):
+            raise Refused(reason, witness, span)
+        case _:
+            raise ProverError(f"the proof of kernel '{plain.name}' failed:\n{answer}")
+
+
+def _answer(connection: Connection, plain: Kernel, state: Scheduled, prove: Prove) -> None:
+    """In the child: sends None if proved, the parts of a refusal, or the text of a failure."""
+    try:
+        prove(plain, state)
+    except Refused as refused:
+        connection.send((refused.reason, refused.witness, refused.span))
+    except Exception:
+        connection.send(traceback.format_exc())
+    else:
+        connection.send(None)
+    connection.close()

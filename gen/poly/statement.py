@@ -1,0 +1,319 @@
+"""One block where it stands in a tree: its domain, and the places that it reads and writes.
+
+Input: a block, the loops around it and the conditions that it runs under. Output: a `Statement`,
+whose domain is a set over the variables of those loops (`dims`). What is not affine is never
+dropped: an index becomes a free coordinate over its declared range (a may-access), a condition that
+reads inputs is kept in `Statement.opaque`, and anything else is refused.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import islpy as isl
+
+from ..ir.nodes import (
+    Block,
+    Buffer,
+    Expr,
+    Intent,
+    Load,
+    LoopKind,
+    Node,
+    Parameter,
+    Select,
+)
+from ..ir.printer import expr_to_text
+from ..ir.walk import children, conjuncts, loads, targets, variables
+from .affine import Frame, NotAffine, affine, frame, region, tuple_map
+from .witness import Instance, Refused, Sample, Witness, partner, sample
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A loop around a statement: its variable, or the parts of a fused one in its place."""
+
+    node: int
+    loops: tuple[str, ...]
+    kinds: tuple[LoopKind, ...]
+    dims: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Storage:
+    """An argument, or a buffer as one Allocate makes it.
+
+    depth: the number of dims of the loops around the Allocate; their values are the leading
+        coordinates of a place, since each entry makes new places. box: the places that there are.
+    """
+
+    buffer: Buffer
+    depth: int
+    parameter: Parameter | None
+    box: isl.Set
+
+    @property
+    def name(self) -> str:
+        return self.buffer.name
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """A numbered read or a numbered write (of a target) of a statement.
+
+    free: the number of free coordinates that follow the statement's own in an event of this access,
+        one for each index that is not affine. place: from events to places.
+    """
+
+    statement: "Statement"
+    number: int
+    storage: Storage
+    free: int
+    place: isl.Map
+
+    @property
+    def domain(self) -> isl.Set:
+        return self.place.domain()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A block where it stands in the tree; copies of one block are several statements.
+
+    path: textual positions and loops, from the root (position 0) down. at: the values of loop and
+    iteration variables, over `dims`. instance: from `dims` to iteration variables. origin: from
+    `dims` to the instance of the plain block that it computes. opaque: conditions read from
+    inputs, under which it runs; guards: the reads in those.
+    """
+
+    block: Block
+    uid: int
+    path: tuple[int | Level, ...]
+    dims: tuple[str, ...]
+    domain: isl.Set
+    at: Frame
+    instance: isl.Map
+    origin: isl.Map | None
+    opaque: tuple[Expr, ...]
+    guards: list[Access] = field(default_factory=list)
+    reads: list[Access] = field(default_factory=list)
+    writes: list[Access] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.block.name
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        return tuple(item for item in self.path if isinstance(item, Level))
+
+    def describe(self, case: Sample, point: tuple[int, ...] | None = None) -> Instance:
+        """The instance at a point of `dims`, the case's own if none is given; free coordinates
+        after it are ignored.
+        """
+        here = (case.point if point is None else point)[: len(self.dims)]
+        values = partner(self.instance, Sample(case.sizes, here))
+        iters = dict(zip((v.name for v in self.block.iters), values, strict=True))
+        return Instance(self.name, iters, dict(zip(self.dims, here, strict=True)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NotNegative:
+    """An extent of a fused loop, which must be at least 0: a product hides two negative ones."""
+
+    extent: Expr
+
+
+Step = Expr | tuple[str, Expr] | NotNegative
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is around a statement: the path, the dims, and the steps that fix the domain, in order:
+    conditions, variables bound to values, and extents that are required not to be negative.
+    """
+
+    parameters: isl.Space
+    context: isl.Set
+    path: tuple[int | Level, ...]
+    dims: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    storages: tuple[Storage, ...] = ()
+
+    def enter(self, level: Level, *conditions: Step) -> "Surroundings":
+        return replace(
+            self,
+            path=(*self.path, level),
+            dims=self.dims + level.dims,
+            steps=self.steps + conditions,
+        )
+
+
+def statement(block: Block, around: Surroundings, uid: int) -> Statement:
+    """The block as a statement. Raises Refused for what isl cannot say."""
+    at = frame(around.parameters, around.dims)
+    domain = isl.Set.universe(at.space).intersect_params(around.context)
+    opaque: list[tuple[Expr, isl.Set]] = []
+    for step in (*around.steps, block.predicate):
+        match step:
+            case (name, value):
+                at = at.bind({name: _affine(value, at, block)})
+            case NotNegative(extent):
+                _require_extent(extent, at, domain, block)
+            case _:
+                for condition in conjuncts(step):
+                    try:
+                        domain = domain.intersect(region(condition, at))
+                    except NotAffine:
+                        _require_readable(condition, block, around)
+                        opaque.append((condition, domain))
+    pairs = zip(block.iters, block.bindings, strict=True)
+    at = at.bind({v.name: _affine(binding, at, block) for v, binding in pairs})
+    instance = tuple_map(tuple(at.values[v.name] for v in block.iters), at)
+    origin = None
+    if block.origin:
+        origin = tuple_map(tuple(_affine(e, at, block) for e in block.origin.at), at)
+        origin = origin.intersect_domain(domain)
+    domain = domain.coalesce()
+    result = Statement(
+        block,
+        uid,
+        around.path,
+        around.dims,
+        domain,
+        at,
+        instance,
+        origin,
+        tuple(c for c, _ in opaque),
+    )
+    storages = {s.name: s for s in around.storages}
+    for condition, where in opaque:
+        result.guards.extend(_reads(result, condition, where, storages))
+    result.reads.extend(_reads(result, block.body, domain, storages))
+    for k, target in enumerate(targets(block.body)):
+        result.writes.append(_access(result, k, storages[target.buffer], target.indices, domain))
+    return result
+
+
+def _affine(expr: Expr, at: Frame, block: Block) -> isl.PwAff:
+    try:
+        return affine(expr, at)
+    except NotAffine as e:
+        raise Refused(
+            f"block '{block.name}' depends on `{expr_to_text(e.expr)}`, which is not affine",
+            span=block.span,
+        ) from e
+
+
+def _require_extent(extent: Expr, at: Frame, domain: isl.Set, block: Block) -> None:
+    negative = domain.subtract(_affine(extent, at, block).nonneg_set())
+    if not negative.is_empty():
+        raise Refused(
+            f"the extent `{expr_to_text(extent)}` of a fused loop around block '{block.name}' may"
+            " be negative",
+            Witness(sample(negative).sizes),
+            block.span,
+        )
+
+
+def _require_readable(condition: Expr, block: Block, around: Surroundings) -> None:
+    """Only what inputs say may be left opaque: it is the same whenever it is asked."""
+    parameters = (s.parameter for s in around.storages)
+    inputs = {p.buffer.name for p in parameters if p and p.intent is Intent.IN}
+    read = loads(condition)
+    if not read or any(x.buffer not in inputs for x in read):
+        raise Refused(
+            f"block '{block.name}' runs where `{expr_to_text(condition)}`, which is neither affine"
+            " nor a condition on inputs",
+            span=block.span,
+        )
+
+
+def _reads(
+    statement: Statement,
+    node: Node,
+    domain: isl.Set,
+    storages: Mapping[str, Storage],
+    first: int = 0,
+) -> Iterator[Access]:
+    """The reads below a node, numbered from `first` in textual order, where they are evaluated."""
+    if isinstance(node, Load):
+        storage = storages[node.buffer]
+        yield _access(statement, first, storage, node.indices, domain)
+        first += 1
+    for position, child in enumerate(children(node)):
+        where = domain
+        if isinstance(node, Select) and position > 0:
+            where = _side(node, position == 1, statement.at, domain)
+        yield from _reads(statement, child, where, storages, first)
+        first += len(loads(child))
+
+
+def _side(select: Select, then: bool, at: Frame, domain: isl.Set) -> isl.Set:
+    """Where a side of a Select is evaluated; the domain where the condition is not affine."""
+    try:
+        holds = region(select.condition, at)
+    except NotAffine:
+        return domain
+    return domain.intersect(holds) if then else domain.subtract(holds)
+
+
+def _access(
+    statement: Statement,
+    number: int,
+    storage: Storage,
+    indices: tuple[Expr, ...],
+    domain: isl.Set,
+) -> Access:
+    at, depth = statement.at, len(statement.dims)
+    outer = tuple(at.values[name] for name in statement.dims[: storage.depth])
+    known = [_known(expr, at) for expr in indices]
+    free = sum(value is None for value in known)
+    events = domain.add_dims(isl.dim_type.set, free)
+    place = isl.Map.from_domain(events)
+    unused = iter(range(depth, depth + free))
+    for value in (*outer, *known):
+        if value is None:
+            part = isl.Map.universe(_to_number(events.get_space()))
+            part = part.equate(isl.dim_type.in_, next(unused), isl.dim_type.out, 0)
+        else:
+            part = isl.Map.from_pw_aff(value).add_dims(isl.dim_type.in_, free)
+        place = place.flat_range_product(part)
+    for k, value in enumerate(known, storage.depth):
+        if value is None or _data_dependent(value, statement):
+            place = place.intersect_range(_within(storage, k))
+    return Access(statement, number, storage, free, place)
+
+
+def _known(expr: Expr, at: Frame) -> isl.PwAff | None:
+    try:
+        return affine(expr, at)
+    except NotAffine:
+        return None
+
+
+def _to_number(space: isl.Space) -> isl.Space:
+    """The space of maps from a set space to one coordinate."""
+    return isl.Map.from_domain(isl.Set.universe(space)).add_dims(isl.dim_type.out, 1).get_space()
+
+
+def _data_dependent(value: isl.PwAff, statement: Statement) -> bool:
+    """Whether an index uses a loop whose bounds inputs hold: those say that it is in range."""
+    used = frozenset[str]().union(*map(variables, statement.opaque))
+    dims = enumerate(statement.dims)
+    return any(d in used and value.involves_dims(isl.dim_type.in_, k, 1) for k, d in dims)
+
+
+def _within(storage: Storage, coordinate: int) -> isl.Set:
+    """The places whose one coordinate is in its declared range."""
+    count = storage.box.dim(isl.dim_type.set)
+    one = storage.box.project_out(isl.dim_type.set, coordinate + 1, count - coordinate - 1)
+    one = one.project_out(isl.dim_type.set, storage.depth, coordinate - storage.depth)
+    one = one.insert_dims(isl.dim_type.set, storage.depth, coordinate - storage.depth)
+    return one.add_dims(isl.dim_type.set, count - coordinate - 1)

@@ -1,0 +1,28 @@
+from collections.abc import Iterator
+
+import pytest
+
+from gen.lower.target import Level
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Compiled kernels are not taken from, nor left in, the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILESMITH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def _has(level: Level) -> bool:
+    wanted = {Level.V2: "sse4_2", Level.V3: "avx2", Level.V4: "avx512vl"}
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        flags = next((line.split() for line in file if line.startswith("flags")), [])
+    return wanted.get(level, "") in flags
+
+
+@pytest.fixture(params=[Level.V2, Level.V3, Level.V4], ids=lambda level: str(level.value))
+def level(request: pytest.FixtureRequest) -> Level:
+    """Each ISA level that this machine has."""
+    if not _has(request.param):
+        pytest.skip(f"this machine has no {request.param.value}")
+    return request.param

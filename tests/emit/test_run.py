@@ -1,0 +1,147 @@
+"""Compiled kernels against NumPy, at sizes around the lanes, on every level of the machine."""
+
+import numpy as np
+import pytest
+
+from gen.errors import TilesmithError
+from gen.ir.types import DType
+from gen.lower.target import Level, Target
+
+from . import kernels
+from .kernels import compiled
+
+RNG = np.random.default_rng(5)
+
+
+def lanes(level: Level, dtype: DType = DType.FLOAT32) -> int:
+    return Target(level).lanes(dtype)
+
+
+def sizes(w: int) -> list[int]:
+    return [0, 1, w - 1, w, w + 1, 4 * w - 1, 4 * w, 4 * w + 1, 7 * w + 2]
+
+
+def test_elementwise(level: Level) -> None:
+    w = lanes(level)
+    kernel = compiled(kernels.elementwise(w), level)
+    for n in sizes(w):
+        x = RNG.standard_normal((3, n)).astype("f")
+        y = np.full((3, n + 1), 7, "f")  # what is right of a row must stay
+        kernel({"x": x, "y": y[:, :n]}, {"a": 2.5}, threads=2)
+        np.testing.assert_allclose(y[:, :n], 2.5 * x + 1.5, rtol=1e-6, atol=1e-6)
+        assert (y[:, n] == 7).all()
+
+
+def test_vector_and_tail_round_alike(level: Level) -> None:
+    """The same values at all positions give the same bits, whether in a full vector or a tail."""
+    w = lanes(level)
+    kernel = compiled(kernels.elementwise(w), level)
+    x = np.full((1, 2 * w + 1), 0.1, "f")
+    y = np.zeros_like(x)
+    kernel({"x": x, "y": y}, {"a": 0.3})
+    assert np.unique(y).size == 1
+
+
+def test_softmax(level: Level) -> None:
+    w = lanes(level)
+    kernel = compiled(kernels.softmax(w).scheduled, level)
+    for n in sizes(w):
+        x = RNG.standard_normal((5, n)).astype("f")
+        y = np.full_like(x, 7)
+        kernel({"x": x, "y": y}, threads=2)
+        e = np.exp(x - x.max(1, initial=-np.inf, keepdims=True))
+        np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=3e-6)
+
+
+def test_lane_trees_propagate_nan(level: Level) -> None:
+    w = lanes(level)
+    kernel = compiled(kernels.softmax(w).scheduled, level)
+    x = np.zeros((1, 3 * w + 1), "f")
+    for position in (0, w, 3 * w):
+        bad = x.copy()
+        bad[0, position] = np.nan
+        y = np.zeros_like(bad)
+        kernel({"x": bad, "y": y})
+        assert np.isnan(y).all()
+
+
+def test_matmul_tile_in_registers(level: Level) -> None:
+    w = lanes(level)
+    kernel = compiled(kernels.matmul(w).scheduled, level)
+    assert "ts_f32 acc[6]" in kernel.source
+    for m in (0, 1, 3, 7):
+        for n in (1, 2 * w - 1, 2 * w, 5 * w + 3):
+            for k in (0, 1, 6, 9):
+                a, b = RNG.standard_normal((m, k)), RNG.standard_normal((k, n))
+                c = np.full((m, n), 7, "f")
+                kernel({"a": a.astype("f"), "b": b.astype("f"), "c": c}, threads=2)
+                np.testing.assert_allclose(c, a @ b, atol=1e-5)
+
+
+def test_clamped_stencil(level: Level) -> None:
+    w = lanes(level)
+    kernel = compiled(kernels.blur(w).scheduled, level)
+    for n in sizes(w)[1:]:
+        for m in (1, 2, 5):
+            x = RNG.standard_normal((m, n)).astype("f")
+            y = np.full_like(x, 7)
+            kernel({"x": x, "y": y})
+            p = np.pad(x, 1, mode="edge")
+            want = sum(p[i : i + m, j : j + n] for i in range(3) for j in range(3))
+            np.testing.assert_allclose(y, want, atol=1e-5)
+
+
+def test_argmax_is_numpys(level: Level) -> None:
+    w = lanes(level)
+    kernel = compiled(kernels.argmax(w), level)
+    for n in sizes(w)[1:]:
+        x = np.round(RNG.standard_normal((8, n)), 0).astype("f")  # with ties
+        x[5, n // 2 :] = np.nan
+        x[6] = -np.inf
+        v, y = np.zeros(8, "f"), np.zeros(8, np.int64)
+        kernel({"x": x, "v": v, "y": y})
+        np.testing.assert_array_equal(y, x.argmax(1))
+        np.testing.assert_array_equal(v, x.max(1))
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT64, DType.FLOAT32])
+def test_conversions_masks_and_gathers(level: Level, dtype: DType) -> None:
+    kernel = compiled(kernels.wide(lanes(level, dtype)), level)
+    for n in sizes(lanes(level, dtype)):
+        i = RNG.integers(-9, 9, n).astype(np.int32)
+        x = (RNG.standard_normal(n) * 2).astype("f")
+        flag = RNG.random(n) < 0.5
+        y, z, big = np.zeros(n), np.zeros(n, np.int32), np.zeros(n, bool)
+        kernel({"i": i, "x": x, "flag": flag, "y": y, "z": z, "big": big}, {"shift": 4})
+        j = np.arange(n)
+        product = x.astype(float) * i
+        np.testing.assert_array_equal(
+            y, np.where((x > 0) & (j != 2), product, j - x[::-1].astype(float))
+        )
+        other = x[j * j % max(n, 1)].astype(np.int32)
+        np.testing.assert_array_equal(z, np.where(flag, i % 3 + other, (i << 2) - j) + 4)
+        np.testing.assert_array_equal(big, x > 1)
+
+
+@pytest.mark.parametrize("packable", [True, False])
+def test_strides(level: Level, packable: bool) -> None:
+    w = lanes(level)
+    kernel = compiled(kernels.columns(w), level, packable=packable)
+    for m, n in ((0, 3), (3, w + 2), (2 * w + 1, 5)):
+        for step in (1, 2, -1):
+            x = RNG.standard_normal((m, n * 2)).astype("f")[:, : n * abs(step)][:, ::step]
+            total, y = np.zeros(n * 3, "f")[::3], np.zeros((n, m * 2), "f")[:, ::2]
+            if packable:
+                x, total, y = map(np.ascontiguousarray, (x, total, y))
+            kernel({"x": x, "total": total, "y": y})
+            np.testing.assert_allclose(total, (x.astype(float) ** 2).sum(0), rtol=1e-5)
+            np.testing.assert_array_equal(y, x.T)
+
+
+def test_arguments_that_do_not_fit() -> None:
+    kernel = compiled(kernels.elementwise(4), Level.V2)
+    x = np.zeros((2, 8), "f")
+    with pytest.raises(TilesmithError, match="'x' has dtype float64, expected float32"):
+        kernel({"x": x.astype(float), "y": x}, {"a": 1})
+    with pytest.raises(TilesmithError, match="axis 1 of 'axpb' has stride 2, not 1"):
+        kernel({"x": x[:, ::2], "y": x[:, :4]}, {"a": 1})

@@ -1,0 +1,89 @@
+"""Remembered proofs and the time limit."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from gen.ir.nodes import Kernel
+from gen.poly.cache import key, prove_once
+from gen.poly.certificate import Scheduled, Source
+from gen.poly.flow import plain_flow
+from gen.poly.limit import ProofTimeout, ProverError, prove_within
+from gen.poly.prove import Refused
+
+from .script import block, kernel, nest
+
+
+def doubled(dtype: str = "float32", upper: str = "n", other: str = "float64") -> Kernel:
+    body = block("y", "i:0:n=y.i", f"y[i] = x[i] * {dtype}(2)")
+    arguments = f"n, x: {dtype}[n], z: {other}[n], y: Out[{dtype}[n]]"
+    return kernel(arguments, nest(f"for y.i in range({upper})", body))
+
+
+def state(tree: Kernel) -> Scheduled:
+    return Scheduled(tree, plain_flow(doubled()))
+
+
+def never(plain: Kernel, state: Scheduled) -> None:
+    raise AssertionError("asked again")
+
+
+def test_a_proof_is_asked_once(tmp_path: Path) -> None:
+    folder = tmp_path / "proofs"
+    prove_once(doubled(), state(doubled()), folder)
+    prove_once(doubled(), state(doubled()), folder, never)
+    changed = Scheduled(doubled(), {("y", 0): Source(("y",), initial=True)})
+    with pytest.raises(AssertionError, match="asked again"):
+        prove_once(doubled(), changed, folder, never)
+
+
+def test_a_refusal_is_not_kept(tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(Refused, match="must end as"):
+            prove_once(doubled(), state(doubled(upper="n - 1")), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_key_asks_only_which_types_are_equal() -> None:
+    one, two = doubled("float32"), doubled("float16")
+    assert key(one, state(one)) == key(two, state(two))
+    same = doubled("float32", other="float32")
+    assert key(one, state(one)) != key(same, state(same))
+    indices = doubled("float32", other="int64")
+    assert key(one, state(one)) != key(indices, state(indices))
+
+
+def sleeping(plain: Kernel, state: Scheduled) -> None:
+    time.sleep(60)
+
+
+def dying(plain: Kernel, state: Scheduled) -> None:
+    os._exit(3)
+
+
+def failing(plain: Kernel, state: Scheduled) -> None:
+    raise RuntimeError("isl gave up")
+
+
+def test_a_proof_within_its_limit() -> None:
+    prove_within(doubled(), state(doubled()), 60)
+    with pytest.raises(Refused) as refused:
+        prove_within(doubled(), state(doubled(upper="n - 1")), 60)
+    assert refused.value.reason == "element [0] of 'y' must end as y[0], and does not"
+    assert refused.value.witness and refused.value.witness.sizes == {"n": 1}
+
+
+def test_a_proof_that_takes_too_long() -> None:
+    with pytest.raises(ProofTimeout) as timeout:
+        prove_within(doubled(), state(doubled()), 0.05, sleeping)
+    assert timeout.value.message == "the proof of kernel 'k' had no answer within 0.05 seconds"
+
+
+def test_a_prover_that_fails() -> None:
+    with pytest.raises(ProverError, match=r"(?s)the proof of kernel 'k' failed:.*isl gave up"):
+        prove_within(doubled(), state(doubled()), 60, failing)
+    with pytest.raises(ProverError) as ended:
+        prove_within(doubled(), state(doubled()), 60, dying)
+    assert ended.value.message == "the proof of kernel 'k' ended with exit code 3 and no answer"

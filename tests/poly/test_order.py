@@ -1,0 +1,248 @@
+"""Recurrences, in-place updates, fused loops, gathers: where the order is the proof."""
+
+from gen.ir.nodes import Kernel
+from gen.poly.certificate import Source
+
+from .script import accept, block, kernel, nest, refusal
+
+INPUT = Source(initial=True)
+
+# ---------------------------------------------------------------- scans
+
+SCAN = "n, x: float32[n], y: Out[float32[n]]"
+FIRST = block("y", "", "y[0] = x[0]", "where=n >= 1")
+NEXT = "y[i] = y[i - 1] + x[i]"
+PLAIN_SCAN = kernel(SCAN, FIRST, nest("for y_1.i in range(1, n)", block("y_1", "i=y_1.i", NEXT)))
+
+
+def strip_mined(kind: str = "range") -> Kernel:
+    inner = block("y_1", "i:1:n=8*o+p", NEXT, "where=8 * o + p >= 1 and 8 * o + p < n")
+    return kernel(
+        SCAN, FIRST, nest("for o in range((n + 7) // 8)", nest(f"for p in {kind}(8)", inner))
+    )
+
+
+def test_a_scan() -> None:
+    accept(PLAIN_SCAN, PLAIN_SCAN)
+    accept(PLAIN_SCAN, strip_mined())
+
+
+def test_a_scan_in_parallel() -> None:
+    assert refusal(PLAIN_SCAN, strip_mined("parallel")).message == ""
+
+
+def test_a_scan_backwards() -> None:
+    backwards = kernel(SCAN, FIRST, nest("for r in range(1, n)", block("y_1", "i:1:n=n-r", NEXT)))
+    assert refusal(PLAIN_SCAN, backwards).message == ""
+
+
+# ---------------------------------------------------------------- heat
+
+HEAT = "n, T, a: InOut[float32[2, n]]"
+STEP = "a[(t + 1) % 2, i] = a[t % 2, i - 1] + a[t % 2, i + 1]"
+PLAIN_HEAT = kernel(
+    HEAT,
+    nest("for t in range(T)", "for i in range(1, n - 1)", block("a", "t=t, i=i", STEP)),
+)
+BAND = "m, x: float32[m + 4], y: Out[float32[m]]"
+
+
+def bands(ring: int = 4) -> Kernel:
+    """Two levels of a stencil in one sweep: the first level in a ring."""
+    first = block("u", "i:0:m+2=r", f"u[i % {ring}] = x[i] + x[i + 1] + x[i + 2]")
+    second = block(
+        "y",
+        "i:0:m=r-2",
+        f"y[i] = u[i % {ring}] + u[(i + 1) % {ring}] + u[(i + 2) % {ring}]",
+        "where=r >= 2",
+    )
+    sweep = nest("for r in range(m + 2)", f"{first}\n{second}")
+    return kernel(BAND, sweep, temporaries=f"u=float32[{ring}]")
+
+
+PLAIN_BANDS = kernel(
+    BAND,
+    nest("for u.i in range(m + 2)", block("u", "i=u.i", "u[i] = x[i] + x[i + 1] + x[i + 2]")),
+    nest("for y.i in range(m)", block("y", "i=y.i", "y[i] = u[i] + u[i + 1] + u[i + 2]")),
+    temporaries="u=float32[m + 2]",
+)
+
+
+def test_two_levels_with_a_ring_of_four() -> None:
+    accept(PLAIN_BANDS, bands())
+    accept(PLAIN_BANDS, bands(3))
+
+
+def test_a_ring_of_two() -> None:
+    assert refusal(PLAIN_BANDS, bands(2)).message == ""
+
+
+def skewed(slope: int, steps: int = 8) -> Kernel:
+    t, i = f"{steps} * t_0 + t_1", f"z - {slope} * t_1"
+    guard = f"where={t} < T and {i} >= 1 and {i} < n - 1"
+    return kernel(
+        HEAT,
+        nest(
+            f"for t_0 in range((T + {steps - 1}) // {steps})",
+            f"for z in range(1, n + {slope * steps})",
+            f"for t_1 in range({steps})",
+            block("a", f"t:0:T={t}, i:1:n-1={i}", STEP, guard),
+        ),
+    )
+
+
+def test_time_skewing() -> None:
+    accept(PLAIN_HEAT, PLAIN_HEAT)
+    accept(PLAIN_HEAT, skewed(2))
+    accept(PLAIN_HEAT, skewed(1))
+    assert refusal(PLAIN_HEAT, skewed(0)).message == ""
+
+
+# ---------------------------------------------------------------- in place
+
+SEIDEL = "n, T, a: InOut[float32[n, n]]"
+SWEEP = "a[i, j] = a[i - 1, j] + a[i, j - 1] + a[i, j] + a[i + 1, j] + a[i, j + 1]"
+PLAIN_SEIDEL = kernel(
+    SEIDEL,
+    nest(
+        "for t in range(T)",
+        "for i in range(1, n - 1)",
+        "for j in range(1, n - 1)",
+        block("a", "t=t, i=i, j=j", SWEEP),
+    ),
+)
+
+
+def interchanged() -> Kernel:
+    return kernel(
+        SEIDEL,
+        nest(
+            "for t in range(T)",
+            "for j in range(1, n - 1)",
+            "for i in range(1, n - 1)",
+            block("a", "t=t, i=i, j=j", SWEEP),
+        ),
+    )
+
+
+def test_seidel() -> None:
+    accept(PLAIN_SEIDEL, PLAIN_SEIDEL)
+    accept(PLAIN_SEIDEL, interchanged())
+    reverse = kernel(
+        SEIDEL,
+        nest(
+            "for t in range(T)",
+            "for r in range(1, n - 1)",
+            "for j in range(1, n - 1)",
+            block("a", "t=t, i:1:n-1=n-1-r, j=j", SWEEP),
+        ),
+    )
+    assert refusal(PLAIN_SEIDEL, reverse).message == ""
+
+
+def floyd(kind: str, guard: str) -> Kernel:
+    body = "d[i, j] = min(d[i, j], d[i, k] + d[k, j])"
+    return kernel(
+        "n, d: InOut[float32[n, n]]",
+        nest(
+            "for k in range(n)",
+            f"for i in {kind}(n)",
+            "for j in range(n)",
+            block("d", "k=k, i=i, j=j", body, guard),
+        ),
+    )
+
+
+def test_floyd_warshall_in_parallel() -> None:
+    guard = "where=i != k and j != k"
+    accept(floyd("range", guard), floyd("parallel", guard))
+    assert refusal(floyd("range", ""), floyd("parallel", "")).message == ""
+
+
+CHOLESKY = kernel(
+    "n, a: InOut[float64[n, n]]",
+    nest(
+        "for i in range(n)",
+        nest(
+            "for j in range(i)",
+            nest(
+                "for k in range(j)",
+                block("a", "i=i, j=j, k=k", "a[i, j] = a[i, j] - a[i, k] * a[j, k]"),
+            )
+            + "\n"
+            + block("a_1", "i=i, j=j", "a[i, j] = a[i, j] / a[j, j]"),
+        )
+        + "\n"
+        + nest(
+            "for k2 in range(i)", block("a_2", "i=i, k=k2", "a[i, i] = a[i, i] - a[i, k] * a[i, k]")
+        )
+        + "\n"
+        + block("a_3", "i=i", "a[i, i] = sqrt(a[i, i])"),
+    ),
+)
+
+
+def test_cholesky() -> None:
+    accept(CHOLESKY, CHOLESKY)
+
+
+# ---------------------------------------------------------------- fused loops
+
+ADD = "m, n, x: float32[m, n], y: Out[float32[m, n]]"
+DOUBLE = "y[i, j] = x[i, j] * float32(2)"
+PLAIN_ADD = kernel(
+    ADD, nest("for y.i in range(m)", "for y.j in range(n)", block("y", "i=y.i, j=y.j", DOUBLE))
+)
+
+
+def fused(value: str, *loops: str) -> Kernel:
+    body = block("y", "i=y.i, j=y.j", DOUBLE)
+    return kernel(ADD, nest(*loops, f"with delinearize({value}, m, n) as (y.i, y.j)", body))
+
+
+def test_a_fused_loop() -> None:
+    accept(PLAIN_ADD, fused("f", "for f in parallel(m * n)"))
+
+
+def test_a_split_fused_loop() -> None:
+    outer = "for f_0 in parallel((m * n + 7) // 8)"
+    accept(PLAIN_ADD, fused("f_0 * 8 + f_1", outer, "for f_1 in vectorized(8)"))
+
+
+def test_a_fused_loop_that_stops_early() -> None:
+    outer = "for f_0 in parallel((m * n) // 8)"
+    tree = fused("f_0 * 8 + f_1", outer, "for f_1 in vectorized(8)")
+    assert refusal(PLAIN_ADD, tree).message == ""
+    tree = fused("f_0 * 8 + f_1", "for f_1 in range(8)", "for f_0 in range((m * n + 7) // 8)")
+    assert refusal(PLAIN_ADD, tree).message == ""
+
+
+# ---------------------------------------------------------------- data
+
+GATHER = "n, l, x: float32[l], at: int64[n], y: Out[float32[n]]"
+PLAIN_GATHER = kernel(GATHER, nest("for y.i in range(n)", block("y", "i=y.i", "y[i] = x[at[i]]")))
+
+
+def test_a_gather() -> None:
+    reverse = nest("for r in range(n)", block("y", "i:0:n=n-1-r", "y[i] = x[at[i]]"))
+    accept(PLAIN_GATHER, kernel(GATHER, reverse))
+    other = nest("for r in range(n)", block("y", "i=r", "y[i] = x[at[n - 1 - i]]"))
+    assert refusal(PLAIN_GATHER, kernel(GATHER, other)).message == ""
+    no_load = nest("for r in range(n)", block("y", "i=r", "y[i] = x[min(i, l - 1)]"))
+    assert refusal(PLAIN_GATHER, kernel(GATHER, no_load), y_1=INPUT).message == ""
+
+
+CSR = "m, n, z, at: int64[m + 1], col: int64[z], v: float32[z], x: float32[n], y: Out[float32[m]]"
+TERM = "y[i] = combine.sum(y[i], v[p] * x[col[p]])"
+
+
+def csr(lower: str = "at[y.i]", kind: str = "range") -> Kernel:
+    add = block("y", "i=y.i, p+=y.p", TERM, "initialises=True")
+    return kernel(
+        CSR, nest(f"for y.i in {kind}(m)", f"for y.p in range({lower}, at[y.i + 1])", add)
+    )
+
+
+def test_bounds_from_an_array() -> None:
+    accept(csr(), csr(kind="parallel"))
+    assert refusal(csr(), csr("at[y.i] + 1")).message == ""

@@ -1,0 +1,87 @@
+"""Random steps on small kernels: what the prover lets pass computes the same."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gen.errors import ScheduleError
+from gen.ir.nodes import Kernel
+from gen.ir.walk import blocks, loads, loops
+from gen.poly.certificate import Scheduled
+from gen.schedule import examples
+from gen.schedule.base import Context, Primitive
+from gen.schedule.edit import written
+from gen.schedule.primitives.cache_read import CacheRead
+from gen.schedule.primitives.cache_write import CacheWrite
+from gen.schedule.primitives.compute_at import ComputeAt
+from gen.schedule.primitives.compute_inline import ComputeInline
+from gen.schedule.primitives.decompose_reduction import DecomposeReduction
+from gen.schedule.primitives.fuse import Fuse
+from gen.schedule.primitives.merge import Merge
+from gen.schedule.primitives.parallel import Parallel
+from gen.schedule.primitives.reorder import Reorder
+from gen.schedule.primitives.reverse_compute_at import ReverseComputeAt
+from gen.schedule.primitives.reverse_compute_inline import ReverseComputeInline
+from gen.schedule.primitives.rfactor import Rfactor
+from gen.schedule.primitives.split import Split
+from gen.schedule.primitives.tile import Tile
+from gen.schedule.primitives.unroll import Unroll
+from gen.schedule.primitives.vectorize import Vectorize
+
+from .support import assert_same, from_spec, start
+
+KERNELS: dict[str, Scheduled] = {
+    **{name: from_spec(name)[1] for name in ("blur", "softmax", "matmul", "trmm", "argmax")},
+    **{name: start(getattr(examples, name)) for name in ("STENCIL", "ROW_SQUARES", "PAIR")},
+}
+
+
+def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
+    """A step on names that the kernel has; most do not apply."""
+    names = [loop.var for loop in loops(kernel.body)]
+    loop = st.sampled_from(names)
+    block = st.sampled_from([b.name for b in blocks(kernel.body)])
+    two = st.lists(loop, min_size=2, max_size=2).map(tuple)
+    reads = [(b.name, x.buffer) for b in blocks(kernel.body) for x in loads(b.body)]
+    cached = st.sampled_from(reads or [("none", "none")])
+    writes = st.sampled_from([(b.name, t) for b in blocks(kernel.body) for t in sorted(written(b))])
+    at = st.one_of(st.none(), loop)
+    few = st.integers(1, 4)
+    return st.one_of(
+        st.builds(Split, loop, st.sampled_from([(None, 2), (None, 3), (None, 2, 2), (4, None)])),
+        st.builds(Fuse, two),
+        st.builds(Reorder, two),
+        st.builds(Tile, two, st.sampled_from([(2, 3), (4, 1)])),
+        st.builds(Unroll, loop, few),
+        st.builds(Parallel, loop),
+        st.builds(Vectorize, loop, few, st.integers(1, 2)),
+        st.builds(Merge, two),
+        st.builds(ComputeAt, block, loop),
+        st.builds(ReverseComputeAt, block, loop),
+        st.builds(ComputeInline, block),
+        st.builds(ReverseComputeInline, block),
+        st.builds(DecomposeReduction, block, loop),
+        st.builds(Rfactor, block, loop),
+        st.builds(lambda c, a: CacheRead(c[0], c[1], a), cached, at),
+        st.builds(lambda c, a: CacheWrite(c[0], c[1], a), writes, at),
+    )
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.data())
+def test_steps_keep_what_a_kernel_computes(name: str, data: st.DataObject) -> None:
+    plain = KERNELS[name]
+    state, done = plain, 0
+    for _ in range(12):
+        step = data.draw(a_step(state.kernel))
+        try:
+            state = step(state, Context(plain.kernel))
+        except ScheduleError as refusal:
+            assert refusal.message.startswith(step.name)
+            continue
+        done += 1
+        if done == 4:
+            break
+    if done:
+        assert_same(plain.kernel, state.kernel, sizes=(1, 2, 5))

@@ -1,0 +1,104 @@
+from pathlib import Path
+
+import pytest
+
+from gen.errors import ScheduleError, SpecError
+from gen.ir.printer import to_text
+from gen.schedule.base import Context
+from gen.schedule.recipe import apply, choose, read, run
+
+from .support import assert_same, from_spec, recipe, steps
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "softmax.steps.txt"
+
+TWO_LEVELS = """
+- target: cpu
+  params: {acc: {v4: 4, v3: 2}, chunk: 16}
+  variants:
+  - steps:
+    - split: {loop: y.j, factors: [null, $chunk]}
+    - vectorize: {loop: y.j_1, width: $lanes, accumulators: $acc}
+"""
+
+
+def test_parameters_by_level() -> None:
+    (v4,) = read(recipe(TWO_LEVELS), "v4", 16)
+    (v3,) = read(recipe(TWO_LEVELS), "v3", 8)
+    assert [str(p) for p in v4] == [
+        "split: {loop: y.j, factors: [null, 16]}",
+        "vectorize: {loop: y.j_1, width: 16, accumulators: 4}",
+    ]
+    assert str(v3[1]) == "vectorize: {loop: y.j_1, width: 8, accumulators: 2}"
+
+
+def test_choose_prefers_the_level() -> None:
+    general = recipe("- target: cpu\n  auto: true")
+    special = recipe("- target: cpu.v3\n  auto: true")
+    assert choose([general, special], "cpu", "v3") is special
+    assert choose([general, special], "cpu", "v4") is general
+    assert choose([special], "cpu", "v4") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line"),
+    [
+        ("acc: {v4: 4, v3: 2}", "the parameter '$acc' has no value on v2", 7),
+        ("lanes: 4, acc: 1", "'$lanes' is the level's own: a parameter cannot be named so", 3),
+        ("acc: 1, more: 2", "no step uses the parameter '$more'", 3),
+        ("act: 1", "there is no parameter '$acc'", 7),
+    ],
+)
+def test_parameters_refused(text: str, message: str, line: int) -> None:
+    given = TWO_LEVELS.replace("acc: {v4: 4, v3: 2}, chunk: 16", f"{text}, chunk: 16")
+    with pytest.raises(ScheduleError) as refusal:
+        read(recipe(given), "v2", 4)
+    assert refusal.value.message == message
+    assert refusal.value.span is not None
+    assert refusal.value.span.line == line
+
+
+@pytest.mark.parametrize(
+    ("step", "message", "hint"),
+    [
+        ("- splot: {loop: y.i}", "there is no primitive 'splot'", "did you mean 'split'?"),
+        ("- parallel: {loup: y.i}", "unknown key 'loup' in parallel", "did you mean 'loop'?"),
+        ("- parallel: {}", "parallel needs the key 'loop'", None),
+        ("- set_scope: {buffer: e, scope: heat}", None, "did you mean 'heap'?"),
+        ("- split: {loop: y.i, factors: [4.5]}", None, None),
+    ],
+)
+def test_steps_refused(step: str, message: str | None, hint: str | None) -> None:
+    with pytest.raises((ScheduleError, SpecError)) as refusal:
+        steps(step)
+    assert message in (None, refusal.value.message)
+    assert refusal.value.hint == hint
+    assert refusal.value.span is not None
+    assert refusal.value.span.line == 4
+
+
+def test_a_refused_step_is_located() -> None:
+    _, start = from_spec("softmax")
+    with pytest.raises(ScheduleError) as refusal:
+        run(start, steps("- parallel: {loop: y.i}\n- parallel: {loop: y.k}"), Context(start.kernel))
+    assert str(refusal.value) == (
+        "recipe.yaml:5:9: error: parallel (loop y.k): there is no loop 'y.k'\n"
+        "          - parallel: {loop: y.k}\n"
+        "            ^\n"
+        "  hint: did you mean 'y.j'?"
+    )
+
+
+def test_softmax_step_by_step() -> None:
+    """design.md's recipe: the IR after each step is the docs' first page."""
+    recipes, start = from_spec("softmax")
+    chosen = choose(recipes, "cpu", "v3")
+    assert chosen is not None
+    primitives, plain = read(chosen, "v3", 8)
+    assert plain == ()
+    context = Context(start.kernel)
+    text, state = "# the plain schedule\n" + to_text(start.kernel), start
+    for primitive in primitives:
+        state = apply(state, [primitive], context)[-1]
+        text += f"\n# {primitive}\n" + to_text(state.kernel)
+    assert text == GOLDEN.read_text()
+    assert_same(start.kernel, state.kernel, sizes=(1, 3, 33))

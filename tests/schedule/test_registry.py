@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import pytest
+
+import gen.schedule.primitives
+from gen.errors import ScheduleError
+from gen.ir.parser import from_text
+from gen.ir.printer import to_text
+from gen.schedule.base import Example, Primitive
+from gen.schedule.edit import CannotApply
+from gen.schedule.registry import BY_NAME, PRIMITIVES, lookup
+
+from .support import assert_same, schedule, start
+
+EXAMPLES = [(p, e) for p in PRIMITIVES for e in p.EXAMPLES]
+
+
+def test_every_file_is_registered() -> None:
+    folder = Path(gen.schedule.primitives.__path__[0])
+    files = {f.stem for f in folder.glob("*.py")} - {"__init__"}
+    assert files == {p.name for p in PRIMITIVES}
+
+
+def test_names_and_aliases_are_unique() -> None:
+    assert len(BY_NAME) == sum(1 + len(p.aliases) for p in PRIMITIVES)
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=lambda p: p.name)
+def test_every_primitive_is_documented(primitive: type[Primitive]) -> None:
+    assert primitive.summary().endswith(".")
+    assert any(e.after for e in primitive.EXAMPLES)
+    assert any(e.refused for e in primitive.EXAMPLES)
+
+
+def test_lookup_by_alias() -> None:
+    assert lookup("interchange") is lookup("reorder")
+
+
+def test_unknown_primitive() -> None:
+    with pytest.raises(CannotApply) as refusal:
+        lookup("vectorise_")
+    assert refusal.value.reason == "there is no primitive 'vectorise_'"
+    assert refusal.value.hint == "did you mean 'vectorise'?"
+
+
+@pytest.mark.parametrize(("primitive", "example"), EXAMPLES, ids=lambda x: getattr(x, "title", ""))
+def test_example(primitive: type[Primitive], example: Example) -> None:
+    state = start(example.before)
+    if example.refused:
+        with pytest.raises(ScheduleError) as refusal:
+            schedule(state, example.steps)
+        assert example.refused in refusal.value.message
+        assert refusal.value.message.startswith(primitive.name)
+        assert refusal.value.span is not None
+        assert refusal.value.span.line == 4
+    else:
+        after = schedule(state, example.steps)[-1].state.kernel
+        assert to_text(after) == example.after
+        assert after == from_text(example.after)
+        assert_same(state.kernel, after)
