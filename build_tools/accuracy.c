@@ -1,9 +1,9 @@
-/* Measures ts_math.h: prints `level dtype function ulp input differing` a line, where ulp is the largest
-   error in units in the last place of the exact result, input where that is, and differing how often
-   the scalar form gave other bits than the vector form.
+/* Measures ts_math.h: prints `level dtype function ulp input differing` a line, where ulp is the
+   largest error in units in the last place of the exact result, input where that is, and differing
+   how often the scalar form gave other bits than the vector form.
 
-   accuracy STEP: every STEP-th float32 (1: all of them) against double libm, and 2^21 float64, spread
-   over the bit patterns from 2^-55 to 2^11 and their negatives, against long double libm.
+   accuracy STEP: every STEP-th float32 (1: all of them) against double libm, and 2^21 float64,
+   spread over the bit patterns from 2^-55 to 2^11 and their negatives, against long double libm.
    LEVELS is a list of X(level), from the command line of the compiler. */
 #include <math.h>
 #include <stdint.h>
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DECLARE(level)                                                     \
-    void vector_f32_##level(int, const float *, float *, long);            \
-    void scalar_f32_##level(int, const float *, float *, long);            \
-    void vector_f64_##level(int, const double *, double *, long);          \
+#define DECLARE(level)                                            \
+    void vector_f32_##level(int, const float *, float *, long);   \
+    void scalar_f32_##level(int, const float *, float *, long);   \
+    void vector_f64_##level(int, const double *, double *, long); \
     void scalar_f64_##level(int, const double *, double *, long);
 #define X(level) DECLARE(level)
 LEVELS
@@ -27,7 +27,8 @@ typedef struct {
     void (*vector_f64)(int, const double *, double *, long);
     void (*scalar_f64)(int, const double *, double *, long);
 } level;
-#define X(level) {#level, vector_f32_##level, scalar_f32_##level, vector_f64_##level, scalar_f64_##level},
+#define X(level) \
+    {#level, vector_f32_##level, scalar_f32_##level, vector_f64_##level, scalar_f64_##level},
 static const level levels[] = {LEVELS};
 #undef X
 enum { LEVEL_COUNT = sizeof levels / sizeof levels[0], FUNCTIONS = 5, BATCH = 4096 };
@@ -54,11 +55,12 @@ static long double reference_f64(int function, double x) {
     }
 }
 
-/* The error of `got` in units of the type with `digits` bits, least normal exponent `least` and range
-   below 2^top. Infinity counts as 2^top, as the exact result does from there on. */
+/* The error of `got` in units of the type with `digits` bits, least normal exponent `least` and
+   range below 2^top. Infinity counts as 2^top, as the exact result does from there on. */
 static double ulps(long double got, long double exact, int digits, int least, int top) {
     if (isnan(exact) || isnan(got)) return isnan(exact) && isnan(got) ? 0 : INFINITY;
-    if (exact == 0 || isinf(exact)) return got == exact && signbit(got) == signbit(exact) ? 0 : INFINITY;
+    if (exact == 0 || isinf(exact))
+        return got == exact && signbit(got) == signbit(exact) ? 0 : INFINITY;
     long double end = ldexpl(1, top);
     if (fabsl(exact) > end) exact = copysignl(end, exact);
     if (isinf(got)) got = copysignl(end, got);
@@ -69,9 +71,15 @@ static double ulps(long double got, long double exact, int digits, int least, in
 }
 
 typedef struct {
-    double ulp[LEVEL_COUNT], at[LEVEL_COUNT]; /* 0 stands for at most 1/2 */
+    double ulp[LEVEL_COUNT], at[LEVEL_COUNT]; /* from 1/2 up */
     long differing[LEVEL_COUNT];
 } worst;
+
+static worst none(void) {
+    worst w = {{0}, {0}, {0}};
+    for (int l = 0; l < LEVEL_COUNT; l++) w.ulp[l] = 0.5;
+    return w;
+}
 
 static void merge(worst *total, const worst *part) {
     for (int l = 0; l < LEVEL_COUNT; l++) {
@@ -83,47 +91,50 @@ static void merge(worst *total, const worst *part) {
     }
 }
 
-#define MEASURE(T, C, bits_type, exact_type, digits, least, top)                               \
-    static void measure_##T(int function, uint64_t first, uint64_t step, worst *w) {           \
-        static _Thread_local C in[BATCH], vector[BATCH], scalar[BATCH];                        \
-        static _Thread_local exact_type exact[BATCH];                                          \
-        for (int i = 0; i < BATCH; i++) {                                                      \
-            bits_type bits = (bits_type)(first + (uint64_t)i * step);                          \
-            memcpy(&in[i], &bits, sizeof bits);                                                \
-            exact[i] = reference_##T(function, in[i]);                                         \
-        }                                                                                      \
-        for (int l = 0; l < LEVEL_COUNT; l++) {                                                \
-            levels[l].vector_##T(function, in, vector, BATCH);                                 \
-            levels[l].scalar_##T(function, in, scalar, BATCH);                                 \
-            for (int i = 0; i < BATCH; i++) {                                                  \
-                int same_nan = vector[i] != vector[i] && scalar[i] != scalar[i];               \
-                w->differing[l] += !same_nan && memcmp(&vector[i], &scalar[i], sizeof(C)) != 0; \
-                if (exact[i] != 0 && vector[i] == (C)exact[i]) continue; /* at most 1/2 */     \
-                double error = ulps(vector[i], exact[i], digits, least, top);                  \
-                if (error > w->ulp[l]) {                                                       \
-                    w->ulp[l] = error;                                                         \
-                    w->at[l] = (double)in[i];                                                  \
-                }                                                                              \
-            }                                                                                  \
-        }                                                                                      \
-    }                                                                                          \
-    /* Every step-th of the values from the one with bits `low`, and their negatives. */       \
-    static void report_##T(uint64_t low, uint64_t step, uint64_t batches) {                    \
-        for (int function = 0; function < FUNCTIONS; function++) {                             \
-            worst total = {{0}, {0}, {0}};                                                     \
-            _Pragma("omp parallel") {                                                          \
-                worst mine = {{0}, {0}, {0}};                                                  \
-                _Pragma("omp for schedule(dynamic, 16)")                                       \
-                for (uint64_t b = 0; b < 2 * batches; b++) {                                   \
-                    uint64_t sign = (uint64_t)(b >= batches) << (8 * sizeof(C) - 1);           \
-                    measure_##T(function, sign + low + b % batches * BATCH * step, step, &mine); \
-                }                                                                              \
-                _Pragma("omp critical") merge(&total, &mine);                                  \
-            }                                                                                  \
-            for (int l = 0; l < LEVEL_COUNT; l++)                                              \
-                printf("%s %s %s %.3f %.9g %ld\n", levels[l].name, #T, function_names[function], \
-                       total.ulp[l], total.at[l], total.differing[l]);                         \
-        }                                                                                      \
+#define MEASURE(T, C, bits_type, exact_type, digits, least, top)                                   \
+    static void measure_##T(int function, uint64_t first, uint64_t step, worst *w) {               \
+        static _Thread_local C in[BATCH], vector[BATCH], scalar[BATCH];                            \
+        static _Thread_local exact_type exact[BATCH];                                              \
+        for (int i = 0; i < BATCH; i++) {                                                          \
+            bits_type bits = (bits_type)(first + (uint64_t)i * step);                              \
+            memcpy(&in[i], &bits, sizeof bits);                                                    \
+            exact[i] = reference_##T(function, in[i]);                                             \
+        }                                                                                          \
+        for (int l = 0; l < LEVEL_COUNT; l++) {                                                    \
+            levels[l].vector_##T(function, in, vector, BATCH);                                     \
+            levels[l].scalar_##T(function, in, scalar, BATCH);                                     \
+            for (int i = 0; i < BATCH; i++) {                                                      \
+                int same_nan = vector[i] != vector[i] && scalar[i] != scalar[i];                   \
+                w->differing[l] += !same_nan && memcmp(&vector[i], &scalar[i], sizeof(C)) != 0;    \
+                /* A unit is more than |exact| / 2^digits: only what may be worse is looked at. */ \
+                exact_type off = vector[i] - exact[i];                                             \
+                exact_type most = w->ulp[l] * ldexp(1, -digits) * exact[i];                        \
+                if (exact[i] != 0 && off * off <= most * most) continue;                           \
+                double error = ulps(vector[i], exact[i], digits, least, top);                      \
+                if (error > w->ulp[l]) {                                                           \
+                    w->ulp[l] = error;                                                             \
+                    w->at[l] = (double)in[i];                                                      \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    /* Every step-th of the values from the one with bits `low`, and their negatives. */           \
+    static void report_##T(uint64_t low, uint64_t step, uint64_t batches) {                        \
+        for (int function = 0; function < FUNCTIONS; function++) {                                 \
+            worst total = none();                                                                  \
+            _Pragma("omp parallel") {                                                              \
+                worst mine = none();                                                               \
+                _Pragma("omp for schedule(dynamic, 16)")                                           \
+                for (uint64_t b = 0; b < 2 * batches; b++) {                                       \
+                    uint64_t sign = (uint64_t)(b >= batches) << (8 * sizeof(C) - 1);               \
+                    measure_##T(function, sign + low + b % batches * BATCH * step, step, &mine);   \
+                }                                                                                  \
+                _Pragma("omp critical") merge(&total, &mine);                                      \
+            }                                                                                      \
+            for (int l = 0; l < LEVEL_COUNT; l++)                                                  \
+                printf("%s %s %s %.3f %.9g %ld\n", levels[l].name, #T, function_names[function],   \
+                       total.ulp[l], total.at[l], total.differing[l]);                             \
+        }                                                                                          \
     }
 MEASURE(f32, float, uint32_t, double, 24, -126, 128)
 MEASURE(f64, double, uint64_t, long double, 53, -1022, 1024)

@@ -1,4 +1,4 @@
-"""Measures exp, log, tanh, erf and rsqrt of gen/runtime/ts_math.h: `python -m build_tools.accuracy`.
+"""Measures the functions of gen/runtime/ts_math.h: `python -m build_tools.accuracy`.
 
 Input: the headers, a C compiler, and this machine's instruction set. Output: docs/accuracy.md, the
 largest error of each function, type and ISA level. `--full` goes over every float32.
@@ -22,11 +22,11 @@ SAMPLE_STEP = 509  # prime, so that samples meet every pattern of low bits
 
 PREFACE = """# Accuracy of the inlined functions
 
-Written by `python -m build_tools.accuracy{option}` from `gen/runtime/ts_math.h`. The largest error in units in
-the last place of the exact result; at most 0.5 means correctly rounded. float32 over {count} of
-its values against the C library in double precision; float64 over 2,097,152 values from 2^-55 to 2^11
-in size against the C library in long double precision. Vector and scalar forms give the same
-bits.
+Written by `python -m build_tools.accuracy{option}` from `gen/runtime/ts_math.h`. The largest error
+in units in the last place of the exact result, and the argument where it is; at most 0.5 means
+correctly rounded. float32 over {count} of its values against the C library in double precision;
+float64 over 2,097,152 values from 2^-55 to 2^11 in size against the C library in long double
+precision. Vector and scalar forms gave the same bits everywhere.
 
 """
 
@@ -51,7 +51,15 @@ def machine_levels() -> tuple[str, ...]:
 
 def build(folder: Path, levels: tuple[str, ...], compiler: str) -> Path:
     """Compiles the measuring program for `levels` into `folder`; raises CalledProcessError."""
-    common = [compiler, "-std=gnu11", "-O2", "-ffp-contract=off", f"-I{RUNTIME}", "-Wall", "-Wextra"]
+    common = [
+        compiler,
+        "-std=gnu11",
+        "-O2",
+        "-ffp-contract=off",
+        f"-I{RUNTIME}",
+        "-Wall",
+        "-Wextra",
+    ]
     objects = []
     for level in levels:
         target = folder / f"accuracy_{level}.o"
@@ -82,7 +90,7 @@ def table(measurements: list[Measurement], levels: tuple[str, ...]) -> str:
     for dtype, name in (("f32", "float32"), ("f64", "float64")):
         for function in dict.fromkeys(m.function for m in measurements):
             cells = [
-                f"{max(m.ulp, 0.5):.2f} at {m.at:.6g}"
+                f"{m.ulp:.2f}" + (f" at {m.at:.6g}" if m.ulp > 0.5 else "")
                 for level in levels
                 for m in measurements
                 if (m.level, m.dtype, m.function) == (level, dtype, function)

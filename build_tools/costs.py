@@ -86,7 +86,7 @@ def table(costs: list[Cost]) -> str:
         sum(c.bytes for c in costs),
     )
     head = f"{'kernel':<14}{'prove s':>10}{'generate s':>12}{'compile s':>11}{'bytes':>10}"
-    rows = ["{:<14}{:>10.2f}{:>12.2f}{:>11.2f}{:>10}".format(*astuple(c)) for c in [*costs, total]]
+    rows = ["{:<14}{:>10.3f}{:>12.3f}{:>11.3f}{:>10}".format(*astuple(c)) for c in [*costs, total]]
     return "\n".join([head, *rows])
 
 

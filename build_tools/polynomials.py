@@ -53,17 +53,16 @@ def atanh(s: Decimal) -> Decimal:
 
 
 def exp_tail(r: Decimal) -> Decimal:
-    """q of exp(r) = 1 + r + r^2 q(r)."""
+    """The q of exp(r) = 1 + r + r^2 q(r)."""
     return (r.exp() - 1 - r) / (r * r)
 
 
 def exp_weight(r: Decimal) -> Decimal:
-    """Relative to exp(r) - 1."""
-    return r * r / abs(r.exp() - 1)
+    return r * r / r.exp()
 
 
 def log_tail(f: Decimal) -> Decimal:
-    """p of log(1 + f) = f - f^2/2 + f^3 p(f)."""
+    """The p of log(1 + f) = f - f^2/2 + f^3 p(f)."""
     return ((1 + f).ln() - f + f * f / 2) / f**3
 
 
@@ -72,7 +71,7 @@ def log_weight(f: Decimal) -> Decimal:
 
 
 def atanh_tail(z: Decimal) -> Decimal:
-    """p of 2 atanh(s) = 2 s + s z p(z), where z = s^2."""
+    """The p of 2 atanh(s) = 2 s + s z p(z), where z = s^2."""
     s = z.sqrt()
     return (2 * atanh(s) - 2 * s) / (s * z)
 
@@ -83,7 +82,7 @@ def atanh_weight(z: Decimal) -> Decimal:
 
 
 def erf_exponent(x: Decimal) -> Decimal:
-    """q of erf(x) = 1 - exp(-(x + x q(x)))."""
+    """The q of erf(x) = 1 - exp(-(x + x q(x)))."""
     return -(1 - erf(x)).ln() / x - 1
 
 
@@ -96,7 +95,7 @@ def tanh(x: Decimal) -> Decimal:
 
 
 def tanh_tail(z: Decimal) -> Decimal:
-    """p of tanh(x) = x + x z p(z), where z = x^2."""
+    """The p of tanh(x) = x + x z p(z), where z = x^2."""
     x = z.sqrt()
     return (tanh(x) - x) / (x * z)
 
@@ -166,7 +165,8 @@ def remez(
         chosen = peaks
 
 
-def fit(task: Fit) -> tuple[list[float], Decimal]:
+@cache
+def fit(task: Fit) -> tuple[tuple[float, ...], Decimal]:
     """Rounded coefficients and the largest weighted error with them."""
     middle, half = (task.low + task.high) / 2, (task.high - task.low) / 2
     angles = (pi * (j + 0.5) / GRID for j in range(GRID))
@@ -174,7 +174,7 @@ def fit(task: Fit) -> tuple[list[float], Decimal]:
     values = [task.function(x) for x in points]
     weights = [task.weight(x) for x in points]
     exact = remez(points, values, weights, task.degree + 1)
-    rounded = [float(np.float32(c)) if task.single else float(c) for c in map(float, exact)]
+    rounded = tuple(float(np.float32(c)) if task.single else c for c in map(float, exact))
     final = [Decimal(c) for c in rounded]
     worst = max(
         abs(evaluate(final, x) - v) * w for x, v, w in zip(points, values, weights, strict=True)
@@ -201,7 +201,8 @@ FITS = (
 
 HEADER = """\
 /* Written by `python -m build_tools.polynomials`, which says what each polynomial stands for.
-   TS_NAME_TOP is the coefficient of the highest power, TS_NAME(X) is X(c) for the others, downwards. */
+   TS_NAME_TOP is the coefficient of the highest power; TS_NAME(X) is X(c) for the others, falling.
+   Errors are largest ones, weighted so that they are relative to the function's value. */
 """
 
 
@@ -218,7 +219,7 @@ def define(task: Fit) -> str:
     macro = "TS_" + task.name.upper().replace(" ", "_")
     top, *rest = (literal(c, task.single) for c in reversed(coefficients))
     body = " \\\n".join(f"    X({c})" for c in rest)
-    comment = f"/* {task.name}: weighted error {float(worst):.1e} */"
+    comment = f"/* {task.name}: error {float(worst):.1e} */"
     return f"\n{comment}\n#define {macro}_TOP {top}\n#define {macro}(X) \\\n{body}\n"
 
 

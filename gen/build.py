@@ -35,7 +35,7 @@ def generate(spec: Path, levels: Sequence[str], folder: Path, depfile: Path | No
         )
     write_kernel(entry, generated.c_files, folder)
     if depfile is not None:
-        write_if_changed(depfile, dependencies(folder / f"{entry.kernel}.json", spec))
+        write_if_changed(depfile, dependencies(folder / f"{entry.kernel}.json", [spec]))
 
 
 def write_kernel(entry: Entry, c_files: dict[str, str], folder: Path) -> None:
@@ -52,11 +52,11 @@ def write_kernel(entry: Entry, c_files: dict[str, str], folder: Path) -> None:
     )
 
 
-def dependencies(target: Path, spec: Path) -> str:
-    """A depfile: the target depends on the spec and on all modules of the generator now loaded."""
+def dependencies(target: Path, inputs: Sequence[Path]) -> str:
+    """A depfile: the target depends on the inputs and on the generator's modules now loaded."""
     loaded = {Path(getattr(module, "__file__", None) or ".") for module in sys.modules.values()}
     files = sorted(file for file in loaded if Path(__file__).parent in file.parents)
-    names = [str(spec), *map(str, files)]
+    names = [*map(str, inputs), *map(str, files)]
     return f"{_escaped(str(target))}: {' '.join(map(_escaped, names))}\n"
 
 
@@ -64,7 +64,7 @@ def _escaped(path: str) -> str:
     return path.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")
 
 
-def merge(fragments: Sequence[Path], version: str, folder: Path) -> None:
+def merge(fragments: Sequence[Path], version: str, folder: Path, depfile: Path | None) -> None:
     """Writes `_kernels.pyx`, `ts_kernels.c`, `_kernels.pyi` and `manifest.json` into the folder.
 
     Raises TilesmithError for a malformed fragment, or where two kernels have one name.
@@ -80,6 +80,9 @@ def merge(fragments: Sequence[Path], version: str, folder: Path) -> None:
     write_if_changed(folder / "ts_kernels.c", descriptors.descriptors(entries))
     write_if_changed(folder / "_kernels.pyi", stubs.stubs(entries))
     write_if_changed(folder / "manifest.json", manifest_text(entries, version))
+    if depfile is not None:
+        inputs = [*fragments, *sorted(RUNTIME.glob("*.pxi"))]
+        write_if_changed(depfile, dependencies(folder / "_kernels.pyx", inputs))
 
 
 def write_if_changed(path: Path, text: str) -> None:
@@ -98,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     options.spec, options.levels.split(","), options.output_dir, options.depfile
                 )
             case "merge":
-                merge(options.fragments, options.version, options.output_dir)
+                merge(options.fragments, options.version, options.output_dir, options.depfile)
             case "includedir":
                 print(RUNTIME)
             case "sources":
@@ -123,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("fragments", type=Path, nargs="+")
     command.add_argument("--version", required=True, help="the package's version")
     command.add_argument("--output-dir", type=Path, required=True)
+    command.add_argument("--depfile", type=Path)
     commands.add_parser("includedir", help="print the folder of the runtime's headers")
     commands.add_parser("sources", help="print the runtime's C files, one a line")
     return parser

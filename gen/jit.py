@@ -8,6 +8,7 @@ under a name that is the digest of everything that goes into it.
 import ctypes
 import hashlib
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -20,10 +21,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from . import spec as specs
 from .emit.c import LoweredVariant, emit_file, emit_kernel
 from .errors import TilesmithError
-from .ir.nodes import Kernel
+from .ir.nodes import Buffer, Kernel, Var
+from .ir.types import DType
+from .ir.walk import index, substitute
+from .lower.affine import constant
 from .lower.target import Level, Target
+from .spec.model import KernelSpec
 
 RUNTIME = Path(__file__).parent / "runtime"
 FLAGS = (
@@ -53,7 +59,7 @@ class _Call(ctypes.Structure):
 class _Variant(ctypes.Structure):
     _fields_ = (
         ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Call))),
-        ("when", ctypes.c_void_p),
+        ("when", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.POINTER(_Call))),
         ("unit", ctypes.c_uint64),
         ("name", ctypes.c_char_p),
     )
@@ -62,11 +68,15 @@ class _Variant(ctypes.Structure):
 @final
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled kernel. source: its C; library: the file."""
+    """A compiled kernel. kernel: gives its signature; source: its C; symbol: of its table of
+    `variants` variants in the file `library`.
+    """
 
     kernel: Kernel
     source: str
     library: Path
+    symbol: str
+    variants: int
 
     def __call__(
         self,
@@ -76,7 +86,7 @@ class Compiled:
         dims: Mapping[str, int] | None = None,
         threads: int = 1,
     ) -> None:
-        """Runs the kernel in place on all its arrays, OUT arrays included.
+        """Runs the first variant that takes these sizes, in place on all arrays, OUT ones included.
 
         arrays: by name, of the exact dtypes, with strides that are whole numbers of elements; an
             axis that vector code walks must have stride 1. dims: every size; those that a shape
@@ -84,19 +94,11 @@ class Compiled:
         Raises TilesmithError where an array does not fit, and MemoryError.
         """
         kernel = self.kernel
-        sizes = dict(dims or {})
         for p in kernel.parameters:
             _check(p.buffer.name, arrays[p.buffer.name], p.buffer.dtype.value)
-            for extent, size in zip(p.buffer.shape, arrays[p.buffer.name].shape, strict=True):
-                if (name := getattr(extent, "name", None)) is not None:
-                    sizes.setdefault(name, size)
         given = [arrays[p.buffer.name] for p in kernel.parameters]
-        variant = _table(self.library, self.symbol).contents
+        sizes = _sizes(kernel, given, dims or {})
         strides = [s // a.itemsize for a in given for s in a.strides]
-        walked = [n if a.size else 0 for a in given for n in a.shape]
-        for k, (stride, size) in enumerate(zip(strides, walked, strict=True)):
-            if variant.unit >> k & 1 and stride != 1 and size > 1:
-                raise TilesmithError(f"axis {k} of '{kernel.name}' has stride {stride}, not 1")
         call = _Call(
             (ctypes.c_void_p * len(given))(*(a.ctypes.data for a in given)),
             (ctypes.c_int64 * len(strides))(*strides),
@@ -104,12 +106,68 @@ class Compiled:
             ctypes.cast(_scalars(kernel, scalars or {}), ctypes.c_void_p),
             threads,
         )
+        variant = self._chosen(call)
+        _check_unit(kernel, given, int(variant.unit))
         if variant.run(ctypes.byref(call)):
             raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
 
-    @property
-    def symbol(self) -> str:
-        return self.source.rsplit("extern const ts_variant ", 1)[1].split("[", 1)[0]
+    def _chosen(self, call: _Call) -> _Variant:
+        table = (_Variant * self.variants).in_dll(_library(self.library), self.symbol)
+        return next(v for v in table if not v.when or v.when(ctypes.byref(call)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A kernel compiled from a spec; its scalars have their defaults."""
+
+    compiled: Compiled
+    scalars: Mapping[str, float | int]
+
+    def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+        """Runs the kernel as `Compiled` does."""
+        self.compiled(arrays, self.scalars, dims=sizes)
+
+
+def load(spec: KernelSpec, dtypes: Mapping[str, DType], source: str, level: Level) -> Loaded:
+    """Compiles a kernel's C file and takes from it the kernel for one choice of dtypes.
+
+    Raises TilesmithError with the compiler's words where it refuses.
+    """
+    symbol = f"ts_{spec.name}_{'_'.join(d.value for d in dtypes.values())}_{level.value}"
+    compiled = _compiled(specs.build(spec, dtypes), source, symbol, _command(level, ()))
+    defaults = {s.name: s.default for s in spec.scalars if s.default is not None}
+    return Loaded(compiled, defaults)
+
+
+def shape_of(buffer: Buffer, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """An argument's shape for these sizes of the dims."""
+    values = {name: index(size) for name, size in sizes.items()}
+    extents = [constant(substitute(extent, values)) for extent in buffer.shape]
+    known = tuple(extent for extent in extents if extent is not None)
+    if len(known) < len(extents):
+        raise TilesmithError(f"the shape of '{buffer.name}' needs more sizes than are given")
+    return known
+
+
+def _sizes(kernel: Kernel, given: Sequence[Array], dims: Mapping[str, int]) -> Mapping[str, int]:
+    sizes = dict(dims)
+    for p, array in zip(kernel.parameters, given, strict=True):
+        for extent, size in zip(p.buffer.shape, array.shape, strict=True):
+            if isinstance(extent, Var):
+                sizes.setdefault(extent.name, size)
+    return sizes
+
+
+def _check_unit(kernel: Kernel, given: Sequence[Array], unit: int) -> None:
+    axes = [
+        (s // a.itemsize, n if a.size else 0)
+        for a in given
+        for s, n in zip(a.strides, a.shape, strict=True)
+    ]
+    for k, (stride, size) in enumerate(axes):
+        if unit >> k & 1 and stride != 1 and size > 1:
+            raise TilesmithError(f"axis {k} of '{kernel.name}' has stride {stride}, not 1")
 
 
 def _check(name: str, array: Array, dtype: str) -> None:
@@ -138,14 +196,20 @@ def compile_kernel(
     variants = (LoweredVariant("0", kernel),)
     part = emit_kernel(kernel.name, "jit", variants, level, packable=packable)
     source = emit_file(kernel.name, [part], level)
-    command = (
-        *shlex.split(os.environ.get("CC", "cc")),
-        *FLAGS,
-        *Target(level).flags,
-        *flags,
-        f"-I{RUNTIME}",
-    )
-    return Compiled(kernel, source, build(source, command))
+    symbol = f"ts_{kernel.name}_jit_{level.value}"
+    return _compiled(kernel, source, symbol, _command(level, flags))
+
+
+def _compiled(kernel: Kernel, source: str, symbol: str, command: Sequence[str]) -> Compiled:
+    found = re.search(rf"extern const ts_variant {symbol}\[(\d+)\]", source)
+    if found is None:
+        raise TilesmithError(f"there is no table {symbol} in the C source")
+    return Compiled(kernel, source, build(source, command), symbol, int(found[1]))
+
+
+def _command(level: Level, flags: Sequence[str]) -> tuple[str, ...]:
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    return (*compiler, *FLAGS, *Target(level).flags, *flags, f"-I{RUNTIME}")
 
 
 def build(source: str, command: Sequence[str]) -> Path:
@@ -186,7 +250,3 @@ def _runtime_digest() -> str:
 @cache
 def _library(path: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(path))
-
-
-def _table(path: Path, symbol: str) -> "ctypes._Pointer[_Variant]":
-    return ctypes.pointer(_Variant.in_dll(_library(path), symbol))

@@ -155,16 +155,16 @@ def run(
         kernel(arrays, full)
         times.append(time.perf_counter() - start)
     lanes = target.lanes(next(iter(dtypes.values())))
-    edges = tuple(
+    small = tuple(
         compare(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge)
-        for edge in _edges(spec, lanes)
+        for edge in edges(spec, lanes)
     )
     return Report(
-        spec.name, suffix(dtypes), level.value, case, sorted(times)[3] * 1e3, edges
+        spec.name, suffix(dtypes), level.value, case, sorted(times)[3] * 1e3, small
     )
 
 
-def _edges(spec: KernelSpec, lanes: int) -> Iterator[dict[str, int]]:
+def edges(spec: KernelSpec, lanes: int) -> Iterator[dict[str, int]]:
     """Every pair of small sizes around the vectors' length, for each two of the dims."""
     around = sorted({0, 1, 2, lanes - 1, lanes, lanes + 1, 4 * lanes + 3})
     if len(spec.dims) == 1:
@@ -209,7 +209,7 @@ def compare(
     """The kernel's outputs beside the oracle's, in units of the accuracy that the spec promises."""
     exact = oracle.evaluate(spec, arrays)
     kernel(arrays, sizes)
-    values = {**arrays, **_temporaries(spec, dtypes, arrays, sizes)}
+    values = {**arrays, **temporaries(spec, dtypes, arrays, sizes)}
     bounds = oracle.accuracy_bound(spec, values)
     worst, error, place = 0.0, 0.0, ""
     for name, expected in exact.items():
@@ -228,8 +228,12 @@ def compare(
     return Case(dict(sizes), worst, error, place)
 
 
-def _temporaries(
-    spec: KernelSpec, dtypes: Dtypes, arrays: Arrays, sizes: Mapping[str, int]
+def temporaries(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    arrays: Arrays,
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, float] | None = None,
 ) -> dict[str, Array]:
     """The values of the temporaries that the accuracy formula names, by the plain schedule."""
     wanted = oracle.needed_temporaries(spec)
@@ -243,6 +247,6 @@ def _temporaries(
         if p.buffer.name not in given or p.intent is Intent.OUT:
             shape = jit.shape_of(p.buffer, sizes)
             given[p.buffer.name] = np.empty(shape, p.buffer.dtype.value)
-    scalars = {s.name: s.default for s in spec.scalars if s.default is not None}
-    compiled(given, scalars, dims=sizes)
+    defaults = {s.name: s.default for s in spec.scalars if s.default is not None}
+    compiled(given, {**defaults, **(scalars or {})}, dims=sizes)
     return {name: given[name] for name in wanted}

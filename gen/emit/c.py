@@ -22,6 +22,7 @@ from .expr import c_type
 from .inline import inline
 from .layout import wrapped
 from .names import c_names
+from .promote import promote
 from .unroll import has_vector_form, in_lanes, registers, unroll
 from .views import Argument, View, plain_scalars
 
@@ -63,7 +64,7 @@ def emit_kernel(
     rows: list[str] = []
     for variant in variants:
         symbol = f"{table}_{variant.name}"
-        kernel = _prepared(variant.kernel)
+        kernel = _prepared(variant.kernel, Target(level))
         unit = _unit_axes(kernel)
         clone = bool(unit) and not packable
         texts += _variant(symbol, kernel, unit, clone, Target(level))
@@ -79,10 +80,10 @@ def emit_kernel(
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
 
 
-def _prepared(kernel: Kernel) -> Kernel:
+def _prepared(kernel: Kernel, target: Target) -> Kernel:
     """The kernel as statements are made from it."""
-    body = unroll(contract(kernel).body)
-    return replace(kernel, body=inline(body, of_kernel(kernel)))
+    body = inline(unroll(contract(kernel).body), of_kernel(kernel))
+    return replace(kernel, body=promote(body, target, _dtypes(kernel)))
 
 
 def _dtypes(kernel: Kernel) -> dict[str, DType]:

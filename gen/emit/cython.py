@@ -4,18 +4,21 @@ Input: manifest entries in the order of `ts_kernels.c`. Output: Cython text.
 """
 
 import math
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..ir.nodes import Intent
 from .manifest import PACKAGE_FUNCTIONS, Entry, Scalar, choices
+
+_RUNTIME = Path(__file__).parents[1] / "runtime"
 
 _HEADER = """\
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 # cython: binding=True, freethreading_compatible=True, cdivision=True
 # Generated: this package's kernels.
 
-include "ts_binding.pxi"
-
+{binding}
 _VERSION = {version!r}
 __all__ = {names!r}
 
@@ -26,8 +29,18 @@ _set_up()
 def module(entries: Sequence[Entry], version: str) -> str:
     """`_kernels.pyx` for the entries, in the order of their descriptors."""
     names = sorted([*PACKAGE_FUNCTIONS, *(entry.kernel for entry in entries)])
-    header = _HEADER.format(version=version, names=names)
+    binding = _with_includes("ts_binding.pxi")
+    header = _HEADER.format(binding=binding, version=version, names=names)
     return "\n\n".join([header, *(_function(k, entry) for k, entry in enumerate(entries))])
+
+
+def _with_includes(name: str) -> str:
+    """The runtime file's text with its includes written out.
+
+    Cython would compile the path of an included file into the module, and paths differ by machine.
+    """
+    text = (_RUNTIME / name).read_text("utf-8")
+    return re.sub(r'^include "(.*)"$', lambda m: _with_includes(m[1]), text, flags=re.MULTILINE)
 
 
 def parameters(entry: Entry) -> list[str]:

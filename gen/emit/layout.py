@@ -5,7 +5,7 @@ columns, where there is a comma or an operator to break at; continuations are in
 """
 
 WIDTH = 100
-_BREAKS = (", ", " && ", " || ", " = ", " + ")
+_BREAKS = (", ", " && ", " || ", " = ", " + ", " ? ", " : ")
 
 
 def wrapped(line: str) -> list[str]:
@@ -38,7 +38,7 @@ def _place(line: str) -> int | None:
             if separator == " = " and depth:
                 continue
             if line[:end].endswith(separator) and end - start > 20 and end <= WIDTH + 1:
-                before = separator in (" && ", " || ", " + ")
+                before = separator not in (", ", " = ")
                 place = end - len(separator) + 1 if before else end
                 if best is None or depth <= best[0]:
                     best = (depth, place)

@@ -140,7 +140,7 @@ def _join(a: Span, b: Span, facts: Facts) -> Span:
     last = _ordered(b[1], a[1], facts)
     if first is None or last is None:
         return None
-    return (a if first else b)[0], (b if last else a)[1]
+    return (a if first else b)[0], (a if last else b)[1]
 
 
 def _ordered(a: Affine, b: Affine, facts: Facts) -> bool | None:

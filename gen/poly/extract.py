@@ -53,7 +53,7 @@ class Tree:
     arguments: dict[str, Storage]
 
     def end(self, storage: Storage) -> Access:
-        """A read of every element of an argument after everything else."""
+        """The caller's read of every element of an argument, after everything else."""
         axes = tuple(f"axis {k}" for k in range(len(storage.buffer.shape)))
         at = frame(self.parameters, axes)
         identity = tuple_map(tuple(at.values[a] for a in axes), at)
@@ -63,8 +63,9 @@ class Tree:
             IterVar(a, index(0), e) for a, e in zip(axes, storage.buffer.shape, strict=True)
         )
         nothing = Const(0, storage.buffer.dtype)
-        block = Block("the end", iters, target.indices, TRUE, Store(target, nothing))
-        statement = Statement(block, -1, (1,), axes, domain, at, identity, None, ())
+        block = Block("the caller", iters, target.indices, TRUE, Store(target, nothing))
+        uid = -1 - list(self.arguments).index(storage.name)
+        statement = Statement(block, uid, (1,), axes, domain, at, identity, None, ())
         return Access(statement, 0, storage, 0, identity.intersect_domain(domain))
 
 

@@ -21,7 +21,7 @@ from .certificate import Flow, Source
 from .extract import Tree, extract
 from .order import IN, OUT, Relations, agreeing, common
 from .statement import Access, Statement
-from .witness import Refused, Witness, sample
+from .witness import Refused, Sample, Witness, partner, sample
 
 
 @final
@@ -238,7 +238,7 @@ def _values(read: Access, last: Mapping[Access, isl.Map], logical: Logical) -> V
         if w.free:
             raise Refused(
                 f"block '{w.statement.name}' writes '{w.storage.name}' at places that depend on"
-                f" data, so what block '{read.statement.name}' reads cannot be known",
+                " data, so what it holds afterwards cannot be known",
                 span=w.statement.block.span,
             )
         rest = rest.subtract(m.domain())
@@ -255,18 +255,17 @@ def contents(read: Access, rest: isl.Set) -> Values:
     if parameter is None or parameter.intent is Intent.OUT:
         unwritten = sample(rest)
         instance = read.statement.describe(unwritten)
-        element = _element(read, rest)
         raise Refused(
             f"{instance} reads '{read.storage.name}' before it is written",
-            Witness(unwritten.sizes, (instance,), read.storage.name, element),
+            Witness(unwritten.sizes, (instance,), read.storage.name, element(read, unwritten)),
             read.statement.block.span,
         )
     return {Contents(read.storage.name): read.place.intersect_domain(rest)}
 
 
-def _element(access: Access, events: isl.Set) -> tuple[int, ...]:
-    place = sample(access.place.intersect_domain(events).range())
-    return place.point[access.storage.depth :]
+def element(access: Access, case: Sample) -> tuple[int, ...]:
+    """The indices of the place that an event concerns."""
+    return partner(access.place, case)[access.storage.depth :]
 
 
 def _value(
@@ -285,7 +284,7 @@ def _value(
                 at = read.statement.describe(case_)
                 raise Refused(
                     f"{at} reads '{read.storage.name}' between the updates of block '{name}'",
-                    Witness(case_.sizes, (at,), read.storage.name),
+                    Witness(case_.sizes, (at,), read.storage.name, element(read, case_)),
                     read.statement.block.span,
                 )
             return Computed(name, write.number), found.coalesce()

@@ -5,12 +5,14 @@ settled to the last write before the read, and the write, if any, that comes bet
 """
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import islpy as isl
 
 from .order import Relations
 from .statement import Access
 
+Key = TypeVar("Key")
 Writers = Mapping[Access, isl.Map]  # from a read's events to those of each write
 
 
@@ -53,9 +55,9 @@ def between(
             yield x, found
 
 
-def domain(writers: Writers, nothing: isl.Set) -> isl.Set:
-    """The events that have a writer; a union over the maps. nothing: the empty set of the space."""
+def domain(maps: Mapping[Key, isl.Map], nothing: isl.Set) -> isl.Set:
+    """The union of the maps' domains. nothing: the empty set of their space."""
     result = nothing
-    for m in writers.values():
+    for m in maps.values():
         result = result.union(m.domain())
     return result

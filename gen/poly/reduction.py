@@ -7,19 +7,30 @@ terms that its partial holds. Combiners commute, so the order of the updates is 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from typing import assert_never, final
 
 import islpy as isl
 
 from ..ir.nodes import Combiner, Init, Update
 from .certificate import Source
-from .flow import Computed, Contents, Identity, Logical, Value, Values, contents, merged, through
+from .flow import (
+    Computed,
+    Contents,
+    Identity,
+    Logical,
+    Value,
+    Values,
+    contents,
+    element,
+    merged,
+    through,
+)
 from .last import Writers, between, domain, settled
 from .order import OUT, agreeing
-from .roles import Execution, Role
+from .roles import Execution, Role, in_a_circle
 from .statement import Access
-from .witness import Instance, Refused, Sample, Witness, images, partner, sample
+from .witness import Refused, Sample, Witness, images, partner, sample
 
 Terms = Mapping[Computed, isl.Map]  # from a read's events to the instances whose terms it takes
 
@@ -36,11 +47,12 @@ class _Sum:
 @final
 @dataclass(frozen=True, slots=True)
 class Reductions:
-    """stored: what a write that is no reduction stores."""
+    """stored: what a write that is no reduction stores. copying: copies that are being followed."""
 
     run: Execution
     logical: Logical
     stored: Callable[[Access], Values]
+    copying: tuple[Access, ...] = ()
 
     def values(
         self, read: Access, part: isl.Set, source: Source | None, wanted: Values | None
@@ -57,30 +69,51 @@ class Reductions:
 
     def _sum(self, read: Access, part: isl.Set, source: Source | None) -> _Sum:
         starts = self._starts(read, part, source)
-        base = self._base(read, part, starts)
         reached = self._reached(read, part, starts, source)
         terms: dict[Computed, isl.Map] = {}
+        base: Values = {}
+        for w, m in starts.items():
+            start = self._start(w)
+            base = merged(base, through(m, start.base))
+            self._add(read, terms, w, m, start.terms)
         for w, m in reached.items():
-            for value, held in self._held(w).items():
-                self._require_once(read, w, m, held, value)
-                added = m.apply_range(held).coalesce()
-                if value in terms:
-                    twice = terms[value].intersect(added)
-                    if not twice.is_empty():
-                        raise _twice(read, value, twice)
-                    added = terms[value].union(added).coalesce()
-                terms[value] = added
+            self._add(read, terms, w, m, self._held(w))
+        rest = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
+        if not rest.is_empty():
+            base = merged(base, contents(read, rest))
+        padding = part.subtract(domain(base, isl.Set.empty(part.get_space())))
+        if not padding.is_empty():
+            raise self._padded(read, padding)
         return _Sum(terms, base)
+
+    def _padded(self, read: Access, padding: isl.Set) -> Refused:
+        case = sample(padding)
+        reader = read.statement.describe(case)
+        return Refused(
+            f"the reduction that {reader} reads from '{read.storage.name}' starts from padding",
+            Witness(case.sizes, (reader,), read.storage.name, element(read, case)),
+            read.statement.block.span,
+        )
+
+    def _add(
+        self, read: Access, terms: dict[Computed, isl.Map], w: Access, m: isl.Map, held: Terms
+    ) -> None:
+        """Adds what the events of `w` hold. Refuses a term that is there already."""
+        for value, own in held.items():
+            self._require_once(read, w, m, own, value)
+            added = m.apply_range(own).coalesce()
+            if value in terms:
+                twice = terms[value].intersect(added)
+                if not twice.is_empty():
+                    raise _twice(read, value, twice)
+                added = terms[value].union(added).coalesce()
+            terms[value] = added
 
     def _starts(self, read: Access, part: isl.Set, source: Source | None) -> Writers:
         """The write that the place was last overwritten by, for events where there is one."""
         relations = self.run.relations
-        inits = [
-            w
-            for w in relations.writes[read.storage]
-            if self.run.role(w) in (Role.INIT, Role.VALUE, Role.COPY)
-        ]
-        earlier = {w: relations.earlier(read, w).intersect_domain(part) for w in inits}
+        stores = [w for w in relations.writes[read.storage] if not self.run.adds(w)]
+        earlier = {w: relations.earlier(read, w).intersect_domain(part) for w in stores}
         nothing = isl.Set.empty(part.get_space())
         if source and source.shared:
             parameters = relations.tree.parameters
@@ -95,17 +128,21 @@ class Reductions:
                 return near
         return settled(relations, read, {w: m for w, m in earlier.items() if not m.is_empty()})
 
-    def _base(self, read: Access, part: isl.Set, starts: Writers) -> Values:
-        result: dict[Value, isl.Map] = {}
-        for w, m in starts.items():
-            match w.statement.block.body:
-                case Init(combiner, _):
-                    nowhere = m.project_out(OUT, 0, m.dim(OUT))
-                    result = merged(result, {Identity(combiner, w.number): nowhere})
-                case _:
-                    result = merged(result, through(m, self.stored(w)))
-        rest = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
-        return result if rest.is_empty() else merged(result, contents(read, rest))
+    def _start(self, write: Access) -> _Sum:
+        """What a write that is no update puts there; a copy may put a partial reduction there."""
+        body = write.statement.block.body
+        if isinstance(body, Init):
+            nowhere = isl.Map.from_domain(write.domain)
+            return _Sum({}, {Identity(body.combiner, write.number): nowhere})
+        reads = write.statement.reads
+        if self.run.role(write) is Role.COPY and len(reads) == 1:
+            source = self.run.source(reads[0])
+            if any(self.run.adds(w) for w in self.run.writers(reads[0], source)):
+                if write in self.copying:
+                    raise in_a_circle(write)
+                inside = replace(self, copying=(*self.copying, write))
+                return inside._sum(reads[0], reads[0].domain, source)
+        return _Sum({}, self.stored(write))
 
     def _reached(
         self, read: Access, part: isl.Set, starts: Writers, source: Source | None
@@ -115,7 +152,7 @@ class Reductions:
         unstarted = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
         result = {}
         for w in relations.writes[read.storage]:
-            if self.run.role(w) not in (Role.TERM, Role.JOIN):
+            if not self.run.adds(w):
                 continue
             earlier = relations.earlier(read, w).intersect_domain(part)
             if earlier.is_empty():
@@ -167,7 +204,7 @@ class Reductions:
         assert isinstance(body, Update)
         held = self._sum(partial, partial.domain, self.run.source(partial))
         start = Identity(body.combiner, partial.number)
-        if set(held.base) != {start}:
+        if any(v != start for v in held.base):
             raise Refused(
                 f"block '{statement.name}' joins a partial of '{partial.storage.name}' that does"
                 f" not start from the identity of {body.combiner.value}",
@@ -285,16 +322,10 @@ def _term(read: Access, value: Computed, found: isl.Map, what: str) -> Refused:
     term = f"the term {named(value, partner(found, case))}"
     place = element(read, case)
     name = read.storage.name
-    if read.statement.uid < 0:
-        who = f"element {list(place)} of '{name}'"
-        instances: tuple[Instance, ...] = ()
-    else:
-        reader = read.statement.describe(case)
-        who = f"what {reader} reads from '{name}'"
-        instances = (reader,)
+    reader = read.statement.describe(case)
     return Refused(
-        f"{who} {what.format(term)}",
-        Witness(case.sizes, instances, name, place),
+        f"what {reader} reads from '{name}' {what.format(term)}",
+        Witness(case.sizes, (reader,), name, place),
         read.statement.block.span,
     )
 
@@ -310,11 +341,6 @@ def _wrong_base(read: Access, value: Value, wrong: isl.Map) -> Refused:
     )
 
 
-def element(read: Access, case: Sample) -> tuple[int, ...]:
-    """The indices of the place that an event concerns."""
-    return partner(read.place, case)[read.storage.depth :]
-
-
 def named(value: Value, coordinates: tuple[int, ...]) -> str:
     """A value in words."""
     match value:
@@ -324,6 +350,8 @@ def named(value: Value, coordinates: tuple[int, ...]) -> str:
             return f"{argument}{list(coordinates)} as it was at the call"
         case Identity(combiner, _):
             return f"the identity of {combiner.value}"
+        case _:
+            assert_never(value)
 
 
 def needed(wanted: Values, case: Sample) -> str | None:

@@ -53,6 +53,24 @@ class Execution:
             )
         return self.flow[key]
 
+    def adds(self, write: Access) -> bool:
+        """Whether a write combines with what is there."""
+        return self.role(write) in (Role.TERM, Role.JOIN)
+
+    def writers(self, read: Access, source: Source | None) -> tuple[Access, ...]:
+        """The writes to a read's buffer that the source names; all of them where there is none."""
+        found = self.relations.writes.get(read.storage, ())
+        if source is None:
+            return found
+        for name in source.writers:
+            if not any(s.name == name for s in self.tree.statements):
+                raise Refused(
+                    f"the certificate says that block '{read.statement.name}' reads what block"
+                    f" '{name}' writes, but there is no such block",
+                    span=read.statement.block.span,
+                )
+        return tuple(w for w in found if w.statement.name in source.writers)
+
     def makers(self, read: Access) -> Makers:
         """The plain blocks and arguments whose values a read may take by its certificate."""
         return self._makers(read, frozenset())
@@ -70,6 +88,15 @@ class Execution:
                 for copied in () if s.block.origin else s.reads:
                     result |= self._makers(copied, seen | {read})
         return result
+
+
+def in_a_circle(copy: Access) -> Refused:
+    """A copy of what it copied itself: nothing that the proof follows."""
+    return Refused(
+        f"block '{copy.statement.name}' copies what it copied itself, which the proof does not"
+        " follow",
+        span=copy.statement.block.span,
+    )
 
 
 def execution(tree: Tree, flow: Flow, logical: Logical) -> Execution:

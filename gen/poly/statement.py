@@ -13,6 +13,7 @@ from typing import final
 import islpy as isl
 
 from ..ir.nodes import (
+    Binary,
     Block,
     Buffer,
     Expr,
@@ -22,9 +23,10 @@ from ..ir.nodes import (
     Node,
     Parameter,
     Select,
+    Var,
 )
 from ..ir.printer import expr_to_text
-from ..ir.walk import children, conjuncts, loads, targets, variables
+from ..ir.walk import children, conjuncts, loads, targets
 from .affine import Frame, NotAffine, affine, frame, region, tuple_map
 from .witness import Instance, Refused, Sample, Witness, partner, sample
 
@@ -115,6 +117,8 @@ class Statement:
         """The instance at a point of `dims`, the case's own if none is given; free coordinates
         after it are ignored.
         """
+        if self.uid < 0:
+            return Instance(self.name, {}, {})  # the caller, who is not in the tree
         here = (case.point if point is None else point)[: len(self.dims)]
         values = partner(self.instance, Sample(case.sizes, here))
         iters = dict(zip((v.name for v in self.block.iters), values, strict=True))
@@ -304,10 +308,14 @@ def _to_number(space: isl.Space) -> isl.Space:
 
 
 def _data_dependent(value: isl.PwAff, statement: Statement) -> bool:
-    """Whether an index uses a loop whose bounds inputs hold: those say that it is in range."""
-    used = frozenset[str]().union(*map(variables, statement.opaque))
+    """Whether an index uses a loop that inputs bound: those say that it is in range."""
+    bounded = {
+        condition.lhs.name
+        for condition in statement.opaque
+        if isinstance(condition, Binary) and isinstance(condition.lhs, Var)
+    }
     dims = enumerate(statement.dims)
-    return any(d in used and value.involves_dims(isl.dim_type.in_, k, 1) for k, d in dims)
+    return any(d in bounded and value.involves_dims(isl.dim_type.in_, k, 1) for k, d in dims)
 
 
 def _within(storage: Storage, coordinate: int) -> isl.Set:

@@ -11,19 +11,21 @@ from typing import assert_never, final
 import islpy as isl
 
 from .certificate import Source
-from .flow import Computed, Contents, Identity, Logical, Values, contents, merged, through
+from .flow import Computed, Contents, Identity, Logical, Values, contents, element, merged, through
 from .last import Writers, between, settled
 from .order import agreeing
-from .reduction import Reductions, element, needed
-from .roles import Execution, Role
+from .reduction import Reductions, needed
+from .roles import Execution, Role, in_a_circle
 from .statement import Access
-from .witness import Instance, Refused, Witness, partner, sample
+from .witness import Refused, Witness, partner, sample
 
 
 @final
 @dataclass(frozen=True)
 class Taken:
-    """Answers for one execution. stored: what copies store, each found once."""
+    """Answers for one execution. copies: what each copy stores, once found; asked: those that are
+    being followed.
+    """
 
     run: Execution
     logical: Logical
@@ -36,12 +38,12 @@ class Taken:
         wanted: the values that it must take, where they are known: they tell which of several
         instances that write the place is meant. Raises Refused where the certificate is wrong.
         """
-        writers = self.writers(read, source)
+        writers = self.run.writers(read, source)
         shared = source.shared if source else ()
         stores = self._stores(read, writers, shared, wanted)
         got = merged(*(through(m, self.stored(w)) for w, m in stores.items()))
         rest = _without(read.domain, got)
-        if any(self.run.role(w) in (Role.TERM, Role.JOIN) for w in writers):
+        if any(map(self.run.adds, writers)):
             part = rest if wanted is None else _reductions(rest, wanted, self.logical)
             if not part.is_empty():
                 reductions = Reductions(self.run, self.logical, self.stored)
@@ -55,21 +57,6 @@ class Taken:
             raise self._missing(read, rest, wanted)
         return got
 
-    def writers(self, read: Access, source: Source | None) -> tuple[Access, ...]:
-        """The writes that the certificate names; all of them where there is none."""
-        found = self.run.relations.writes.get(read.storage, ())
-        if source is None:
-            return found
-        result = tuple(w for w in found if w.statement.name in source.writers)
-        for name in source.writers:
-            if not any(s.name == name for s in self.run.tree.statements):
-                raise Refused(
-                    f"the certificate says that block '{read.statement.name}' reads what block"
-                    f" '{name}' writes, but there is no such block",
-                    span=read.statement.block.span,
-                )
-        return result
-
     def stored(self, write: Access) -> Values:
         """What a write that is no reduction stores, by its events; nothing for padding."""
         statement = write.statement
@@ -77,15 +64,11 @@ class Taken:
             assert statement.block.origin and statement.origin
             block = statement.block.origin.block
             keys = statement.origin.apply_range(self.logical.keys[block])
-            return {} if write.free else {Computed(block, write.number): keys}
+            return {Computed(block, write.number): keys}
         if write in self.copies:
             return self.copies[write]
         if write in self.asked:
-            raise Refused(
-                f"block '{statement.name}' copies what it copied itself: its values cannot be"
-                " followed",
-                span=statement.block.span,
-            )
+            raise in_a_circle(write)
         self.asked.append(write)
         parts = [self.values(r, self.run.source(r), None) for r in statement.reads]
         self.copies[write] = merged(*parts)
@@ -167,13 +150,11 @@ class Taken:
         needs = needed(wanted or {}, case)
         if read.statement.uid < 0:
             reason = f"element {list(place)} of '{name}' must end as {needs}, and does not"
-            instances: tuple[Instance, ...] = ()
         else:
-            what = f"needs {needs}" if needs else "copies a value"
-            reason = f"{reader} {what} from '{name}', but its source does not put it there"
-            instances = (reader,)
+            what = f"needs {needs} from '{name}'" if needs else f"copies from '{name}'"
+            reason = f"{reader} {what}, but its source does not put it there"
         return Refused(
-            reason, Witness(case.sizes, instances, name, place), read.statement.block.span
+            reason, Witness(case.sizes, (reader,), name, place), read.statement.block.span
         )
 
 
@@ -186,11 +167,9 @@ def _overwritten(
     spoiler = other.statement.describe(case, partner(found, case))
     place = element(read, case)
     name = read.storage.name
-    who = f"{reader} reads '{name}'" if read.statement.uid >= 0 else f"'{name}' is returned"
-    instances = (reader, maker, spoiler) if read.statement.uid >= 0 else (maker, spoiler)
     return Refused(
-        f"{who}, which {maker} computes, but {spoiler} overwrites it in between",
-        Witness(case.sizes, instances, name, place),
+        f"{reader} reads '{name}', which {maker} computes, but {spoiler} overwrites it in between",
+        Witness(case.sizes, (reader, maker, spoiler), name, place),
         read.statement.block.span,
     )
 

@@ -50,6 +50,7 @@ cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object
 
 cdef int _run(ts_invocation *v, tuple inputs, list outputs, int axis) except -1:
     if _attempt(v, inputs, outputs, axis, False) == TS_NEEDS_COPY:
+        _measure(v, inputs, axis)  # ts_run has changed the axes
         if _attempt(v, inputs, outputs, axis, True) == TS_NEEDS_COPY:
             raise SystemError(f"{_text(v.kernel.name)}: no variant takes contiguous arrays")
     return 0
@@ -78,6 +79,7 @@ cdef int _attempt(ts_invocation *v, tuple inputs, list outputs, int axis, bint d
             copy = np.array(array, dtype=array.dtype.newbyteorder("="), order="C", subok=False)
             moved.append((argument.intent != TS_IN, array, copy))
             _bind(v, k, copy, axis)
+    v.copied = moved is not None
     if _points(v) < _POINTS_WITH_GIL:
         status = ts_run(v)
     else:

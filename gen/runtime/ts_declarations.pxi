@@ -62,6 +62,7 @@ cdef extern from "ts_engine.h" nogil:
         const ts_kernel *kernel
         const ts_variant *variants
         int threads
+        bint copied
         int outer_count
         int64_t *outer_shape
         int64_t *dims
@@ -71,6 +72,7 @@ cdef extern from "ts_engine.h" nogil:
         const char *kernel
         const char *variant
         bint packed
+        bint copied
 
     const ts_kernel *ts_kernels
     const uint32_t ts_levels_built

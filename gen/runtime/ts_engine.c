@@ -421,7 +421,7 @@ int ts_run(ts_invocation *v)
         return TS_NEEDS_COPY;
     const bool ready = !(p.variant->unit & strided);
     p.packed = operands_to_pack(v, ready ? 0 : units_of_all(v->variants) & strided & packable);
-    latest = (ts_record){v->kernel->name, p.variant->name, p.packed != 0};
+    latest = (ts_record){v->kernel->name, p.variant->name, p.packed != 0, v->copied};
     if (p.packed)
         plan_blocks(&p);
     const int64_t tasks = p.packed ? outer * p.blocks : outer;

@@ -69,6 +69,7 @@ typedef struct ts_invocation {
     const ts_kernel *kernel;
     const ts_variant *variants;
     int threads;
+    bool copied;                 /* arrays that are not looped are copies, made for their strides */
     int outer_count;             /* leading axes after broadcasting */
     int64_t outer_shape[TS_MAX_OUTER];
     int64_t dims[TS_MAX_DIMS];   /* extents; that of the loop dim is ts_run's to fill in */
@@ -78,7 +79,7 @@ typedef struct ts_invocation {
 
 typedef struct ts_record { /* what ran; kernel is NULL if nothing did */
     const char *kernel, *variant;
-    bool packed;
+    bool packed, copied;
 } ts_record;
 
 /* Generated, in ts_kernels.c: this extension's kernels, and its ISA levels as bits. */

@@ -1,12 +1,12 @@
-/* exp, log, tanh, erf and rsqrt of f32 and f64: ts_exp_f32(v), and ts_exp_f32_s(x), which gives what one
-   lane of the vector form gives, bit for bit. No branches, no tables, no calls.
+/* exp, log, tanh, erf and rsqrt of f32 and f64: ts_exp_f32(v), and ts_exp_f32_s(x), which gives
+   what one lane of the vector form gives, bit for bit. No branches, no tables, no calls.
 
-   Special values are IEEE's: NaN gives NaN, infinities and zeros give what the limits are, subnormal
-   numbers are neither taken nor given as 0, log of a negative number is NaN. docs/accuracy.md has the
-   measured errors. Assumes round-to-nearest and -ffp-contract=off.
+   Special values are IEEE's: NaN gives NaN, infinities and zeros give what the limits are,
+   subnormal numbers are neither taken nor given as 0, log of a negative number is NaN.
+   docs/accuracy.md has the measured errors. Assumes round-to-nearest and -ffp-contract=off.
 
-   The functions are written once a precision, in ts_math_f32.h and ts_math_f64.h, over the forms F(name)
-   of the type V, whose bits are a U; those files are included once for vectors and once for scalars. */
+   The functions are written once a precision, in ts_math_f32.h and ts_math_f64.h, over the forms
+   F(name) of the type V, whose bits are a U; those are included for vectors and for scalars. */
 #ifndef TS_MATH_H
 #define TS_MATH_H
 

@@ -54,7 +54,7 @@ TS_INLINE V F(with_sign)(V v, V x) {
     return F(from_bits)((F(bits)(v) & 0x7FFFFFFFu) | (F(bits)(x) & 0x80000000u));
 }
 
-/* Below 9/16 an odd polynomial; above, 1 - 2e / (1 + e) for e = exp(-2x), where e's error matters less. */
+/* Below 9/16 an odd polynomial; above, 1 - 2e / (1 + e) for e = exp(-2x). */
 TS_INLINE V F(tanh)(V input) {
     V y = F(clamp)(F(abs)(input), K(0.0f), K(10.0f));
     V x = y * y;

@@ -1,7 +1,9 @@
 /* The functions of float64 (see ts_math.h). */
 
 /* 2^k for an integral k in [-1022, 1023]: the low bits of k + 3/2 * 2^52 are k's. */
-TS_INLINE V F(pow2)(V k) { return F(from_bits)((F(bits)(k + K(0x1.8p52)) << 52) + 0x3FF0000000000000u); }
+TS_INLINE V F(pow2)(V k) {
+    return F(from_bits)((F(bits)(k + K(0x1.8p52)) << 52) + 0x3FF0000000000000u);
+}
 
 /* p * 2^k, rounded once, for p in [1/2, 2] and an integral k in [-2044, 2046]. */
 TS_INLINE V F(scale)(V p, V k) {
@@ -54,7 +56,7 @@ TS_INLINE V F(with_sign)(V v, V x) {
     return F(from_bits)((F(bits)(v) & 0x7FFFFFFFFFFFFFFFu) | (F(bits)(x) & 0x8000000000000000u));
 }
 
-/* Below 9/16 an odd polynomial; above, 1 - 2e / (1 + e) for e = exp(-2x), where e's error matters less. */
+/* Below 9/16 an odd polynomial; above, 1 - 2e / (1 + e) for e = exp(-2x). */
 TS_INLINE V F(tanh)(V input) {
     V y = F(clamp)(F(abs)(input), K(0.0), K(20.0));
     V x = y * y;

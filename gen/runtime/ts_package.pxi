@@ -1,7 +1,5 @@
 # What the whole package has: its ISA level, threads, workspace and manifest.
 
-import importlib.resources
-import json
 import os
 
 cdef enum:
@@ -85,6 +83,9 @@ def free_workspace():
 
 def kernels():
     """The manifest: a dict from each kernel's name to what is known of it."""
+    import importlib.resources  # here: together 10 ms, which importing the package must not take
+    import json
+
     package = __name__.rpartition(".")[0]
     text = importlib.resources.files(package).joinpath("manifest.json").read_text("utf-8")
     return json.loads(text)["kernels"]
@@ -93,13 +94,15 @@ def kernels():
 def last_call():
     """What the calling thread's latest kernel call ran, or None.
 
-    A dict: kernel, level, variant (its name), packed (whether slices were copied for their strides).
+    A dict: kernel, level, variant (its name), packed (whether slices were copied block by block for
+    their strides or byte order), copied (whether whole arrays were).
     """
     record = ts_last_run()
     if record.kernel is NULL:
         return None
     return {"kernel": _text(record.kernel), "level": _text(ts_level_names[_level]),
-            "variant": _text(record.variant), "packed": bool(record.packed)}
+            "variant": _text(record.variant), "packed": bool(record.packed),
+            "copied": bool(record.copied)}
 
 
 def show_config(mode="stdout"):

@@ -2,31 +2,31 @@
 #ifndef TS_SCALAR_H
 #define TS_SCALAR_H
 
-#define TS_SCALAR_COMPARES(T, C, B, U, CU)                                                    \
-    TS_INLINE bool ts_lt_##T##_s(C a, C b) { return a < b; }                                  \
-    TS_INLINE bool ts_le_##T##_s(C a, C b) { return a <= b; }                                 \
-    TS_INLINE bool ts_gt_##T##_s(C a, C b) { return a > b; }                                  \
-    TS_INLINE bool ts_ge_##T##_s(C a, C b) { return a >= b; }                                 \
-    TS_INLINE bool ts_eq_##T##_s(C a, C b) { return a == b; }                                 \
-    TS_INLINE bool ts_ne_##T##_s(C a, C b) { return a != b; }                                 \
-    TS_INLINE C ts_select_##T##_s(bool m, C a, C b) { return m ? a : b; }                     \
+#define TS_SCALAR_COMPARES(T, C, B, U, CU)                                \
+    TS_INLINE bool ts_lt_##T##_s(C a, C b) { return a < b; }              \
+    TS_INLINE bool ts_le_##T##_s(C a, C b) { return a <= b; }             \
+    TS_INLINE bool ts_gt_##T##_s(C a, C b) { return a > b; }              \
+    TS_INLINE bool ts_ge_##T##_s(C a, C b) { return a >= b; }             \
+    TS_INLINE bool ts_eq_##T##_s(C a, C b) { return a == b; }             \
+    TS_INLINE bool ts_ne_##T##_s(C a, C b) { return a != b; }             \
+    TS_INLINE C ts_select_##T##_s(bool m, C a, C b) { return m ? a : b; } \
     TS_INLINE C ts_set_##T##_s(C x) { return x; }
 TS_ALL(TS_SCALAR_COMPARES)
 #undef TS_SCALAR_COMPARES
 
-#define TS_SCALAR_INTEGERS(T, C, B, U, CU)                                                    \
-    TS_INLINE C ts_add_##T##_s(C a, C b) { return (C)((CU)a + (CU)b); }                       \
-    TS_INLINE C ts_sub_##T##_s(C a, C b) { return (C)((CU)a - (CU)b); }                       \
-    TS_INLINE C ts_mul_##T##_s(C a, C b) { return (C)((uint64_t)a * (uint64_t)b); }           \
-    TS_INLINE C ts_neg_##T##_s(C a) { return (C)(0 - (CU)a); }                                \
-    TS_INLINE C ts_and_##T##_s(C a, C b) { return (C)(a & b); }                               \
-    TS_INLINE C ts_or_##T##_s(C a, C b) { return (C)(a | b); }                                \
-    TS_INLINE C ts_xor_##T##_s(C a, C b) { return (C)(a ^ b); }                               \
-    TS_INLINE C ts_not_##T##_s(C a) { return (C)~a; }                                         \
-    TS_INLINE C ts_min_##T##_s(C a, C b) { return a < b ? a : b; }                            \
-    TS_INLINE C ts_max_##T##_s(C a, C b) { return a > b ? a : b; }                            \
-    TS_INLINE C ts_shl_##T##_s(C a, C b) {                                                    \
-        return (C)((CU)b < B ? (CU)((uint64_t)(CU)a << (CU)b) : (CU)0);                       \
+#define TS_SCALAR_INTEGERS(T, C, B, U, CU)                                          \
+    TS_INLINE C ts_add_##T##_s(C a, C b) { return (C)((CU)a + (CU)b); }             \
+    TS_INLINE C ts_sub_##T##_s(C a, C b) { return (C)((CU)a - (CU)b); }             \
+    TS_INLINE C ts_mul_##T##_s(C a, C b) { return (C)((uint64_t)a * (uint64_t)b); } \
+    TS_INLINE C ts_neg_##T##_s(C a) { return (C)(0 - (CU)a); }                      \
+    TS_INLINE C ts_and_##T##_s(C a, C b) { return (C)(a & b); }                     \
+    TS_INLINE C ts_or_##T##_s(C a, C b) { return (C)(a | b); }                      \
+    TS_INLINE C ts_xor_##T##_s(C a, C b) { return (C)(a ^ b); }                     \
+    TS_INLINE C ts_not_##T##_s(C a) { return (C)~a; }                               \
+    TS_INLINE C ts_min_##T##_s(C a, C b) { return a < b ? a : b; }                  \
+    TS_INLINE C ts_max_##T##_s(C a, C b) { return a > b ? a : b; }                  \
+    TS_INLINE C ts_shl_##T##_s(C a, C b) {                                          \
+        return (C)((CU)b < B ? (CU)((uint64_t)(CU)a << (CU)b) : (CU)0);             \
     }
 TS_INTEGERS(TS_SCALAR_INTEGERS)
 #undef TS_SCALAR_INTEGERS
@@ -48,40 +48,40 @@ TS_INTEGERS(TS_SCALAR_INTEGERS)
 TS_SIGNED(TS_SCALAR_SIGNED)
 #undef TS_SCALAR_SIGNED
 
-#define TS_SCALAR_UNSIGNED(T, C, B, U, CU)                                                    \
-    TS_INLINE C ts_abs_##T##_s(C a) { return a; }                                             \
-    TS_INLINE C ts_shr_##T##_s(C a, C b) { return (C)(b < B ? a >> b : 0); }                  \
-    TS_INLINE C ts_floordiv_##T##_s(C a, C b) { return (C)(b ? a / b : 0); }                  \
+#define TS_SCALAR_UNSIGNED(T, C, B, U, CU)                                   \
+    TS_INLINE C ts_abs_##T##_s(C a) { return a; }                            \
+    TS_INLINE C ts_shr_##T##_s(C a, C b) { return (C)(b < B ? a >> b : 0); } \
+    TS_INLINE C ts_floordiv_##T##_s(C a, C b) { return (C)(b ? a / b : 0); } \
     TS_INLINE C ts_mod_##T##_s(C a, C b) { return (C)(b ? a % b : 0); }
 TS_UNSIGNED(TS_SCALAR_UNSIGNED)
 #undef TS_SCALAR_UNSIGNED
 
-#define TS_SCALAR_BITS(T, C, B, U, CU)                                                        \
-    TS_INLINE CU ts_bits_##T##_s(C x) {                                                       \
-        CU bits;                                                                              \
-        memcpy(&bits, &x, sizeof bits);                                                       \
-        return bits;                                                                          \
-    }                                                                                         \
-    TS_INLINE C ts_from_bits_##T##_s(CU bits) {                                               \
-        C x;                                                                                  \
-        memcpy(&x, &bits, sizeof x);                                                          \
-        return x;                                                                             \
-    }                                                                                         \
-    TS_INLINE ts_##U ts_bits_##T(ts_##T v) { return (ts_##U)v; }                              \
+#define TS_SCALAR_BITS(T, C, B, U, CU)                           \
+    TS_INLINE CU ts_bits_##T##_s(C x) {                          \
+        CU bits;                                                 \
+        memcpy(&bits, &x, sizeof bits);                          \
+        return bits;                                             \
+    }                                                            \
+    TS_INLINE C ts_from_bits_##T##_s(CU bits) {                  \
+        C x;                                                     \
+        memcpy(&x, &bits, sizeof x);                             \
+        return x;                                                \
+    }                                                            \
+    TS_INLINE ts_##U ts_bits_##T(ts_##T v) { return (ts_##U)v; } \
     TS_INLINE ts_##T ts_from_bits_##T(ts_##U v) { return (ts_##T)v; }
 TS_FLOATS(TS_SCALAR_BITS)
 #undef TS_SCALAR_BITS
 
-#define TS_SCALAR_FLOATS(T, C, B, U, CU)                                                      \
-    TS_INLINE C ts_add_##T##_s(C a, C b) { return a + b; }                                    \
-    TS_INLINE C ts_sub_##T##_s(C a, C b) { return a - b; }                                    \
-    TS_INLINE C ts_mul_##T##_s(C a, C b) { return a * b; }                                    \
-    TS_INLINE C ts_div_##T##_s(C a, C b) { return a / b; }                                    \
-    TS_INLINE C ts_neg_##T##_s(C a) { return -a; }                                            \
-    TS_INLINE bool ts_isnan_##T##_s(C a) { return a != a; }                                   \
-    TS_INLINE C ts_clamp_##T##_s(C v, C lo, C hi) {                                           \
-        v = v < lo ? lo : v;                                                                  \
-        return v > hi ? hi : v;                                                               \
+#define TS_SCALAR_FLOATS(T, C, B, U, CU)                    \
+    TS_INLINE C ts_add_##T##_s(C a, C b) { return a + b; }  \
+    TS_INLINE C ts_sub_##T##_s(C a, C b) { return a - b; }  \
+    TS_INLINE C ts_mul_##T##_s(C a, C b) { return a * b; }  \
+    TS_INLINE C ts_div_##T##_s(C a, C b) { return a / b; }  \
+    TS_INLINE C ts_neg_##T##_s(C a) { return -a; }          \
+    TS_INLINE bool ts_isnan_##T##_s(C a) { return a != a; } \
+    TS_INLINE C ts_clamp_##T##_s(C v, C lo, C hi) {         \
+        v = v < lo ? lo : v;                                \
+        return v > hi ? hi : v;                             \
     }
 TS_FLOATS(TS_SCALAR_FLOATS)
 #undef TS_SCALAR_FLOATS
@@ -108,12 +108,12 @@ TS_INLINE double ts_fma_f64_s(double a, double b, double c) { return a * b + c; 
 #ifdef TS_NEON
 TS_INLINE float ts_sqrt_f32_s(float a) { return vget_lane_f32(vsqrt_f32(vdup_n_f32(a)), 0); }
 TS_INLINE double ts_sqrt_f64_s(double a) { return vget_lane_f64(vsqrt_f64(vdup_n_f64(a)), 0); }
-#define TS_NEON_MINMAX(T, C)                                                                  \
-    TS_INLINE C ts_min_##T##_s(C a, C b) {                                                    \
-        return vget_lane_##T(vmin_##T(vdup_n_##T(a), vdup_n_##T(b)), 0);                      \
-    }                                                                                         \
-    TS_INLINE C ts_max_##T##_s(C a, C b) {                                                    \
-        return vget_lane_##T(vmax_##T(vdup_n_##T(a), vdup_n_##T(b)), 0);                      \
+#define TS_NEON_MINMAX(T, C)                                             \
+    TS_INLINE C ts_min_##T##_s(C a, C b) {                               \
+        return vget_lane_##T(vmin_##T(vdup_n_##T(a), vdup_n_##T(b)), 0); \
+    }                                                                    \
+    TS_INLINE C ts_max_##T##_s(C a, C b) {                               \
+        return vget_lane_##T(vmax_##T(vdup_n_##T(a), vdup_n_##T(b)), 0); \
     }
 TS_NEON_MINMAX(f32, float)
 TS_NEON_MINMAX(f64, double)
@@ -123,8 +123,8 @@ TS_INLINE float ts_sqrt_f32_s(float a) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_se
 TS_INLINE double ts_sqrt_f64_s(double a) {
     return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(a)));
 }
-#define TS_X86_MINMAX(T, C)                                                                   \
-    TS_INLINE C ts_min_##T##_s(C a, C b) { return a < b || a != a ? a : b; }                  \
+#define TS_X86_MINMAX(T, C)                                                  \
+    TS_INLINE C ts_min_##T##_s(C a, C b) { return a < b || a != a ? a : b; } \
     TS_INLINE C ts_max_##T##_s(C a, C b) { return a > b || a != a ? a : b; }
 TS_X86_MINMAX(f32, float)
 TS_X86_MINMAX(f64, double)

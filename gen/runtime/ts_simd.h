@@ -19,31 +19,32 @@
                     also S = f16, bf16 with T = f32: uint16_t storage, round to nearest even
                 ts_load_bool_M(p)  ts_load_first_bool_M(p, k)       bytes 0 and 1 to a mask
                 ts_store_bool_M(p, m)  ts_store_first_bool_M(p, m, k)
-                ts_stream_T(p, v)  ts_stream_fence()                p aligned to TS_BYTES; fence once
-                                                                    after the last of a thread
+                ts_stream_T(p, v)  ts_stream_fence()                p aligned to TS_BYTES; a fence
+                                                                    after a thread's last store
                 ts_gather_T_i32(p, i)  ts_gather_mask_T_i32(p, i, m)            T of 32 bits
                 ts_gather_T_i64(p, lo, hi)  ts_gather_mask_T_i64(p, lo, hi, m)  T of 32 bits
                 ts_gather_T_i64(p, i)  ts_gather_mask_T_i64(p, i, m)            T of 64 bits
    making       ts_set_T(x)  ts_iota_T() 0, 1, 2, ...  ts_first_M(k) the first k lanes
    arithmetic   add sub mul neg abs min max; floats: div fma sqrt floor ceil rint clamp; integers:
-                and or xor not shl shr, as ts_add_T(a, b). Floats: min and max give the NaN if either is
-                one (the first of two); fma(a, b, c) is a*b + c, rounded twice on v2;
-                clamp(v, lo, hi) keeps NaN. Shifts by B or more, or negative: 0, or the sign.
+                and or xor not shl shr, as ts_add_T(a, b). min and max give NaN if either is, the
+                first of two; fma(a, b, c) is a*b + c, rounded twice on v2; clamp(v, lo, hi) keeps
+                NaN. Shifts by B or more, or negative, give 0, or the sign.
    compares     lt le gt ge eq ne as ts_lt_T(a, b), isnan: give a mask, NaN as in C
    masks        ts_mand_M(a, b)  ts_mor_M  ts_mxor_M  ts_mnot_M(a)  ts_any_M(m)  ts_all_M(m)
                 ts_select_T(m, a, b): a where m holds, else b
    conversion   ts_convert_U_T(v)              of equal width
                 ts_lo_U_T(v)  ts_hi_U_T(v)     the lower and upper lanes, widened
-                ts_narrow_T_U(lo, hi)          their inverse; also for masks: ts_lo_m64_m32 and so on
+                ts_narrow_T_U(lo, hi)          their inverse; ts_lo_m64_m32 and so on
                 (ts_U)v                        reinterprets the bits
    lanes        ts_lane_T(v, i)
-                ts_shift_T(prev, cur, k)       lanes k, k+1, ... of prev followed by cur, 0 <= k <= lanes
-   reductions   ts_reduce_add_T(v) mul min max: always the same tree: lane i with lane i + lanes/2, then
-                the lower half likewise, down to one
+                ts_shift_T(prev, cur, k)       lanes k, k+1, ... of prev and then cur, k <= lanes
+   reductions   ts_reduce_add_T(v) mul min max: always the same tree: lane i with lane i + lanes/2,
+                then the lower half likewise, down to one
 
    Scalar forms have the suffix _s and give what one lane gives, bit for bit: every form under
    arithmetic and compares, ts_select_T_s(bool, a, b), ts_load_f16_as_f32_s(p), and their like.
-   Only scalar: ts_floordiv_T_s(a, b), ts_mod_T_s(a, b), of integers, as in Python; 0 where b is 0. */
+   Only scalar: ts_floordiv_T_s(a, b), ts_mod_T_s(a, b) of integers, as in Python, 0 where b is 0;
+   ts_bits_f32_s(x) and ts_from_bits_f32_s(bits), likewise f64. */
 #ifndef TS_SIMD_H
 #define TS_SIMD_H
 
@@ -112,11 +113,11 @@
 
 /* X(T, C type, bits, unsigned T of that width, unsigned C type) */
 #define TS_FLOATS(X) X(f32, float, 32, u32, uint32_t) X(f64, double, 64, u64, uint64_t)
-#define TS_SIGNED(X)                                                          \
-    X(i8, int8_t, 8, u8, uint8_t) X(i16, int16_t, 16, u16, uint16_t)          \
+#define TS_SIGNED(X)                                                 \
+    X(i8, int8_t, 8, u8, uint8_t) X(i16, int16_t, 16, u16, uint16_t) \
     X(i32, int32_t, 32, u32, uint32_t) X(i64, int64_t, 64, u64, uint64_t)
-#define TS_UNSIGNED(X)                                                        \
-    X(u8, uint8_t, 8, u8, uint8_t) X(u16, uint16_t, 16, u16, uint16_t)        \
+#define TS_UNSIGNED(X)                                                 \
+    X(u8, uint8_t, 8, u8, uint8_t) X(u16, uint16_t, 16, u16, uint16_t) \
     X(u32, uint32_t, 32, u32, uint32_t) X(u64, uint64_t, 64, u64, uint64_t)
 #define TS_INTEGERS(X) TS_SIGNED(X) TS_UNSIGNED(X)
 #define TS_ALL(X) TS_FLOATS(X) TS_INTEGERS(X)
@@ -138,7 +139,7 @@ TS_ALL(TS_VECTOR)
 #define TS_SEQ(n, X, b) TS_SEQ_(n, X, b)
 #define TS_SELF(i) i
 
-/* Copies n <= whole bytes, `whole` a power of two up to 32: all, or a smaller power of two at a time. */
+/* Copies n <= whole bytes, `whole` a power of two up to 32: all, or smaller powers of two. */
 TS_INLINE void ts_copy_bytes(void *to, const void *from, int64_t n, int64_t whole) {
     char *t = to;
     const char *f = from;
@@ -146,11 +147,11 @@ TS_INLINE void ts_copy_bytes(void *to, const void *from, int64_t n, int64_t whol
         memcpy(t, f, (size_t)whole);
         return;
     }
-#define TS_PIECE(size)                \
+#define TS_PIECE(size)                  \
     if (whole > (size) && n & (size)) { \
-        memcpy(t, f, size);           \
-        t += size;                    \
-        f += size;                    \
+        memcpy(t, f, size);             \
+        t += size;                      \
+        f += size;                      \
     }
     TS_PIECE(16)
     TS_PIECE(8)
@@ -162,161 +163,167 @@ TS_INLINE void ts_copy_bytes(void *to, const void *from, int64_t n, int64_t whol
 
 /* ---------------------------------------------------------------- forms that every level shares */
 
-#define TS_SHARED(T, C, B, U, CU)                                                          \
-    TS_INLINE ts_##T ts_load_##T(const C *p) {                                             \
-        ts_##T v;                                                                          \
-        memcpy(&v, p, TS_BYTES);                                                           \
-        return v;                                                                          \
-    }                                                                                      \
-    TS_INLINE void ts_store_##T(C *p, ts_##T v) { memcpy(p, &v, TS_BYTES); }               \
-    TS_INLINE ts_##T ts_set_##T(C x) {                                                     \
-        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_SAME, 0)};                                 \
-    }                                                                                      \
-    TS_INLINE ts_##T ts_iota_##T(void) {                                                   \
-        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_SELF, 0)};                                 \
-    }                                                                                      \
-    TS_INLINE C ts_lane_##T(ts_##T v, int i) { return v[i]; }                              \
-    TS_INLINE ts_##T ts_load_strided_##T(const C *p, int64_t stride) {                     \
-        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_STEP, 0)};                                 \
-    }                                                                                      \
-    TS_INLINE ts_##T ts_load_strided_first_##T(const C *p, int64_t stride, int64_t k) {    \
-        C lanes[TS_LANES_##B] = {0};                                                       \
-        for (int64_t i = 0; i < k; i++) lanes[i] = p[i * stride];                          \
-        return ts_load_##T(lanes);                                                         \
-    }                                                                                      \
-    TS_INLINE void ts_store_strided_first_##T(C *p, int64_t stride, ts_##T v, int64_t k) { \
-        C lanes[TS_LANES_##B];                                                             \
-        ts_store_##T(lanes, v);                                                            \
-        for (int64_t i = 0; i < k; i++) p[i * stride] = lanes[i];                          \
-    }                                                                                      \
-    TS_INLINE void ts_store_strided_##T(C *p, int64_t stride, ts_##T v) {                  \
-        ts_store_strided_first_##T(p, stride, v, TS_LANES_##B);                            \
+#define TS_SHARED(T, C, B, U, CU)                                                             \
+    TS_INLINE ts_##T ts_load_##T(const C *p) {                                                \
+        ts_##T v;                                                                             \
+        memcpy(&v, p, TS_BYTES);                                                              \
+        return v;                                                                             \
+    }                                                                                         \
+    TS_INLINE void ts_store_##T(C *p, ts_##T v) { memcpy(p, &v, TS_BYTES); }                  \
+    TS_INLINE ts_##T ts_set_##T(C x) { return (ts_##T){TS_SEQ(TS_LANES_##B, TS_SAME, 0)}; }   \
+    TS_INLINE ts_##T ts_iota_##T(void) { return (ts_##T){TS_SEQ(TS_LANES_##B, TS_SELF, 0)}; } \
+    TS_INLINE C ts_lane_##T(ts_##T v, int i) { return v[i]; }                                 \
+    TS_INLINE ts_##T ts_load_strided_##T(const C *p, int64_t stride) {                        \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_STEP, 0)};                                    \
+    }                                                                                         \
+    TS_INLINE ts_##T ts_load_strided_first_##T(const C *p, int64_t stride, int64_t k) {       \
+        C lanes[TS_LANES_##B] = {0};                                                          \
+        for (int64_t i = 0; i < k; i++) lanes[i] = p[i * stride];                             \
+        return ts_load_##T(lanes);                                                            \
+    }                                                                                         \
+    TS_INLINE void ts_store_strided_first_##T(C *p, int64_t stride, ts_##T v, int64_t k) {    \
+        C lanes[TS_LANES_##B];                                                                \
+        ts_store_##T(lanes, v);                                                               \
+        for (int64_t i = 0; i < k; i++) p[i * stride] = lanes[i];                             \
+    }                                                                                         \
+    TS_INLINE void ts_store_strided_##T(C *p, int64_t stride, ts_##T v) {                     \
+        ts_store_strided_first_##T(p, stride, v, TS_LANES_##B);                               \
     }
 #define TS_SAME(i) x
-#define TS_STEP(i) p[(i)*stride]
+#define TS_STEP(i) p[(i) * stride]
 TS_ALL(TS_SHARED)
 #undef TS_SAME
 #undef TS_STEP
 #undef TS_SHARED
 
-#define TS_FLOAT_ARITHMETIC(T, C, B, U, CU)                                                    \
-    TS_INLINE ts_##T ts_add_##T(ts_##T a, ts_##T b) { return a + b; }                          \
-    TS_INLINE ts_##T ts_sub_##T(ts_##T a, ts_##T b) { return a - b; }                          \
-    TS_INLINE ts_##T ts_mul_##T(ts_##T a, ts_##T b) { return a * b; }                          \
-    TS_INLINE ts_##T ts_div_##T(ts_##T a, ts_##T b) { return a / b; }                          \
-    TS_INLINE ts_##T ts_neg_##T(ts_##T a) { return -a; }                                       \
-    TS_INLINE ts_##T ts_abs_##T(ts_##T a) { return (ts_##T)((ts_##U)a & ((ts_##U){0} + ((CU)-1 >> 1))); }
+#define TS_FLOAT_ARITHMETIC(T, C, B, U, CU)                           \
+    TS_INLINE ts_##T ts_add_##T(ts_##T a, ts_##T b) { return a + b; } \
+    TS_INLINE ts_##T ts_sub_##T(ts_##T a, ts_##T b) { return a - b; } \
+    TS_INLINE ts_##T ts_mul_##T(ts_##T a, ts_##T b) { return a * b; } \
+    TS_INLINE ts_##T ts_div_##T(ts_##T a, ts_##T b) { return a / b; } \
+    TS_INLINE ts_##T ts_neg_##T(ts_##T a) { return -a; }              \
+    TS_INLINE ts_##T ts_abs_##T(ts_##T a) {                           \
+        return (ts_##T)((ts_##U)a & ((ts_##U){0} + ((CU)-1 >> 1)));   \
+    }
 TS_FLOATS(TS_FLOAT_ARITHMETIC)
 #undef TS_FLOAT_ARITHMETIC
 
 /* Through the unsigned type, in which C defines wrapping. */
-#define TS_INTEGER_ARITHMETIC(T, C, B, U, CU)                                                       \
-    TS_INLINE ts_##T ts_add_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a + (ts_##U)b); }     \
-    TS_INLINE ts_##T ts_sub_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a - (ts_##U)b); }     \
-    TS_INLINE ts_##T ts_mul_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a * (ts_##U)b); }     \
-    TS_INLINE ts_##T ts_neg_##T(ts_##T a) { return (ts_##T)((ts_##U){0} - (ts_##U)a); }             \
-    TS_INLINE ts_##T ts_and_##T(ts_##T a, ts_##T b) { return a & b; }                               \
-    TS_INLINE ts_##T ts_or_##T(ts_##T a, ts_##T b) { return a | b; }                                \
-    TS_INLINE ts_##T ts_xor_##T(ts_##T a, ts_##T b) { return a ^ b; }                               \
+#define TS_INTEGER_ARITHMETIC(T, C, B, U, CU)                                                   \
+    TS_INLINE ts_##T ts_add_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a + (ts_##U)b); } \
+    TS_INLINE ts_##T ts_sub_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a - (ts_##U)b); } \
+    TS_INLINE ts_##T ts_mul_##T(ts_##T a, ts_##T b) { return (ts_##T)((ts_##U)a * (ts_##U)b); } \
+    TS_INLINE ts_##T ts_neg_##T(ts_##T a) { return (ts_##T)((ts_##U){0} - (ts_##U)a); }         \
+    TS_INLINE ts_##T ts_and_##T(ts_##T a, ts_##T b) { return a & b; }                           \
+    TS_INLINE ts_##T ts_or_##T(ts_##T a, ts_##T b) { return a | b; }                            \
+    TS_INLINE ts_##T ts_xor_##T(ts_##T a, ts_##T b) { return a ^ b; }                           \
     TS_INLINE ts_##T ts_not_##T(ts_##T a) { return ~a; }
 TS_INTEGERS(TS_INTEGER_ARITHMETIC)
 #undef TS_INTEGER_ARITHMETIC
 
-#define TS_ABS(T, C, B, U, CU)                                       \
-    TS_INLINE ts_##T ts_abs_##T(ts_##T a) {                          \
-        ts_##T sign = a >> (B - 1);                                  \
-        return ts_sub_##T(a ^ sign, sign);                           \
+#define TS_ABS(T, C, B, U, CU)              \
+    TS_INLINE ts_##T ts_abs_##T(ts_##T a) { \
+        ts_##T sign = a >> (B - 1);         \
+        return ts_sub_##T(a ^ sign, sign);  \
     }
 TS_SIGNED(TS_ABS)
 #undef TS_ABS
-#define TS_ABS(T, C, B, U, CU) TS_INLINE ts_##T ts_abs_##T(ts_##T a) { return a; }
+#define TS_ABS(T, C, B, U, CU) \
+    TS_INLINE ts_##T ts_abs_##T(ts_##T a) { return a; }
 TS_UNSIGNED(TS_ABS)
 #undef TS_ABS
 
 /* ---------------------------------------------------------------- conversions */
 
 /* X(U, C type, T, C type) of equal width */
-#define TS_EQUAL(X)                                                                            \
-    X(f32, float, i32, int32_t) X(f32, float, u32, uint32_t) X(f64, double, i64, int64_t)      \
-    X(f64, double, u64, uint64_t) X(i8, int8_t, u8, uint8_t) X(i16, int16_t, u16, uint16_t)    \
-    X(i32, int32_t, u32, uint32_t) X(i64, int64_t, u64, uint64_t)
-#define TS_CONVERT(U, CU, T, CT)                                                               \
+#define TS_EQUAL(X)                                                                          \
+    X(f32, float, i32, int32_t)                                                              \
+    X(f32, float, u32, uint32_t) X(f64, double, i64, int64_t) X(f64, double, u64, uint64_t)  \
+    X(i8, int8_t, u8, uint8_t) X(i16, int16_t, u16, uint16_t) X(i32, int32_t, u32, uint32_t) \
+    X(i64, int64_t, u64, uint64_t)
+#define TS_CONVERT(U, CU, T, CT)                                                                   \
     TS_INLINE ts_##U ts_convert_##U##_##T(ts_##T v) { return __builtin_convertvector(v, ts_##U); } \
     TS_INLINE ts_##T ts_convert_##T##_##U(ts_##U v) { return __builtin_convertvector(v, ts_##T); }
 TS_EQUAL(TS_CONVERT)
 #undef TS_CONVERT
 
 /* X(U, lanes of U, T, C type): U twice as wide as T */
-#define TS_PAIRS(X)                                                                            \
-    X(f64, TS_LANES_64, f32, float) X(f64, TS_LANES_64, i32, int32_t)                          \
-    X(f64, TS_LANES_64, u32, uint32_t) X(i64, TS_LANES_64, f32, float)                         \
-    X(u64, TS_LANES_64, f32, float) X(i64, TS_LANES_64, i32, int32_t)                          \
-    X(i64, TS_LANES_64, u32, uint32_t) X(u64, TS_LANES_64, i32, int32_t)                       \
-    X(u64, TS_LANES_64, u32, uint32_t)                                                         \
-    X(f32, TS_LANES_32, i16, int16_t) X(f32, TS_LANES_32, u16, uint16_t)                       \
-    X(i32, TS_LANES_32, i16, int16_t) X(i32, TS_LANES_32, u16, uint16_t)                       \
-    X(u32, TS_LANES_32, i16, int16_t) X(u32, TS_LANES_32, u16, uint16_t)                       \
-    X(i16, TS_LANES_16, i8, int8_t) X(i16, TS_LANES_16, u8, uint8_t)                           \
-    X(u16, TS_LANES_16, i8, int8_t) X(u16, TS_LANES_16, u8, uint8_t)
+#define TS_PAIRS(X)                                                      \
+    X(f64, TS_LANES_64, f32, float)                                      \
+    X(f64, TS_LANES_64, i32, int32_t) X(f64, TS_LANES_64, u32, uint32_t) \
+    X(i64, TS_LANES_64, f32, float) X(u64, TS_LANES_64, f32, float)      \
+    X(i64, TS_LANES_64, i32, int32_t) X(i64, TS_LANES_64, u32, uint32_t) \
+    X(u64, TS_LANES_64, i32, int32_t) X(u64, TS_LANES_64, u32, uint32_t) \
+    X(f32, TS_LANES_32, i16, int16_t) X(f32, TS_LANES_32, u16, uint16_t) \
+    X(i32, TS_LANES_32, i16, int16_t) X(i32, TS_LANES_32, u16, uint16_t) \
+    X(u32, TS_LANES_32, i16, int16_t) X(u32, TS_LANES_32, u16, uint16_t) \
+    X(i16, TS_LANES_16, i8, int8_t) X(i16, TS_LANES_16, u8, uint8_t)     \
+    X(u16, TS_LANES_16, i8, int8_t)                                      \
+    X(u16, TS_LANES_16, u8, uint8_t)
 
-#define TS_PAIR(U, n, T, CT)                                                                     \
-    typedef CT ts_half_##U##_##T __attribute__((vector_size(TS_BYTES / 2)));                     \
-    TS_INLINE ts_##U ts_lo_##U##_##T(ts_##T v) {                                                 \
-        return __builtin_convertvector(__builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, 0)), ts_##U); \
-    }                                                                                            \
-    TS_INLINE ts_##U ts_hi_##U##_##T(ts_##T v) {                                                 \
-        return __builtin_convertvector(__builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, n)), ts_##U); \
-    }                                                                                            \
-    TS_INLINE ts_##T ts_narrow_##T##_##U(ts_##U lo, ts_##U hi) {                                 \
-        ts_half_##U##_##T l = __builtin_convertvector(lo, ts_half_##U##_##T);                    \
-        ts_half_##U##_##T h = __builtin_convertvector(hi, ts_half_##U##_##T);                    \
-        return __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n));      \
+#define TS_PAIR(U, n, T, CT)                                                                 \
+    typedef CT ts_half_##U##_##T __attribute__((vector_size(TS_BYTES / 2)));                 \
+    TS_INLINE ts_##U ts_lo_##U##_##T(ts_##T v) {                                             \
+        return __builtin_convertvector(__builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, 0)), \
+                                       ts_##U);                                              \
+    }                                                                                        \
+    TS_INLINE ts_##U ts_hi_##U##_##T(ts_##T v) {                                             \
+        return __builtin_convertvector(__builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, n)), \
+                                       ts_##U);                                              \
+    }                                                                                        \
+    TS_INLINE ts_##T ts_narrow_##T##_##U(ts_##U lo, ts_##U hi) {                             \
+        ts_half_##U##_##T l = __builtin_convertvector(lo, ts_half_##U##_##T);                \
+        ts_half_##U##_##T h = __builtin_convertvector(hi, ts_half_##U##_##T);                \
+        return __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n));  \
     }
 TS_PAIRS(TS_PAIR)
 #undef TS_PAIR
 
 /* X(S, C type, T, C type, lanes of T, vector type that the conversion goes through) */
-#define TS_NARROW_LOADS(X, S, CS)                                                              \
-    X(S, CS, i32, int32_t, TS_LANES_32, ts_via_32) X(S, CS, u32, uint32_t, TS_LANES_32, ts_via_32) \
-    X(S, CS, f32, float, TS_LANES_32, ts_via_32) X(S, CS, i64, int64_t, TS_LANES_64, ts_via_64)    \
-    X(S, CS, u64, uint64_t, TS_LANES_64, ts_via_64) X(S, CS, f64, double, TS_LANES_64, ts_via_64)
-#define TS_DIRECT_LOADS(X, S, CS, CT, n)                                                       \
+#define TS_NARROW_LOADS(X, S, CS)                                                                \
+    X(S, CS, i32, int32_t, TS_LANES_32, ts_via_32)                                               \
+    X(S, CS, u32, uint32_t, TS_LANES_32, ts_via_32) X(S, CS, f32, float, TS_LANES_32, ts_via_32) \
+    X(S, CS, i64, int64_t, TS_LANES_64, ts_via_64)                                               \
+    X(S, CS, u64, uint64_t, TS_LANES_64, ts_via_64)                                              \
+    X(S, CS, f64, double, TS_LANES_64, ts_via_64)
+#define TS_DIRECT_LOADS(X, S, CS, CT, n) \
     X(S, CS, i##CT, int##CT##_t, n, ts_i##CT) X(S, CS, u##CT, uint##CT##_t, n, ts_u##CT)
-#define TS_LOADS(X)                                                                            \
-    TS_NARROW_LOADS(X, i8, int8_t) TS_NARROW_LOADS(X, u8, uint8_t)                             \
-    TS_NARROW_LOADS(X, i16, int16_t) TS_NARROW_LOADS(X, u16, uint16_t)                         \
-    TS_DIRECT_LOADS(X, i8, int8_t, 16, TS_LANES_16) TS_DIRECT_LOADS(X, u8, uint8_t, 16, TS_LANES_16) \
-    TS_DIRECT_LOADS(X, i32, int32_t, 64, TS_LANES_64)                                          \
-    TS_DIRECT_LOADS(X, u32, uint32_t, 64, TS_LANES_64)                                         \
-    TS_DIRECT_LOADS(X, f32, float, 64, TS_LANES_64)                                            \
-    X(i32, int32_t, f64, double, TS_LANES_64, ts_f64)                                          \
-    X(u32, uint32_t, f64, double, TS_LANES_64, ts_f64)                                         \
+#define TS_LOADS(X)                                                                   \
+    TS_NARROW_LOADS(X, i8, int8_t)                                                    \
+    TS_NARROW_LOADS(X, u8, uint8_t) TS_NARROW_LOADS(X, i16, int16_t)                  \
+    TS_NARROW_LOADS(X, u16, uint16_t) TS_DIRECT_LOADS(X, i8, int8_t, 16, TS_LANES_16) \
+    TS_DIRECT_LOADS(X, u8, uint8_t, 16, TS_LANES_16)                                  \
+    TS_DIRECT_LOADS(X, i32, int32_t, 64, TS_LANES_64)                                 \
+    TS_DIRECT_LOADS(X, u32, uint32_t, 64, TS_LANES_64)                                \
+    TS_DIRECT_LOADS(X, f32, float, 64, TS_LANES_64)                                   \
+    X(i32, int32_t, f64, double, TS_LANES_64, ts_f64)                                 \
+    X(u32, uint32_t, f64, double, TS_LANES_64, ts_f64)                                \
     X(f32, float, f64, double, TS_LANES_64, ts_f64)
 
 typedef int32_t ts_via_32 __attribute__((vector_size(4 * TS_LANES_32)));
 typedef int32_t ts_via_64 __attribute__((vector_size(4 * TS_LANES_64)));
 
-#define TS_LOAD_AS(S, CS, T, CT, n, via)                                                           \
-    typedef CS ts_part_##S##_##T __attribute__((vector_size((n) * sizeof(CS))));                   \
-    TS_INLINE ts_##T ts_load_first_##S##_as_##T(const CS *p, int64_t k) {                          \
-        ts_part_##S##_##T part = {0};                                                              \
-        ts_copy_bytes(&part, p, k * (int64_t)sizeof(CS), sizeof part);                                          \
-        return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);                \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_load_##S##_as_##T(const CS *p) {                                           \
-        ts_part_##S##_##T part;                                                                    \
-        memcpy(&part, p, sizeof part);                                                             \
-        return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);                \
-    }                                                                                              \
-    TS_INLINE void ts_store_##T##_as_##S(CS *p, ts_##T v) {                                        \
-        ts_part_##S##_##T part =                                                                   \
-            __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T);           \
-        memcpy(p, &part, sizeof part);                                                             \
-    }                                                                                              \
-    TS_INLINE void ts_store_first_##T##_as_##S(CS *p, ts_##T v, int64_t k) {                       \
-        ts_part_##S##_##T part =                                                                   \
-            __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T);           \
-        ts_copy_bytes(p, &part, k * (int64_t)sizeof(CS), sizeof part);                                          \
+#define TS_LOAD_AS(S, CS, T, CT, n, via)                                                 \
+    typedef CS ts_part_##S##_##T __attribute__((vector_size((n) * sizeof(CS))));         \
+    TS_INLINE ts_##T ts_load_first_##S##_as_##T(const CS *p, int64_t k) {                \
+        ts_part_##S##_##T part = {0};                                                    \
+        ts_copy_bytes(&part, p, k * (int64_t)sizeof(CS), sizeof part);                   \
+        return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);      \
+    }                                                                                    \
+    TS_INLINE ts_##T ts_load_##S##_as_##T(const CS *p) {                                 \
+        ts_part_##S##_##T part;                                                          \
+        memcpy(&part, p, sizeof part);                                                   \
+        return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);      \
+    }                                                                                    \
+    TS_INLINE void ts_store_##T##_as_##S(CS *p, ts_##T v) {                              \
+        ts_part_##S##_##T part =                                                         \
+            __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T); \
+        memcpy(p, &part, sizeof part);                                                   \
+    }                                                                                    \
+    TS_INLINE void ts_store_first_##T##_as_##S(CS *p, ts_##T v, int64_t k) {             \
+        ts_part_##S##_##T part =                                                         \
+            __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T); \
+        ts_copy_bytes(p, &part, k * (int64_t)sizeof(CS), sizeof part);                   \
     }
 TS_LOADS(TS_LOAD_AS)
 #undef TS_LOAD_AS
@@ -342,15 +349,15 @@ typedef uint16_t ts_halves __attribute__((vector_size(2 * TS_LANES_32)));
 
 /* ---------------------------------------------------------------- forms on top of those */
 
-#define TS_SHIFTS(T, C, B, U, CU, sign)                                                         \
-    TS_INLINE ts_##T ts_shl_##T(ts_##T a, ts_##T b) {                                             \
-        ts_##U count = (ts_##U)b & (ts_##U)ts_set_##T(B - 1);                                     \
-        ts_m##B fits = ts_eq_##U(count, (ts_##U)b);                                               \
-        return ts_select_##T(fits, (ts_##T)((ts_##U)a << count), (ts_##T){0});                    \
-    }                                                                                             \
-    TS_INLINE ts_##T ts_shr_##T(ts_##T a, ts_##T b) {                                             \
-        ts_##T count = b & ts_set_##T(B - 1);                                                     \
-        return ts_select_##T(ts_eq_##T(count, b), a >> count, sign);                              \
+#define TS_SHIFTS(T, C, B, U, CU, sign)                                        \
+    TS_INLINE ts_##T ts_shl_##T(ts_##T a, ts_##T b) {                          \
+        ts_##U count = (ts_##U)b & (ts_##U)ts_set_##T(B - 1);                  \
+        ts_m##B fits = ts_eq_##U(count, (ts_##U)b);                            \
+        return ts_select_##T(fits, (ts_##T)((ts_##U)a << count), (ts_##T){0}); \
+    }                                                                          \
+    TS_INLINE ts_##T ts_shr_##T(ts_##T a, ts_##T b) {                          \
+        ts_##T count = b & ts_set_##T(B - 1);                                  \
+        return ts_select_##T(ts_eq_##T(count, b), a >> count, sign);           \
     }
 #define TS_SIGNED_SHIFTS(T, C, B, U, CU) TS_SHIFTS(T, C, B, U, CU, a >> (B - 1))
 #define TS_UNSIGNED_SHIFTS(T, C, B, U, CU) TS_SHIFTS(T, C, B, U, CU, (ts_##T){0})
@@ -360,45 +367,48 @@ TS_UNSIGNED(TS_UNSIGNED_SHIFTS)
 #undef TS_UNSIGNED_SHIFTS
 #undef TS_SHIFTS
 
-#define TS_MORE_FLOATS(T, C, B, U, CU)                                                      \
+#define TS_MORE_FLOATS(T, C, B, U, CU) \
     TS_INLINE ts_m##B ts_isnan_##T(ts_##T v) { return ts_ne_##T(v, v); }
 TS_FLOATS(TS_MORE_FLOATS)
 #undef TS_MORE_FLOATS
 
-#define TS_REDUCE(T, C, op)                                                                       \
-    TS_INLINE C ts_reduce_##op##_##T(ts_##T v) {                                                  \
-        if (TS_BYTES > 32) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 32));                   \
-        if (TS_BYTES > 16) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 16));                   \
-        v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 8));                                       \
-        if (sizeof(C) < 8) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 4));                    \
-        if (sizeof(C) < 4) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 2));                    \
-        if (sizeof(C) < 2) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 1));                    \
-        return v[0];                                                                              \
+#define TS_REDUCE(T, C, op)                                                     \
+    TS_INLINE C ts_reduce_##op##_##T(ts_##T v) {                                \
+        if (TS_BYTES > 32) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 32)); \
+        if (TS_BYTES > 16) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 16)); \
+        v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 8));                     \
+        if (sizeof(C) < 8) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 4));  \
+        if (sizeof(C) < 4) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 2));  \
+        if (sizeof(C) < 2) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 1));  \
+        return v[0];                                                            \
     }
-#define TS_REDUCTIONS(T, C, B, U, CU)                                                             \
+#define TS_REDUCTIONS(T, C, B, U, CU) \
     TS_REDUCE(T, C, add) TS_REDUCE(T, C, mul) TS_REDUCE(T, C, min) TS_REDUCE(T, C, max)
 TS_ALL(TS_REDUCTIONS)
 #undef TS_REDUCTIONS
 #undef TS_REDUCE
 
-/* Bytes that are a mask; T is an integer type of B bits. A vector of bytes is loaded as ts_u8. */
-#define TS_BOOLS(B, load, load_first, store, store_first)                                         \
-    TS_INLINE ts_m##B ts_load_bool_m##B(const void *p) {                                          \
-        return ts_ne_u##B(load(p), (ts_u##B){0});                                                 \
-    }                                                                                             \
-    TS_INLINE ts_m##B ts_load_first_bool_m##B(const void *p, int64_t k) {                         \
-        return ts_ne_u##B(load_first(p, k), (ts_u##B){0});                                        \
-    }                                                                                             \
-    TS_INLINE void ts_store_bool_m##B(void *p, ts_m##B m) {                                       \
-        store(p, ts_select_u##B(m, ts_set_u##B(1), (ts_u##B){0}));                                \
-    }                                                                                             \
-    TS_INLINE void ts_store_first_bool_m##B(void *p, ts_m##B m, int64_t k) {                      \
-        store_first(p, ts_select_u##B(m, ts_set_u##B(1), (ts_u##B){0}), k);                       \
+/* Bytes that are a mask. */
+#define TS_BOOLS(B, load, load_first, store, store_first)                    \
+    TS_INLINE ts_m##B ts_load_bool_m##B(const void *p) {                     \
+        return ts_ne_u##B(load(p), (ts_u##B){0});                            \
+    }                                                                        \
+    TS_INLINE ts_m##B ts_load_first_bool_m##B(const void *p, int64_t k) {    \
+        return ts_ne_u##B(load_first(p, k), (ts_u##B){0});                   \
+    }                                                                        \
+    TS_INLINE void ts_store_bool_m##B(void *p, ts_m##B m) {                  \
+        store(p, ts_select_u##B(m, ts_set_u##B(1), (ts_u##B){0}));           \
+    }                                                                        \
+    TS_INLINE void ts_store_first_bool_m##B(void *p, ts_m##B m, int64_t k) { \
+        store_first(p, ts_select_u##B(m, ts_set_u##B(1), (ts_u##B){0}), k);  \
     }
 TS_BOOLS(8, ts_load_u8, ts_load_first_u8, ts_store_u8, ts_store_first_u8)
-TS_BOOLS(16, ts_load_u8_as_u16, ts_load_first_u8_as_u16, ts_store_u16_as_u8, ts_store_first_u16_as_u8)
-TS_BOOLS(32, ts_load_u8_as_u32, ts_load_first_u8_as_u32, ts_store_u32_as_u8, ts_store_first_u32_as_u8)
-TS_BOOLS(64, ts_load_u8_as_u64, ts_load_first_u8_as_u64, ts_store_u64_as_u8, ts_store_first_u64_as_u8)
+TS_BOOLS(16, ts_load_u8_as_u16, ts_load_first_u8_as_u16, ts_store_u16_as_u8,
+         ts_store_first_u16_as_u8)
+TS_BOOLS(32, ts_load_u8_as_u32, ts_load_first_u8_as_u32, ts_store_u32_as_u8,
+         ts_store_first_u32_as_u8)
+TS_BOOLS(64, ts_load_u8_as_u64, ts_load_first_u8_as_u64, ts_store_u64_as_u8,
+         ts_store_first_u64_as_u8)
 #undef TS_BOOLS
 
 TS_INLINE ts_f32 ts_widen_bf16(ts_halves h) {
@@ -412,24 +422,24 @@ TS_INLINE ts_halves ts_narrow_bf16(ts_f32 v) {
     return __builtin_convertvector(ts_select_u32(ts_isnan_f32(v), quiet, rounded) >> 16, ts_halves);
 }
 
-#define TS_HALF_MEMORY(S)                                                           \
-    TS_INLINE ts_f32 ts_load_##S##_as_f32(const uint16_t *p) {                      \
-        ts_halves h;                                                                \
-        memcpy(&h, p, sizeof h);                                                    \
-        return ts_widen_##S(h);                                                     \
-    }                                                                               \
-    TS_INLINE ts_f32 ts_load_first_##S##_as_f32(const uint16_t *p, int64_t k) {     \
-        ts_halves h = {0};                                                          \
-        ts_copy_bytes(&h, p, 2 * k, sizeof h);                                                \
-        return ts_widen_##S(h);                                                     \
-    }                                                                               \
-    TS_INLINE void ts_store_f32_as_##S(uint16_t *p, ts_f32 v) {                     \
-        ts_halves h = ts_narrow_##S(v);                                             \
-        memcpy(p, &h, sizeof h);                                                    \
-    }                                                                               \
-    TS_INLINE void ts_store_first_f32_as_##S(uint16_t *p, ts_f32 v, int64_t k) {    \
-        ts_halves h = ts_narrow_##S(v);                                             \
-        ts_copy_bytes(p, &h, 2 * k, sizeof h);                                                \
+#define TS_HALF_MEMORY(S)                                                        \
+    TS_INLINE ts_f32 ts_load_##S##_as_f32(const uint16_t *p) {                   \
+        ts_halves h;                                                             \
+        memcpy(&h, p, sizeof h);                                                 \
+        return ts_widen_##S(h);                                                  \
+    }                                                                            \
+    TS_INLINE ts_f32 ts_load_first_##S##_as_f32(const uint16_t *p, int64_t k) {  \
+        ts_halves h = {0};                                                       \
+        ts_copy_bytes(&h, p, 2 * k, sizeof h);                                   \
+        return ts_widen_##S(h);                                                  \
+    }                                                                            \
+    TS_INLINE void ts_store_f32_as_##S(uint16_t *p, ts_f32 v) {                  \
+        ts_halves h = ts_narrow_##S(v);                                          \
+        memcpy(p, &h, sizeof h);                                                 \
+    }                                                                            \
+    TS_INLINE void ts_store_first_f32_as_##S(uint16_t *p, ts_f32 v, int64_t k) { \
+        ts_halves h = ts_narrow_##S(v);                                          \
+        ts_copy_bytes(p, &h, 2 * k, sizeof h);                                   \
     }
 TS_HALF_MEMORY(f16)
 TS_HALF_MEMORY(bf16)

@@ -25,26 +25,26 @@ TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
 
 #include "ts_simd_lanemask.h"
 
-#define TS_NEON_FLOATS(T, V)                                                                       \
-    TS_INLINE ts_##T ts_fma_##T(ts_##T a, ts_##T b, ts_##T c) {                                    \
-        return (ts_##T)vfmaq_##T((V)c, (V)a, (V)b);                                                \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_sqrt_##T(ts_##T v) { return (ts_##T)vsqrtq_##T((V)v); }                    \
-    TS_INLINE ts_##T ts_floor_##T(ts_##T v) { return (ts_##T)vrndmq_##T((V)v); }                   \
-    TS_INLINE ts_##T ts_ceil_##T(ts_##T v) { return (ts_##T)vrndpq_##T((V)v); }                    \
-    TS_INLINE ts_##T ts_rint_##T(ts_##T v) { return (ts_##T)vrndnq_##T((V)v); }                    \
-    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) { return (ts_##T)vminq_##T((V)a, (V)b); }      \
-    TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) { return (ts_##T)vmaxq_##T((V)a, (V)b); }      \
-    TS_INLINE ts_##T ts_clamp_##T(ts_##T v, ts_##T lo, ts_##T hi) {                                \
-        v = ts_select_##T(ts_lt_##T(v, lo), lo, v);                                                \
-        return ts_select_##T(ts_gt_##T(v, hi), hi, v);                                             \
+#define TS_NEON_FLOATS(T, V)                                                                  \
+    TS_INLINE ts_##T ts_fma_##T(ts_##T a, ts_##T b, ts_##T c) {                               \
+        return (ts_##T)vfmaq_##T((V)c, (V)a, (V)b);                                           \
+    }                                                                                         \
+    TS_INLINE ts_##T ts_sqrt_##T(ts_##T v) { return (ts_##T)vsqrtq_##T((V)v); }               \
+    TS_INLINE ts_##T ts_floor_##T(ts_##T v) { return (ts_##T)vrndmq_##T((V)v); }              \
+    TS_INLINE ts_##T ts_ceil_##T(ts_##T v) { return (ts_##T)vrndpq_##T((V)v); }               \
+    TS_INLINE ts_##T ts_rint_##T(ts_##T v) { return (ts_##T)vrndnq_##T((V)v); }               \
+    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) { return (ts_##T)vminq_##T((V)a, (V)b); } \
+    TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) { return (ts_##T)vmaxq_##T((V)a, (V)b); } \
+    TS_INLINE ts_##T ts_clamp_##T(ts_##T v, ts_##T lo, ts_##T hi) {                           \
+        v = ts_select_##T(ts_lt_##T(v, lo), lo, v);                                           \
+        return ts_select_##T(ts_gt_##T(v, hi), hi, v);                                        \
     }
 TS_NEON_FLOATS(f32, float32x4_t)
 TS_NEON_FLOATS(f64, float64x2_t)
 #undef TS_NEON_FLOATS
 
-#define TS_NEON_MINMAX(T, S, V)                                                                    \
-    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) { return (ts_##T)vminq_##S((V)a, (V)b); }      \
+#define TS_NEON_MINMAX(T, S, V)                                                               \
+    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) { return (ts_##T)vminq_##S((V)a, (V)b); } \
     TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) { return (ts_##T)vmaxq_##S((V)a, (V)b); }
 TS_NEON_MINMAX(i8, s8, int8x16_t)
 TS_NEON_MINMAX(i16, s16, int16x8_t)
@@ -55,7 +55,7 @@ TS_NEON_MINMAX(u32, u32, uint32x4_t)
 #undef TS_NEON_MINMAX
 
 /* No intrinsic of gcc 12 stores around the cache. */
-#define TS_STREAM(T, C, B, U, CU)                                                                  \
+#define TS_STREAM(T, C, B, U, CU) \
     TS_INLINE void ts_stream_##T(C *p, ts_##T v) { ts_store_##T(p, v); }
 TS_ALL(TS_STREAM)
 #undef TS_STREAM

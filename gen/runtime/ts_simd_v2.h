@@ -29,12 +29,12 @@ TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
 
 #include "ts_simd_lanemask.h"
 
-#define TS_FLOAT_MINMAX(T, S)                                                                      \
-    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) {                                              \
-        return ts_select_##T(ts_eq_##T(a, a), _mm_min_##S(a, b), a);                               \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) {                                              \
-        return ts_select_##T(ts_eq_##T(a, a), _mm_max_##S(a, b), a);                               \
+#define TS_FLOAT_MINMAX(T, S)                                        \
+    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) {                \
+        return ts_select_##T(ts_eq_##T(a, a), _mm_min_##S(a, b), a); \
+    }                                                                \
+    TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) {                \
+        return ts_select_##T(ts_eq_##T(a, a), _mm_max_##S(a, b), a); \
     }
 TS_FLOAT_MINMAX(f32, ps)
 TS_FLOAT_MINMAX(f64, pd)

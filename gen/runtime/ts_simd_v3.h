@@ -33,33 +33,33 @@ TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
 
 #define TS_V3_POINTER_32 const int *
 #define TS_V3_POINTER_64 const long long *
-#define TS_V3_MEMORY(T, C, B)                                                                      \
-    TS_INLINE ts_##T ts_load_mask_##T(const C *p, ts_m##B m) {                                     \
-        return (ts_##T)_mm256_maskload_epi##B((TS_V3_POINTER_##B)(const void *)p, (__m256i)m);     \
-    }                                                                                              \
-    TS_INLINE void ts_store_mask_##T(C *p, ts_##T v, ts_m##B m) {                                  \
-        _mm256_maskstore_epi##B((void *)p, (__m256i)m, (__m256i)v);                                \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_load_first_##T(const C *p, int64_t k) {                                    \
-        return ts_load_mask_##T(p, ts_first_m##B(k));                                              \
-    }                                                                                              \
-    TS_INLINE void ts_store_first_##T(C *p, ts_##T v, int64_t k) {                                 \
-        ts_store_mask_##T(p, v, ts_first_m##B(k));                                                 \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_gather_mask_##T##_i##B(const C *p, ts_i##B index, ts_m##B m) {             \
-        return (ts_##T)_mm256_mask_i##B##gather_epi##B(_mm256_setzero_si256(),                     \
-                                                       (TS_V3_POINTER_##B)(const void *)p,         \
-                                                       (__m256i)index, (__m256i)m, B / 8);         \
+#define TS_V3_MEMORY(T, C, B)                                                                  \
+    TS_INLINE ts_##T ts_load_mask_##T(const C *p, ts_m##B m) {                                 \
+        return (ts_##T)_mm256_maskload_epi##B((TS_V3_POINTER_##B)(const void *)p, (__m256i)m); \
+    }                                                                                          \
+    TS_INLINE void ts_store_mask_##T(C *p, ts_##T v, ts_m##B m) {                              \
+        _mm256_maskstore_epi##B((void *)p, (__m256i)m, (__m256i)v);                            \
+    }                                                                                          \
+    TS_INLINE ts_##T ts_load_first_##T(const C *p, int64_t k) {                                \
+        return ts_load_mask_##T(p, ts_first_m##B(k));                                          \
+    }                                                                                          \
+    TS_INLINE void ts_store_first_##T(C *p, ts_##T v, int64_t k) {                             \
+        ts_store_mask_##T(p, v, ts_first_m##B(k));                                             \
+    }                                                                                          \
+    TS_INLINE ts_##T ts_gather_mask_##T##_i##B(const C *p, ts_i##B index, ts_m##B m) {         \
+        return (ts_##T)_mm256_mask_i##B##gather_epi##B(_mm256_setzero_si256(),                 \
+                                                       (TS_V3_POINTER_##B)(const void *)p,     \
+                                                       (__m256i)index, (__m256i)m, B / 8);     \
     }
 
 #include "ts_simd_lanemask.h"
 
-#define TS_FLOAT_MINMAX(T, S)                                                                      \
-    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) {                                              \
-        return ts_select_##T(ts_eq_##T(a, a), _mm256_min_##S(a, b), a);                            \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) {                                              \
-        return ts_select_##T(ts_eq_##T(a, a), _mm256_max_##S(a, b), a);                            \
+#define TS_FLOAT_MINMAX(T, S)                                           \
+    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) {                   \
+        return ts_select_##T(ts_eq_##T(a, a), _mm256_min_##S(a, b), a); \
+    }                                                                   \
+    TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) {                   \
+        return ts_select_##T(ts_eq_##T(a, a), _mm256_max_##S(a, b), a); \
     }
 TS_FLOAT_MINMAX(f32, ps)
 TS_FLOAT_MINMAX(f64, pd)

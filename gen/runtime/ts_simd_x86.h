@@ -28,20 +28,20 @@ typedef __m128i ts_int;
 #endif
 
 /* The instructions min and max give their second operand where either is NaN. */
-#define TS_X86_FLOATS(T, S)                                                                        \
-    TS_INLINE ts_##T ts_fma_##T(ts_##T a, ts_##T b, ts_##T c) { return TS_FMA(a, b, c, S); }       \
-    TS_INLINE ts_##T ts_sqrt_##T(ts_##T v) { return TS_MM(sqrt_##S)(v); }                          \
-    TS_INLINE ts_##T ts_floor_##T(ts_##T v) {                                                      \
-        return TS_ROUND(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, S);                          \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_ceil_##T(ts_##T v) {                                                       \
-        return TS_ROUND(v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC, S);                          \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_rint_##T(ts_##T v) {                                                       \
-        return TS_ROUND(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC, S);                      \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_clamp_##T(ts_##T v, ts_##T lo, ts_##T hi) {                                \
-        return TS_MM(min_##S)(hi, TS_MM(max_##S)(lo, v));                                          \
+#define TS_X86_FLOATS(T, S)                                                                  \
+    TS_INLINE ts_##T ts_fma_##T(ts_##T a, ts_##T b, ts_##T c) { return TS_FMA(a, b, c, S); } \
+    TS_INLINE ts_##T ts_sqrt_##T(ts_##T v) { return TS_MM(sqrt_##S)(v); }                    \
+    TS_INLINE ts_##T ts_floor_##T(ts_##T v) {                                                \
+        return TS_ROUND(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, S);                    \
+    }                                                                                        \
+    TS_INLINE ts_##T ts_ceil_##T(ts_##T v) {                                                 \
+        return TS_ROUND(v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC, S);                    \
+    }                                                                                        \
+    TS_INLINE ts_##T ts_rint_##T(ts_##T v) {                                                 \
+        return TS_ROUND(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC, S);                \
+    }                                                                                        \
+    TS_INLINE ts_##T ts_clamp_##T(ts_##T v, ts_##T lo, ts_##T hi) {                          \
+        return TS_MM(min_##S)(hi, TS_MM(max_##S)(lo, v));                                    \
     }
 TS_X86_FLOATS(f32, ps)
 TS_X86_FLOATS(f64, pd)
@@ -49,12 +49,12 @@ TS_X86_FLOATS(f64, pd)
 #undef TS_ROUND
 #undef TS_FMA
 
-#define TS_X86_MINMAX(T, S)                                                                        \
-    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) {                                              \
-        return (ts_##T)TS_MM(min_##S)((ts_int)a, (ts_int)b);                                       \
-    }                                                                                              \
-    TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) {                                              \
-        return (ts_##T)TS_MM(max_##S)((ts_int)a, (ts_int)b);                                       \
+#define TS_X86_MINMAX(T, S)                                  \
+    TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) {        \
+        return (ts_##T)TS_MM(min_##S)((ts_int)a, (ts_int)b); \
+    }                                                        \
+    TS_INLINE ts_##T ts_max_##T(ts_##T a, ts_##T b) {        \
+        return (ts_##T)TS_MM(max_##S)((ts_int)a, (ts_int)b); \
     }
 TS_X86_MINMAX(i8, epi8)
 TS_X86_MINMAX(i16, epi16)
@@ -68,7 +68,7 @@ TS_X86_MINMAX(u64, epu64)
 #endif
 #undef TS_X86_MINMAX
 
-#define TS_STREAM(T, C, B, U, CU)                                                                  \
+#define TS_STREAM(T, C, B, U, CU) \
     TS_INLINE void ts_stream_##T(C *p, ts_##T v) { TS_MMI(stream)((ts_int *)(void *)p, (ts_int)v); }
 TS_ALL(TS_STREAM)
 #undef TS_STREAM

@@ -12,7 +12,7 @@ from typing import ClassVar, final
 
 from ..errors import ScheduleError, Span
 from ..ir.nodes import Kernel
-from ..ir.verify import verify
+from ..ir.verify import IRError, verify
 from ..poly.certificate import Scheduled
 from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
@@ -142,11 +142,15 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None
     if not parts:
-        verify(new.kernel)
         try:
+            verify(new.kernel)
             context.prove(context.plain, new)
+        except IRError as error:
+            raise _error(primitive, f"the tree breaks a rule: {error.message}") from error
         except Refused as refused:
             raise _error(primitive, f"the proof was refused: {refused.message}") from refused
+        except ScheduleError as error:
+            raise _error(primitive, error.message) from error
         return (Step(primitive, new),)
     done: list[Step] = []
     for part in parts:

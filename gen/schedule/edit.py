@@ -17,7 +17,6 @@ from ..ir.nodes import (
     Delinearize,
     Expr,
     If,
-    Init,
     Kernel,
     Load,
     Loop,
@@ -25,9 +24,7 @@ from ..ir.nodes import (
     Scope,
     Seq,
     Stmt,
-    Store,
     Target,
-    Update,
     Var,
 )
 from ..ir.walk import ancestors, blocks, conjuncts, index, loops, seq, sub, targets, walk
@@ -115,6 +112,11 @@ def fresh(name: str, taken: Iterable[str]) -> str:
     used = set(taken)
     candidates = (name if k == 1 else f"{name}_{k}" for k in range(1, len(used) + 2))
     return next(c for c in candidates if c not in used)
+
+
+def local_name(kernel: Kernel, name: str, iters: Iterable[str]) -> str:
+    """A name for an iteration variable: one that no other of the block, dim or scalar has."""
+    return fresh(name, {*iters, *kernel.dims, *(s.name for s in kernel.scalars)})
 
 
 def taken(kernel: Kernel, wanted: Iterable[str], freed: Iterable[str] = ()) -> str | None:
@@ -350,19 +352,6 @@ def written(block: Block) -> frozenset[str]:
     return frozenset(t.buffer for t in targets(block.body))
 
 
-def values_of(body: Store | Init | Update) -> tuple[Expr, ...]:
-    """The expressions whose values the statement stores or combines."""
-    match body:
-        case Store(_, value):
-            return (value,)
-        case Init():
-            return ()
-        case Update(_, _, values):
-            return values
-        case _:
-            assert_never(body)
-
-
 def is_argument(kernel: Kernel, buffer: str) -> bool:
     return buffer_named(kernel, buffer).scope is Scope.GLOBAL
 
@@ -395,11 +384,3 @@ def prune_shared(kernel: Kernel, flow: Flow) -> Flow:
 def readers(flow: Flow, writer: str) -> tuple[tuple[str, int], ...]:
     """The reads that take values from a block."""
     return tuple(read for read, source in flow.items() if writer in source.writers)
-
-
-def rename_writer(flow: Flow, old: str, new: str) -> Flow:
-    """The flow with one writer in place of another."""
-    return {
-        read: replace(s, writers=tuple(new if w == old else w for w in s.writers))
-        for read, s in flow.items()
-    }

@@ -53,7 +53,7 @@ TRIANGLE = """\
 def triangle(n, x: float32[n, n], y: Out[float32[n]]):
     for y.i in range(n):
         for y.j in range(y.i + 1):
-            with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
+            with block("y", i=spatial(y.i), j=reduction(y.j, i + 1), initialises=True):
                 y[i] = combine.sum(y[i], x[i, j])
 """
 

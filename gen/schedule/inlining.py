@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-from ..ir.nodes import Block, Expr, Load, Node, Store, Var
-from ..ir.walk import map_children
+from ..ir.nodes import Block, Expr, Load, Node, Origin, Store, Target, Var
+from ..ir.walk import map_children, substitute
 from ..poly.certificate import Flow, Source
 
 Inlined = tuple[Expr, tuple[Source, ...]]
@@ -44,8 +44,19 @@ def inline_reads(consumer: Block, producer: Block, flow: Flow) -> tuple[Block, t
         found.extend(sources)
         return expr
 
-    body = go(consumer.body)
-    return replace(consumer, body=cast(Store, body)), tuple(found)
+    body = cast(Store, go(consumer.body))
+    origin = consumer.origin or _origin(consumer, producer)
+    return replace(consumer, body=body, origin=origin), tuple(found)
+
+
+def _origin(copy: Block, producer: Block) -> Origin | None:
+    """What a copy computes once the expression of the copied values is in it."""
+    match copy.body, producer.body:
+        case Store(_, Load(_, indices)), Store(Target(_, at)) if producer.origin:
+            values = {cast(Var, v).name: i for v, i in zip(at, indices, strict=True)}
+            return substitute(producer.origin, values)
+        case _:
+            return None
 
 
 def instantiate(block: str, value: Expr, arguments: Mapping[str, Inlined], flow: Flow) -> Inlined:

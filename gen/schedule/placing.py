@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from ..ir.nodes import Binary, BinaryOp, Block, Expr, Loop, Stmt, Var
+from ..ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, Loop, Stmt, Var
 from ..ir.walk import (
     add,
     ceildiv,
     conjunction,
     conjuncts,
     floordiv,
+    index,
     less,
     sub,
     substitute,
@@ -155,9 +156,14 @@ def place(
         upper = smaller(upper, add(want.upper, 1), p.ranges)
         var = fresh(f"{block.name}.{v.name}", taken)
         taken.add(var)
+        start: Expr = index(0)
+        if v.kind is IterKind.REDUCTION and not is_over_dims(lower):
+            # The binding has to name the loops that the reduction goes on over: its init is
+            # before the outermost of them.
+            start, lower, upper = lower, index(0), sub(upper, lower)
         p.loops.append(serial_loop(var, lower, upper))
         p.ranges = (*p.ranges, Range(var, lower, sub(upper, 1)))
-        p.values[v.name] = Var(var)
+        p.values[v.name] = add(start, Var(var))
     in_scope = frozenset(scope_of((*around, *p.loops)))
     conditions = predicate_at(block, p.values, in_scope)
     moved = replace(
@@ -177,9 +183,10 @@ def predicate_at(
     pairs = tuple(zip(block.iters, block.bindings, strict=True))
     loops = {b.name: values[v.name] for v, b in pairs if isinstance(b, Var)}
     bounds = [(b, substitute(v.upper, {w.name: c for w, c in pairs})) for v, b in pairs]
+    stay = [b for v, b in pairs if values[v.name] == b]
     result: list[Expr] = []
     for condition in conjuncts(block.predicate):
-        if any(_is_bound(condition, b, upper) for b, upper in bounds):
+        if any(_is_bound(condition, b, upper) for b, upper in bounds if b not in stay):
             continue
         new = substitute(condition, loops)
         foreign = [v for v in sorted(variables(new)) if "." in v and v not in in_scope]
@@ -190,6 +197,11 @@ def predicate_at(
             )
         result.append(new)
     return tuple(result)
+
+
+def is_over_dims(e: Expr) -> bool:
+    """Whether the expression has no loop variables."""
+    return not any("." in name for name in variables(e))
 
 
 def _is_bound(condition: Expr, binding: Expr, upper: Expr) -> bool:

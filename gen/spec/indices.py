@@ -6,6 +6,7 @@ them, so the prover knows every domain exactly.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import final
 
 from ..errors import SpecError
@@ -115,25 +116,60 @@ def extent(index: ir.Expr, ranges: Mapping[str, Range], dims: Collection[str]) -
     None where that cannot be told.
     """
     largest = _bound(index, ranges, upper=True)
-    return None if largest is None else _not_negative(walk.add(largest, 1), dims)
+    return None if largest is None else size(walk.add(largest, 1), dims)
 
 
-def _not_negative(size: ir.Expr, dims: Collection[str]) -> ir.Expr:
-    return size if _is_not_negative(linear(size), dims) else walk.maximum(size, 0)
+def size(expr: ir.Expr, dims: Collection[str]) -> ir.Expr:
+    """The expression, or 0 where it is negative; constants gathered."""
+    form = linear(expr)
+    plain = _in_order(form, dims)
+    return plain if _is_not_negative(form, dims) else walk.maximum(plain, 0)
 
 
-def _is_not_negative(form: Linear, dims: Collection[str]) -> bool:
-    """Whether that is plain from the dims being at least 0."""
+def _in_order(form: Linear, dims: Collection[str]) -> ir.Expr:
+    """The sum as an expression: added terms first, the constant last."""
+    result: ir.Expr | None = None
+    for term, coefficient in sorted(form.terms.items(), key=lambda item: item[1] < 0):
+        part = walk.mul(abs(coefficient), term)
+        if coefficient < 0:
+            result = walk.sub(result or 0, part)
+        else:
+            result = part if result is None else walk.add(result, part)
+    if result is None:
+        return walk.index(form.constant)
+    constant = form.constant
+    return walk.add(result, constant) if constant >= 0 else walk.sub(result, -constant)
+
+
+_MAX_CHOICES = 8  # of one operand of a min or max each: twice the work for every one
+
+
+def _is_not_negative(form: Linear, dims: Collection[str], choices: int = _MAX_CHOICES) -> bool:
+    """Whether that follows from the dims being at least 0; False where it is not plain."""
 
     def known(term: ir.Expr) -> bool:
         match term:
             case ir.Var(name):
                 return name in dims
-            case ir.Binary(BinaryOp.MAX, _, ir.Const(0)):
+            case ir.Binary(BinaryOp.MUL, lhs, rhs):
+                return all(_is_not_negative(linear(e), dims, choices) for e in (lhs, rhs))
+            case ir.Binary(BinaryOp.FLOORDIV, lhs, ir.Const(int(divisor))) if divisor > 0:
+                return _is_not_negative(linear(lhs), dims, choices)
+            case ir.Binary(BinaryOp.MOD, _, ir.Const(int(divisor))) if divisor > 0:
                 return True
             case _:
                 return False
 
+    for term, coefficient in form.terms.items():
+        match term:
+            case ir.Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs) if choices:
+                # A max that is added, or a min that is subtracted, is at least with either operand.
+                enough = any if (op is BinaryOp.MAX) == (coefficient > 0) else all
+                rest = _plus(form, Linear({term: 1}, 0), -coefficient)
+                return enough(
+                    _is_not_negative(_plus(rest, linear(e), coefficient), dims, choices - 1)
+                    for e in (lhs, rhs)
+                )
     return form.constant >= 0 and all(c > 0 and known(term) for term, c in form.terms.items())
 
 
@@ -164,9 +200,21 @@ def _bound(expr: ir.Expr, ranges: Mapping[str, Range], *, upper: bool) -> ir.Exp
 
 
 def cover(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> ir.Expr:
-    """The smaller of the sizes that are at least both."""
-    if _is_not_negative(_plus(linear(a), linear(b), -1), dims):
-        return a
-    if _is_not_negative(_plus(linear(b), linear(a), -1), dims):
-        return b
-    return walk.maximum(a, b)
+    """The smallest size that is plainly at least both."""
+    kept: tuple[ir.Expr, ...] = ()
+    for part in (*_maxima(a), *_maxima(b)):
+        if not any(_at_least(k, part, dims) for k in kept):
+            kept = (*(k for k in kept if not _at_least(part, k, dims)), part)
+    return reduce(walk.maximum, sorted(kept, key=lambda part: isinstance(part, ir.Const)))
+
+
+def _maxima(expr: ir.Expr) -> tuple[ir.Expr, ...]:
+    match expr:
+        case ir.Binary(BinaryOp.MAX, lhs, rhs):
+            return _maxima(lhs) + _maxima(rhs)
+        case _:
+            return (expr,)
+
+
+def _at_least(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> bool:
+    return _is_not_negative(_plus(linear(a), linear(b), -1), dims)

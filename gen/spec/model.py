@@ -46,10 +46,14 @@ class Scalar:
 @final
 @dataclass(frozen=True, slots=True)
 class Temporary:
-    """What the spec says of a temporary beyond its definition: its element type."""
+    """What the spec says of a temporary beyond its definition.
+
+    shape: over dims; None: as large as its definitions need.
+    """
 
     name: str
     element: str
+    shape: tuple[ir.Expr, ...] | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

@@ -15,7 +15,7 @@ from ..ir import nodes as ir
 from ..ir.types import INDEX, DType
 from . import language, oracle, syntax, yaml
 from .build import build, choices, shape_of
-from .indices import condition_expr
+from .indices import condition_expr, index_expr, size
 from .model import (
     Argument,
     Formula,
@@ -107,7 +107,7 @@ def loads(text: str, path: str) -> KernelSpec:
     signature = read_signature(file.signature)
     dims = tuple(dict.fromkeys(s for a in arguments for s in a.shape if isinstance(s, str)))
     scalars = tuple(_scalar(k, v, elements) for k, v in _entries(file.scalars))
-    temporaries = tuple(_temporary(k, v, elements) for k, v in _entries(file.temporaries))
+    temporaries = tuple(_temporary(k, v, elements, dims) for k, v in _entries(file.temporaries))
     _check_distinct(variables, dims, arguments, scalars, temporaries, file)
     loop_dim = loop_dim_of(signature, arguments, file.signature.span)
     program = _program(file.compute, variables, dims, arguments, scalars, temporaries)
@@ -239,11 +239,31 @@ def _check_default(key: yaml.Scalar, default: bool | int | float | None, element
         raise SpecError(f"the default of '{key.text}' must be an integer", key.span)
 
 
-def _temporary(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Temporary:
+def _temporary(
+    key: yaml.Scalar, node: yaml.Node, elements: frozenset[str], dims: tuple[str, ...]
+) -> Temporary:
     _check_name(key)
+    hint = 'write "T", or "T[m, n + 2]" to give its shape'
     if not isinstance(node, yaml.Scalar):
-        raise SpecError(f"'{key.text}' must be a type", node.span)
-    return Temporary(key.text, _element(node.text, node.span, elements), key.span)
+        raise SpecError(f"'{key.text}' must be a type", node.span, hint)
+    if re.fullmatch(r"\w+(\s*\[\s*\])?", node.text):
+        name, bracket, _ = node.text.partition("[")
+        element = _element(name.strip(), node.span, elements)
+        return Temporary(key.text, element, () if bracket else None, key.span)
+    match language.expression(node, frozenset()):
+        case syntax.Element(element, indices):
+            shape = tuple(_size(index, dims) for index in indices)
+            return Temporary(key.text, _element(element, node.span, elements), shape, key.span)
+        case _:
+            raise SpecError(f"'{key.text}' must be a type", node.span, hint)
+
+
+def _size(expr: syntax.Expr, dims: tuple[str, ...]) -> ir.Expr:
+    """One axis of a temporary; 0 where the expression is negative."""
+    for part in syntax.descend(expr):
+        if isinstance(part, syntax.Name) and part.name not in dims:
+            raise SpecError(f"'{part.name}' is not a dim", part.span, yaml.hint(part.name, dims))
+    return size(index_expr(expr, dims), dims)
 
 
 # ---------------------------------------------------------------- the body and formulas
@@ -263,7 +283,8 @@ def _program(
         raise SpecError("the body has no statement", compute.span)
     declared = Declared(
         dims,
-        {a.name: shape_of(a.shape) for a in arguments},
+        {a.name: shape_of(a.shape) for a in arguments}
+        | {t.name: t.shape for t in temporaries if t.shape is not None},
         {a.name: a.intent for a in arguments},
         {s.name: s.element == INDEX.value for s in scalars},
         frozenset([*_assigned(body), *(a.name for a in arguments), *(t.name for t in temporaries)]),

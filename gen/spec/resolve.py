@@ -36,7 +36,7 @@ def resolve(statements: tuple[syntax.Statement, ...], declared: Declared) -> Pro
         element.array: d.span
         for d in reversed(list(definitions(parts)))
         for element in (d.target, d.companion)
-        if element is not None and element.array not in declared.shapes
+        if element is not None and element.array not in declared.intents
     }
     temporaries = tuple(
         program.Temporary(name, end.shapes[name], span)
@@ -292,7 +292,7 @@ def _is_plain(expr: syntax.Expr) -> bool:
 def _declare(
     target: syntax.Element, indices: tuple[ir.Expr, ...], inner: Scope, scope: Scope
 ) -> Scope:
-    """The scope with the shape that a temporary's definition gives it."""
+    """The scope with the shape that its definition gives a temporary, unless it is declared."""
     array = target.array
     if array in scope.declared.shapes:
         return scope

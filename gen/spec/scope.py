@@ -18,8 +18,9 @@ from .program import Definition, Range
 class Declared:
     """What the spec says outside its body.
 
-    shapes, intents: of the arguments. scalars: whether each is an integer. arrays: every array that
-    the spec names, temporaries included.
+    shapes: of the arguments, and of those temporaries that are declared with one. intents: of the
+    arguments. scalars: whether each is an integer. arrays: every array that the spec names,
+    temporaries included.
     """
 
     dims: tuple[str, ...]
@@ -32,7 +33,7 @@ class Declared:
 @final
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """shapes: of all arrays defined so far. readable: arrays that hold values.
+    """shapes: of all arrays declared or defined so far. readable: arrays that hold values.
 
     indices: ranges around this place, outermost first; whole: those of them that were written
     `for j in n`. conditions: of the `if`s around it. blocks: names taken.

@@ -189,7 +189,10 @@ def _write_fragment(folder: Path, entry: Entry) -> Path:
 def test_merge_writes_only_what_changed(tmp_path: Path) -> None:
     fragment = _write_fragment(tmp_path, ENTRY)
     command = ["merge", str(fragment), "--version", "1", "--output-dir", str(tmp_path)]
+    command += ["--depfile", str(tmp_path / "binding.d")]
     assert build.main(command) == 0
+    assert str(build.RUNTIME / "ts_outputs.pxi") in (tmp_path / "binding.d").read_text()
+    assert '\ninclude "' not in (tmp_path / "_kernels.pyx").read_text()  # it would hold a path
     outputs = ("_kernels.pyx", "ts_kernels.c", "_kernels.pyi", "manifest.json")
     before = {name: (tmp_path / name).stat().st_mtime_ns for name in outputs}
     _write_fragment(tmp_path, replace(ENTRY, details={"proof": "tested"}))
@@ -210,7 +213,7 @@ def test_the_order_of_fragments_does_not_matter(tmp_path: Path) -> None:
     fragments = [_write_fragment(tmp_path, replace(ENTRY, kernel=name)) for name in ("b", "a")]
     texts = []
     for order in (fragments, fragments[::-1]):
-        build.merge(order, "1", tmp_path)
+        build.merge(order, "1", tmp_path, None)
         texts.append([(tmp_path / name).read_text() for name in ("_kernels.pyx", "ts_kernels.c")])
     assert texts[0] == texts[1]
 
@@ -227,7 +230,7 @@ def test_each_level_has_its_file(tmp_path: Path) -> None:
 
 
 def test_the_depfile_names_spec_and_generator() -> None:
-    text = build.dependencies(Path("out dir/scale.json"), Path("my spec.yaml"))
+    text = build.dependencies(Path("out dir/scale.json"), [Path("my spec.yaml")])
     target, _, files = text.partition(": ")
     assert target == "out\\ dir/scale.json"
     assert files.startswith("my\\ spec.yaml ")

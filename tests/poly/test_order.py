@@ -28,12 +28,19 @@ def test_a_scan() -> None:
 
 
 def test_a_scan_in_parallel() -> None:
-    assert refusal(PLAIN_SCAN, strip_mined("parallel")).message == ""
+    assert refusal(PLAIN_SCAN, strip_mined("parallel")).message == (
+        "parallel loop 'p' has a race: y_1[i=1] writes 'y' and y_1[i=2] reads it in "
+        "another iteration (for example: n=3; y_1[i=1] runs at o=0, p=1; y_1[i=2] runs at"
+        " o=0, p=2; element y[1])"
+    )
 
 
 def test_a_scan_backwards() -> None:
     backwards = kernel(SCAN, FIRST, nest("for r in range(1, n)", block("y_1", "i:1:n=n-r", NEXT)))
-    assert refusal(PLAIN_SCAN, backwards).message == ""
+    assert refusal(PLAIN_SCAN, backwards).message == (
+        "y_1[i=2] reads 'y' before y_1[i=1] computes it (for example: n=3; y_1[i=2] runs "
+        "at r=1; y_1[i=1] runs at r=2; element y[1])"
+    )
 
 
 # ---------------------------------------------------------------- heat
@@ -74,7 +81,11 @@ def test_two_levels_with_a_ring_of_four() -> None:
 
 
 def test_a_ring_of_two() -> None:
-    assert refusal(PLAIN_BANDS, bands(2)).message == ""
+    assert refusal(PLAIN_BANDS, bands(2)).message == (
+        "y[i=0] reads 'u', which u[i=0] computes, but u[i=2] overwrites it in between "
+        "(for example: m=1; y[i=0] runs at r=2; u[i=0] runs at r=0; u[i=2] runs at r=2; "
+        "element u[0])"
+    )
 
 
 def skewed(slope: int, steps: int = 8) -> Kernel:
@@ -95,7 +106,12 @@ def test_time_skewing() -> None:
     accept(PLAIN_HEAT, PLAIN_HEAT)
     accept(PLAIN_HEAT, skewed(2))
     accept(PLAIN_HEAT, skewed(1))
-    assert refusal(PLAIN_HEAT, skewed(0)).message == ""
+    assert refusal(PLAIN_HEAT, skewed(0)).message == (
+        "a[t=1, i=2] reads 'a', which a[t=0, i=1] computes, but a[t=2, i=1] overwrites it"
+        " in between (for example: n=4, T=3; a[t=1, i=2] runs at t_0=0, z=2, t_1=1; "
+        "a[t=0, i=1] runs at t_0=0, z=1, t_1=0; a[t=2, i=1] runs at t_0=0, z=1, t_1=2; "
+        "element a[1, 1])"
+    )
 
 
 # ---------------------------------------------------------------- in place
@@ -137,7 +153,11 @@ def test_seidel() -> None:
             block("a", "t=t, i:1:n-1=n-1-r, j=j", SWEEP),
         ),
     )
-    assert refusal(PLAIN_SEIDEL, reverse).message == ""
+    assert refusal(PLAIN_SEIDEL, reverse).message == (
+        "a[t=0, i=2, j=1] reads 'a' before a[t=0, i=1, j=1] computes it (for example: "
+        "n=4, T=1; a[t=0, i=2, j=1] runs at t=0, r=1, j=1; a[t=0, i=1, j=1] runs at t=0, "
+        "r=2, j=1; element a[1, 1])"
+    )
 
 
 def floyd(kind: str, guard: str) -> Kernel:
@@ -156,7 +176,11 @@ def floyd(kind: str, guard: str) -> Kernel:
 def test_floyd_warshall_in_parallel() -> None:
     guard = "where=i != k and j != k"
     accept(floyd("range", guard), floyd("parallel", guard))
-    assert refusal(floyd("range", ""), floyd("parallel", "")).message == ""
+    assert refusal(floyd("range", ""), floyd("parallel", "")).message == (
+        "parallel loop 'i' has a race: d[k=0, i=0, j=1] writes 'd' and d[k=0, i=1, j=1] "
+        "reads it in another iteration (for example: n=2; d[k=0, i=0, j=1] runs at k=0, "
+        "i=0, j=1; d[k=0, i=1, j=1] runs at k=0, i=1, j=1; element d[0, 1])"
+    )
 
 
 CHOLESKY = kernel(
@@ -212,9 +236,13 @@ def test_a_split_fused_loop() -> None:
 def test_a_fused_loop_that_stops_early() -> None:
     outer = "for f_0 in parallel((m * n) // 8)"
     tree = fused("f_0 * 8 + f_1", outer, "for f_1 in vectorized(8)")
-    assert refusal(PLAIN_ADD, tree).message == ""
+    assert refusal(PLAIN_ADD, tree).message == (
+        "the loops around 'y.i' do not count up to the product of its symbolic extents"
+    )
     tree = fused("f_0 * 8 + f_1", "for f_1 in range(8)", "for f_0 in range((m * n + 7) // 8)")
-    assert refusal(PLAIN_ADD, tree).message == ""
+    assert refusal(PLAIN_ADD, tree).message == (
+        "the loops around 'y.i' do not count up to the product of its symbolic extents"
+    )
 
 
 # ---------------------------------------------------------------- data
@@ -227,22 +255,34 @@ def test_a_gather() -> None:
     reverse = nest("for r in range(n)", block("y", "i:0:n=n-1-r", "y[i] = x[at[i]]"))
     accept(PLAIN_GATHER, kernel(GATHER, reverse))
     other = nest("for r in range(n)", block("y", "i=r", "y[i] = x[at[n - 1 - i]]"))
-    assert refusal(PLAIN_GATHER, kernel(GATHER, other)).message == ""
+    assert refusal(PLAIN_GATHER, kernel(GATHER, other)).message == (
+        "y[i=0] needs at[0] as it was at the call from 'at', but its source does not put "
+        "it there (for example: n=2, l=0; y[i=0] runs at r=0; element at[1])"
+    )
     no_load = nest("for r in range(n)", block("y", "i=r", "y[i] = x[min(i, l - 1)]"))
-    assert refusal(PLAIN_GATHER, kernel(GATHER, no_load), y_1=INPUT).message == ""
+    assert refusal(PLAIN_GATHER, kernel(GATHER, no_load), y_1=INPUT).message == (
+        "y[i=0] reads 'x' outside its bounds, at [-1] (for example: n=1, l=0; y[i=0] runs"
+        " at r=0; element x[-1])"
+    )
 
 
 CSR = "m, n, z, at: int64[m + 1], col: int64[z], v: float32[z], x: float32[n], y: Out[float32[m]]"
 TERM = "y[i] = combine.sum(y[i], v[p] * x[col[p]])"
 
 
-def csr(lower: str = "at[y.i]", kind: str = "range") -> Kernel:
+def csr(lower: str = "at[y.i]", kind: str = "range", rows: str = "m + 1") -> Kernel:
     add = block("y", "i=y.i, p+=y.p", TERM, "initialises=True")
-    return kernel(
-        CSR, nest(f"for y.i in {kind}(m)", f"for y.p in range({lower}, at[y.i + 1])", add)
-    )
+    loops = f"for y.i in {kind}(m)", f"for y.p in range({lower}, at[y.i + 1])"
+    return kernel(CSR.replace("m + 1", rows), nest(*loops, add))
 
 
 def test_bounds_from_an_array() -> None:
     accept(csr(), csr(kind="parallel"))
-    assert refusal(csr(), csr("at[y.i] + 1")).message == ""
+    assert refusal(csr(), csr("at[y.i] + 1")).message == (
+        "block 'y' computes `at[y.i] + 1` where block 'y' of the plain schedule computes `at[y.i]`"
+    )
+    short = csr(rows="m")
+    assert refusal(short, short).message == (
+        "y[i=0, p=0] reads 'at' outside its bounds, at [1] (for example: m=1, n=0, z=0; "
+        "y[i=0, p=0] runs at y.i=0, y.p=0; element at[1])"
+    )

@@ -41,20 +41,44 @@ def test_a_sum_at_its_use() -> None:
 
 
 def test_an_init_inside_its_own_loop() -> None:
-    assert refusal(PLAIN, fused("inside")).message == ""
+    assert refusal(PLAIN, fused("inside")).message == (
+        "y[i=0] reads 's' before it is written (for example: m=1, n=0; y[i=0] runs at "
+        "y.i=0; element s[0])"
+    )
+
+
+def test_an_init_outside_the_loop_of_its_value() -> None:
+    start = block("s.init", "", "s[0] = identity.sum", "origin=None")
+    add = block("s", "i:0:m=y.i, j:0:n+=s.j", "s[0] = combine.sum(s[0], x[i, j])")
+    write = block("y", "i=y.i", "y[i] = s[0] * float32(2)")
+    rows = nest("for y.i in range(m)", nest("for s.j in range(n)", add) + "\n" + write)
+    tree = kernel(SIGNATURE, start, rows, temporaries="s=float32[1]")
+    assert refusal(PLAIN, tree).message == (
+        "what y[i=1] reads from 's' holds the term s[0, 0] as well (for example: m=2, "
+        "n=1; y[i=1] runs at y.i=1; element s[0])"
+    )
 
 
 def test_no_init() -> None:
-    assert refusal(PLAIN, fused("none")).message == ""
+    assert refusal(PLAIN, fused("none")).message == (
+        "y[i=0] reads 's' before it is written (for example: m=1, n=0; y[i=0] runs at "
+        "y.i=0; element s[0])"
+    )
 
 
 def test_a_term_added_twice() -> None:
-    assert refusal(PLAIN, fused("before", repeat=2)).message == ""
+    assert refusal(PLAIN, fused("before", repeat=2)).message == (
+        "what y[i=0] reads from 's' holds the term s[0, 0] twice (for example: m=1, n=1; "
+        "y[i=0] runs at y.i=0; element s[0])"
+    )
 
 
 def test_a_term_missing() -> None:
     tree = kernel(SIGNATURE, total(lower="1"), WRITE, temporaries="s=float32[m]")
-    assert refusal(PLAIN, tree).message == ""
+    assert refusal(PLAIN, tree).message == (
+        "what y[i=0] reads from 's' lacks the term s[0, 0] (for example: m=1, n=1; y[i=0]"
+        " runs at y.i=0; element s[0])"
+    )
 
 
 def test_a_wrong_init() -> None:
@@ -64,7 +88,10 @@ def test_a_wrong_init() -> None:
     )
     add = nest("for s.i in range(m)", "for s.j in range(n)", block("s", "i=s.i, j+=s.j", ADD))
     tree = kernel(SIGNATURE, init, add, WRITE, temporaries="s=float32[m]")
-    assert refusal(PLAIN, tree).message == ""
+    assert refusal(PLAIN, tree).message == (
+        "the reduction that y[i=0] reads from 's' starts from the identity of prod (for "
+        "example: m=1, n=0; y[i=0] runs at y.i=0; element s[0])"
+    )
 
 
 def test_another_combiner() -> None:
@@ -75,11 +102,18 @@ def test_another_combiner() -> None:
         WRITE,
         temporaries="s=float32[m]",
     )
-    assert refusal(PLAIN, tree).message == ""
+    assert refusal(PLAIN, tree).message == (
+        "block 's' is a max update of float32, where block 's' of the plain schedule is a"
+        " sum update of float32"
+    )
 
 
 def test_a_parallel_reduction_loop() -> None:
-    assert refusal(PLAIN, fused("before", kind="parallel")).message == ""
+    assert refusal(PLAIN, fused("before", kind="parallel")).message == (
+        "parallel loop 's.j' has a race: s[i=0, j=0] writes 's' and s[i=0, j=1] writes it"
+        " in another iteration (for example: m=1, n=2; s[i=0, j=0] runs at y.i=0, r=0, "
+        "s.j=0; s[i=0, j=1] runs at y.i=0, r=0, s.j=1; element s[0])"
+    )
 
 
 def test_lanes_may_update_one_place() -> None:
@@ -91,7 +125,9 @@ def test_a_block_of_its_own_making() -> None:
         "for y.i in range(m)", block("z", "i=y.i", "y[i] = s[i] + float32(1)", "origin=None")
     )
     tree = kernel(SIGNATURE, total(), WRITE, extra, temporaries="s=float32[m]")
-    assert refusal(PLAIN, tree).message == ""
+    assert refusal(PLAIN, tree).message == (
+        "block 'z' has no origin and is neither a copy, an init nor a join"
+    )
 
 
 # ---------------------------------------------------------------- partial sums
@@ -130,15 +166,23 @@ def test_several_accumulators() -> None:
 
 
 def test_a_partial_that_is_not_joined() -> None:
-    assert refusal(PLAIN, partial(joined=3), s_0=JOIN, s_rf_0=INPUT).message == ""
+    assert refusal(PLAIN, partial(joined=3), s_0=JOIN, s_rf_0=INPUT).message == (
+        "what y[i=0] reads from 's' lacks the term s[0, 3] (for example: m=1, n=4; y[i=0]"
+        " runs at y.i=0; element s[0])"
+    )
 
 
 def test_a_partial_that_is_joined_twice() -> None:
-    assert refusal(PLAIN, partial(fold=3), s_0=JOIN, s_rf_0=INPUT).message == ""
+    assert refusal(PLAIN, partial(fold=3), s_0=JOIN, s_rf_0=INPUT).message == (
+        "what y[i=0] reads from 's' holds the term s[0, 0] twice (for example: m=1, n=1; "
+        "y[i=0] runs at y.i=0; element s[0])"
+    )
 
 
 def test_a_partial_that_starts_wrong() -> None:
-    assert refusal(PLAIN, partial(init="identity.prod"), s_0=JOIN, s_rf_0=INPUT).message == ""
+    assert refusal(PLAIN, partial(init="identity.prod"), s_0=JOIN, s_rf_0=INPUT).message == (
+        "block 's' joins a partial of 's_rf' that does not start from the identity of sum"
+    )
 
 
 # ---------------------------------------------------------------- matmul
@@ -233,4 +277,8 @@ def test_packed_matmul() -> None:
 
 
 def test_matmul_packed_for_other_lanes() -> None:
-    assert refusal(PLAIN_MATMUL, packed(lanes=16), **PACKED).message == ""
+    assert refusal(PLAIN_MATMUL, packed(lanes=16), **PACKED).message == (
+        "B_pack[k=0, j=512] writes 'Bp' outside its bounds, at [32, 0, 0] (for example: "
+        "m=0, n=513, l=1; B_pack[k=0, j=512] runs at jc=0, kc=0, pb.k=0, pb.j=512; "
+        "element Bp[32, 0, 0])"
+    )

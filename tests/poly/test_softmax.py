@@ -69,7 +69,10 @@ def test_a_row_an_iteration() -> None:
 
 
 def test_the_wrong_element() -> None:
-    assert refusal(PLAIN, one_pass("e[i, n - 1 - j]"), **ROWS).message == ""
+    assert refusal(PLAIN, one_pass("e[i, n - 1 - j]"), **ROWS).message == (
+        "y[i=0, j=0] needs e[0, 0] from 'e', but its source does not put it there (for "
+        "example: m=1, n=2; y[i=0, j=0] runs at y.i=0, y.j=0; element e[0, 1])"
+    )
 
 
 def test_inlined_in_one_use() -> None:
@@ -115,8 +118,14 @@ def test_an_update_of_what_is_there() -> None:
     accept(matvec(False), matvec(False))
     loaded = {**LOCAL, "acc.init_0": INPUT}
     accept(matvec(False), cached(init="c[i]"), **loaded)
-    assert refusal(matvec(False), matvec(True)).message == ""
-    assert refusal(matvec(False), cached(), **LOCAL).message == ""
+    assert refusal(matvec(False), matvec(True)).message == (
+        "the reduction that the caller reads from 'c' starts from the identity of "
+        "sum (for example: m=1, l=1; element c[0])"
+    )
+    assert refusal(matvec(False), cached(), **LOCAL).message == (
+        "the reduction that c[i=0] reads from 'acc' starts from the identity of sum (for "
+        "example: m=1, l=1; c[i=0] runs at c.i=0; element acc[0])"
+    )
 
 
 # ---------------------------------------------------------------- copies of a block
@@ -136,13 +145,19 @@ def peeled(body: str, first: str = "y[i] = x[i]") -> Kernel:
 def test_a_peeled_iteration() -> None:
     accept(PLAIN_SHIFT, peeled("y[i] = x[i - 1]"), y_0=INPUT)
     accept(PLAIN_SHIFT, peeled(EDGE), y_0=INPUT, y_1=INPUT)
-    assert refusal(PLAIN_SHIFT, peeled("y[i] = x[i]"), y_0=INPUT).message == ""
+    assert refusal(PLAIN_SHIFT, peeled("y[i] = x[i]"), y_0=INPUT).message == (
+        "y[i=1] needs x[0] as it was at the call from 'x', but its source does not put it"
+        " there (for example: n=2; y[i=1] runs at y.i=1; element x[1])"
+    )
 
 
 def test_a_select_guards_its_load() -> None:
     unguarded = EDGE.replace("i > 0", "i >= 0")
     tree = kernel(SHIFT, nest("for y.i in range(n)", block("y", "i=y.i", unguarded)))
-    assert refusal(PLAIN_SHIFT, tree).message == ""
+    assert refusal(PLAIN_SHIFT, tree).message == (
+        "y[i=0] reads 'x' outside its bounds, at [-1] (for example: n=1; y[i=0] runs at "
+        "y.i=0; element x[-1])"
+    )
 
 
 def test_fused_multiply_add() -> None:
@@ -154,7 +169,10 @@ def test_fused_multiply_add() -> None:
     plain = tree("y[i] = c[i] + a[i] * b[i]")
     flow = {"y_0": INPUT, "y_1": INPUT, "y_2": INPUT}
     accept(plain, tree("y[i] = fma(a[i], b[i], c[i])"), **flow)
-    assert refusal(plain, tree("y[i] = fma(a[i], c[i], b[i])"), **flow).message == ""
+    assert refusal(plain, tree("y[i] = fma(a[i], c[i], b[i])"), **flow).message == (
+        "y[i=0] needs b[0] as it was at the call from 'c', but its source does not put it"
+        " there (for example: n=1; y[i=0] runs at y.i=0; element c[0])"
+    )
 
 
 # ---------------------------------------------------------------- tuples
@@ -170,4 +188,6 @@ def argmax(start: str = "0") -> Kernel:
 
 def test_a_reduction_of_pairs() -> None:
     accept(argmax(), argmax())
-    assert refusal(argmax(), argmax("1")).message == ""
+    assert refusal(argmax(), argmax("1")).message == (
+        "what the caller reads from 'v' lacks the term v[0] (for example: n=1; element v[0])"
+    )

@@ -38,9 +38,9 @@ def test_lookup_by_alias() -> None:
 
 def test_unknown_primitive() -> None:
     with pytest.raises(CannotApply) as refusal:
-        lookup("vectorise_")
-    assert refusal.value.reason == "there is no primitive 'vectorise_'"
-    assert refusal.value.hint == "did you mean 'vectorise'?"
+        lookup("vectorise")
+    assert refusal.value.reason == "there is no primitive 'vectorise'"
+    assert refusal.value.hint == "did you mean 'vectorize'?"
 
 
 @pytest.mark.parametrize(("primitive", "example"), EXAMPLES, ids=lambda x: getattr(x, "title", ""))

@@ -9,7 +9,20 @@ import pytest
 import scipy.special
 
 from gen.ir.interp import run
-from gen.ir.nodes import Block, Cast, Combiner, Const, Intent, IterKind, Kernel, Loop, Update, Var
+from gen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Block,
+    Cast,
+    Combiner,
+    Const,
+    Intent,
+    IterKind,
+    Kernel,
+    Loop,
+    Update,
+    Var,
+)
 from gen.ir.printer import to_text
 from gen.ir.types import DType
 from gen.ir.verify import verify
@@ -146,16 +159,68 @@ def test_names_are_unique() -> None:
         ("for i in range(1, n - 1):\n    e[i] = x[i]", "max(n - 1, 0)"),
         ("for i in range(n):\n    e[i + 2] = x[i]", "n + 2"),
         ("for i in range(n):\n    e[n - 1 - i] = x[i]", "n"),
-        ("for i in range(n):\n    e[2 * i] = x[i]", "max(2 * (n - 1) + 1, 0)"),
+        ("for i in range(n):\n    e[2 * i] = x[i]", "max(2 * n - 1, 0)"),
         ("for i in range(n):\n    for j in range(i + 1):\n        e[j] = x[i]", "n"),
         ("e[0] = x[0]\nfor i in range(1, n + 1):\n    e[i] = x[i - 1]", "n + 1"),
-        ("for i in range(min(n, 8)):\n    e[i] = x[i]", "max(min(n, 8), 0)"),
+        ("for i in range(min(n, 8)):\n    e[i] = x[i]", "min(n, 8)"),
+        (
+            "for i in range(n):\n    e[i + 1] = x[i]\nfor i in range(min(n, 1)):\n"
+            "    e[i] = x[i]\n    e[n + 1 + i] = x[i]",
+            "n + min(n, 1) + 1",
+        ),
+        (
+            "for i in range(n - 2):\n    e[i] = x[i]\nfor i in range(n - 1):\n    e[i] = x[i]",
+            "max(n - 1, 0)",
+        ),
+        (
+            "for i in range(n - 2):\n    e[i] = x[i]\nfor i in range(3):\n    e[i] = x[i]",
+            "max(n - 2, 3)",
+        ),
+        ("for i in range(max(n, 3) - min(n, 2)):\n    e[i] = x[i]", "max(n, 3) - min(n, 2)"),
+        ("for i in range(min(n, 3) - 1):\n    e[i] = x[i]", "max(min(n, 3) - 1, 0)"),
+        ("for i in range(n * n // 2):\n    e[i] = x[0]", "n * n // 2"),
     ],
 )
 def test_the_shapes_of_temporaries(compute: str, shape: str) -> None:
     built = plain(f"{compute}\ny[i] = e[0] + x[i]", COPY, "(n)->(n)")
     text = to_text(built)
     assert f"allocate(e=float32[{shape}])" in text
+
+
+@pytest.mark.parametrize(
+    ("declared", "shape"),
+    [
+        ("T[n + 2]", "float32[n + 2]"),
+        ("float64[max(n, 4)]", "float64[max(n, 4)]"),
+        ("T[n - 1]", "float32[max(n - 1, 0)]"),
+        ("T[3 + 2*n]", "float32[2 * n + 3]"),
+    ],
+)
+def test_the_declared_shape_of_a_temporary_is_taken(declared: str, shape: str) -> None:
+    built = plain(
+        "for i in range(n):\n    e[i] = x[i]\ny[i] = T(e[0]) + x[i]",
+        COPY,
+        "(n)->(n)",
+        f'temporaries: {{e: "{declared}"}}\n',
+    )
+    assert f"allocate(e={shape})" in to_text(built)
+
+
+def test_a_temporary_without_axes_may_be_declared() -> None:
+    built = plain(
+        "e = sum(x[j] for j in n)\ny[i] = e + x[i]", COPY, "(n)->(n)", 'temporaries: {e: "T[]"}\n'
+    )
+    assert "allocate(e=float32[()])" in to_text(built)
+
+
+def test_implicit_indices_run_over_a_declared_shape() -> None:
+    built = plain(
+        "e[i] = 2 * x[0]\nfor i in range(n):\n    y[i] = e[i + 1]",
+        COPY,
+        "(n)->(n)",
+        'temporaries: {e: "T[n + 2]"}\n',
+    )
+    assert next(loops(built)).upper == Binary(BinaryOp.ADD, Var("n"), Const(2, DType.INT64))
 
 
 def test_conditions_are_predicates() -> None:

@@ -189,6 +189,27 @@ def test_errors_in_the_body(old: str, new: str, message: str, line: int, column:
     test_errors(old, new, message, line, column)
 
 
+TEMPORARIES = [
+    ("t: U", "unknown type 'U'", 11, 18),
+    ("t: [T]", "'t' must be a type", 11, 18),
+    ("t: T + 1", "'t' must be a type", 11, 18),
+    ('t: "U[m, n]"', "unknown type 'U'", 11, 18),
+    ('t: "T[m, k]"', "'k' is not a dim", 11, 24),
+    ('t: "T[m, factor]"', "'factor' is not a dim", 11, 24),
+    ('t: "T[m, n / 2]"', "this is not an integer expression over dims and indices", 11, 24),
+    ('t: "T[m]"', "'t' has 1 axis and is given 2 indices", 13, 3),
+    ('t: "T[]"', "'t' has 0 axes and is given 2 indices", 13, 3),
+    ('t: "T[n, m]"', "index 'i' runs over n but axis 0 of 'x' has size m", 13, 24),
+    ('u: "T[m, n]"', "the temporary 'u' is never defined", 11, 15),
+    ('x: "T[m, n]"', "'x' is an argument already", 11, 15),
+]
+
+
+@pytest.mark.parametrize(("temporary", "message", "line", "column"), TEMPORARIES)
+def test_errors_in_temporaries(temporary: str, message: str, line: int, column: int) -> None:
+    test_errors("compute: |", f"temporaries: {{{temporary}}}\ncompute: |", message, line, column)
+
+
 def test_an_unused_argument() -> None:
     text = edited("(n)->(n)", "(n),(n)->(n)").replace("  y: {", '  w: {type: "T[n]"}\n  y: {')
     assert refused(text).message == "the argument 'w' is not used"

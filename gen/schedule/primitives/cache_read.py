@@ -8,6 +8,7 @@ from ...ir.nodes import (
     Block,
     Buffer,
     IterVar,
+    Kernel,
     Load,
     Loop,
     Node,
@@ -26,6 +27,7 @@ from ..edit import (
     buffer_named,
     containing,
     insert,
+    local_name,
     loop_named,
     loops_around,
     names,
@@ -60,7 +62,6 @@ class CacheRead(Primitive):
     as_: str | None = None
 
     name: ClassVar[str] = "cache_read"
-    aliases: ClassVar[tuple[str, ...]] = ("stage_read",)
     layer: ClassVar[Layer] = Layer.COMMUNICATION
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -110,7 +111,7 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         root, block = tree(state.kernel), block_named(state.kernel, self.block)
         old = buffer_named(state.kernel, self.buffer)
         cache = Buffer(self._copy(), old.dtype, old.shape, Scope(self.scope))
-        copy = _copying(cache, old)
+        copy = _copying(state.kernel, cache, old)
         used = names(state.kernel) | {cache.name}
         around: tuple[Stmt, ...] = ()
         if self.at is None:
@@ -120,7 +121,7 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         else:
             loop = loop_named(state.kernel, self.at)
             around = inside_of(root, loop)
-            wanted = self._wanted(state, block)
+            wanted = self._wanted(state, block, copy)
             new = place(copy, around, frozenset(), wanted, used)
             first = containing(under(loop), lambda b: b is block)[0]
             body = replace_stmt(root, loop, with_body(loop, insert(under(loop), first, new)))
@@ -129,7 +130,7 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         shared = tuple(x.var for x in around if isinstance(x, Loop))
         return Scheduled(kernel, prune_shared(kernel, self._flow(state.flow, block, shared)))
 
-    def _wanted(self, state: Scheduled, block: Block) -> dict[str, Interval]:
+    def _wanted(self, state: Scheduled, block: Block, copy: Block) -> dict[str, Interval]:
         """What the block reads of each axis in one iteration of the loop."""
         assert self.at is not None
         loop = loop_named(state.kernel, self.at)
@@ -141,7 +142,8 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
             if x.buffer == self.buffer
         ]
         region = reduce(lambda a, b: union(a, b, ranges), read)
-        return {f"d{k}": found for k, found in enumerate(region) if found}
+        pairs = zip(copy.iters, region, strict=True)
+        return {v.name: interval for v, interval in pairs if interval}
 
     def _reading(self, block: Block) -> Block:
         """The block with its reads of the buffer from the copy."""
@@ -171,9 +173,12 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         return result
 
 
-def _copying(cache: Buffer, old: Buffer) -> Block:
+def _copying(kernel: Kernel, cache: Buffer, old: Buffer) -> Block:
     """A block that copies the whole buffer, not yet in loops."""
-    iters = tuple(IterVar(f"d{k}", index(0), extent) for k, extent in enumerate(old.shape))
+    iters = tuple(
+        IterVar(local_name(kernel, f"d{k}", ()), index(0), extent)
+        for k, extent in enumerate(old.shape)
+    )
     place_ = tuple(Var(v.name) for v in iters)
     body = Store(Target(cache.name, place_), Load(old.name, place_, old.dtype))
     return Block(cache.name, iters, place_, TRUE, body)

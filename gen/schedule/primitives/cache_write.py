@@ -3,7 +3,20 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
-from ...ir.nodes import Block, Buffer, IterKind, Load, Loop, Scope, Seq, Stmt, Store, Target, Update
+from ...ir.nodes import (
+    Block,
+    Buffer,
+    Init,
+    IterKind,
+    Load,
+    Loop,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    Target,
+    Update,
+)
 from ...ir.walk import ancestors, conjunction, loads, replace_stmt, seq, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
@@ -50,7 +63,6 @@ class CacheWrite(Primitive):
     as_: str | None = None
 
     name: ClassVar[str] = "cache_write"
-    aliases: ClassVar[tuple[str, ...]] = ("stage_write",)
     layer: ClassVar[Layer] = Layer.COMMUNICATION
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -85,6 +97,8 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         block = block_named(state.kernel, self.block)
         if self.buffer is not None and self.buffer not in written(block):
             return f"block '{block.name}' does not write '{self.buffer}'"
+        if isinstance(block.body, Init):
+            return f"block '{block.name}' is the init of a reduction"
         if isinstance(block.body, Update) and not block.initialises:
             return f"block '{block.name}' adds to what is in '{self._old(block)}'"
         if self.at is not None:

@@ -42,7 +42,6 @@ class ComputeAt(Primitive):
     loop: str
 
     name: ClassVar[str] = "compute_at"
-    aliases: ClassVar[tuple[str, ...]] = ("compute_with",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -21,7 +21,6 @@ class DecomposeReduction(Primitive):
     as_: str | None = None
 
     name: ClassVar[str] = "decompose_reduction"
-    aliases: ClassVar[tuple[str, ...]] = ("decompose", "split_init")
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

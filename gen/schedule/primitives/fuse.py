@@ -23,7 +23,6 @@ class Fuse(Primitive):
     as_: str | None = None
 
     name: ClassVar[str] = "fuse"
-    aliases: ClassVar[tuple[str, ...]] = ("collapse",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -37,7 +37,7 @@ class Merge(Primitive):
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "merge"
-    aliases: ClassVar[tuple[str, ...]] = ("fuse_siblings", "fuse_at", "merge_loops")
+    aliases: ClassVar[tuple[str, ...]] = ("merge_exprs",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

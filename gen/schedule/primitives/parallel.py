@@ -19,7 +19,10 @@ class Parallel(Primitive):
     loop: str
 
     name: ClassVar[str] = "parallel"
-    aliases: ClassVar[tuple[str, ...]] = ("parallelize",)
+    aliases: ClassVar[tuple[str, ...]] = (
+        "parallelize",
+        "tag_parallel_level",
+    )
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -21,7 +21,7 @@ class Reorder(Primitive):
     loops: tuple[str, ...]
 
     name: ClassVar[str] = "reorder"
-    aliases: ClassVar[tuple[str, ...]] = ("interchange", "reorder_loops")
+    aliases: ClassVar[tuple[str, ...]] = ("interchange",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

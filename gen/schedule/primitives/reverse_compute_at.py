@@ -41,7 +41,6 @@ class ReverseComputeAt(Primitive):
     loop: str
 
     name: ClassVar[str] = "reverse_compute_at"
-    aliases: ClassVar[tuple[str, ...]] = ()
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -37,7 +37,6 @@ class ReverseComputeInline(Primitive):
     block: str
 
     name: ClassVar[str] = "reverse_compute_inline"
-    aliases: ClassVar[tuple[str, ...]] = ("reverse_inline",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never, final
 
+from ...ir.inits import explicit_init
 from ...ir.nodes import (
     Block,
     Buffer,
@@ -39,6 +40,7 @@ from ..edit import (
     feeding,
     fresh,
     index_of,
+    local_name,
     loop_named,
     names,
     nest,
@@ -179,6 +181,9 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
         body = replace_stmt(root, inside[0], seq((nest, join)))
         buffers = (*temporaries(state.kernel), *self._new_buffers(state, block, around))
         kernel = rebuild(state.kernel, body, buffers)
+        if all(v.kind is IterKind.SPATIAL for v in partial.iters):
+            # One term a partial: no loop is left that an init of its own could stand before.
+            kernel = explicit_init(kernel, partial.name)
         shared = tuple(s.var for s in outer if isinstance(s, Loop))
         return Scheduled(kernel, prune_shared(kernel, self._flow(state.flow, block, shared)))
 
@@ -220,7 +225,7 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
         for k, r in enumerate(ranges):
             if r.var in needed and r.var not in local:
                 kind = IterKind.SPATIAL if r.var in wanted else IterKind.REDUCTION
-                name = fresh(index_of(r.var), (v.name for v, _ in kept))
+                name = local_name(state.kernel, index_of(r.var), (v.name for v, _ in kept))
                 kept.append((_iteration_variable(name, r, kind, local, ranges[:k]), Var(r.var)))
                 local[r.var] = Var(name)
         values = {v.name: substitute(b, local) for v, b in touched}
@@ -261,8 +266,17 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
                 case _:
                     pass
         dropped = frozenset(scope_of(inside)) - set(renamed)
+        iters = [v.name for v in block.iters]
         lanes = tuple(
-            (IterVar(index_of(j), index(0), _hull(f.upper, inside), IterKind.REDUCTION), Var(j))
+            (
+                IterVar(
+                    local_name(state.kernel, index_of(j), iters),
+                    index(0),
+                    _hull(f.upper, inside),
+                    IterKind.REDUCTION,
+                ),
+                Var(j),
+            )
             for j, f in zip(joins, found, strict=True)
         )
         pairs = zip(block.iters, block.bindings, strict=True)

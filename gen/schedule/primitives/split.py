@@ -49,7 +49,6 @@ class Split(Primitive):
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "split"
-    aliases: ClassVar[tuple[str, ...]] = ("strip_mine", "divide_loop")
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

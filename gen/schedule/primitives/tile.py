@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import perfect_nest, taken_loops
+from ..edit import perfect_nest, serial, taken_loops
 from ..examples import SCALE
 from .reorder import Reorder
 from .split import Split
@@ -24,7 +24,6 @@ class Tile(Primitive):
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "tile"
-    aliases: ClassVar[tuple[str, ...]] = ("block_tile",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -59,7 +58,9 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             return f"it takes {len(self.loops)} sizes, one a loop"
         if len(self.loops) < 2:
             return "it takes at least two loops"
-        perfect_nest(state.kernel, self.loops)
+        for loop in perfect_nest(state.kernel, self.loops):
+            if loop.var in self.loops and (reason := serial(loop)):
+                return reason
         if len(self._names()) != 2 * len(self.loops):
             return f"`as` must give {2 * len(self.loops)} names"
         return taken_loops(state.kernel, self._names(), self.loops)

@@ -26,7 +26,7 @@ class Unroll(Primitive):
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "unroll"
-    aliases: ClassVar[tuple[str, ...]] = ("unroll_loop",)
+    aliases: ClassVar[tuple[str, ...]] = ("tag_unroll_level",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

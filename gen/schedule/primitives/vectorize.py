@@ -34,7 +34,7 @@ class Vectorize(Primitive):
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "vectorize"
-    aliases: ClassVar[tuple[str, ...]] = ("vectorise",)
+    aliases: ClassVar[tuple[str, ...]] = ("tag_vector_level",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

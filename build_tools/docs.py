@@ -1,0 +1,245 @@
+"""Writes docs/kernels.md and docs/primitives.md.
+
+Input: the specs in kernels_spec/ and the registry of primitives. Output: the two pages; with
+`--check` nothing, or the names of pages that are out of date and exit status 1. Invariant: the same
+sources give the same bytes.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, Field, fields
+from enum import Enum
+from inspect import cleandoc
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Literal, get_args, get_origin, get_type_hints
+
+from gen import spec as specs
+from gen.emit.cython import parameters
+from gen.ir.types import DType
+from gen.pipeline import manifest_entry
+from gen.schedule.base import Example, Layer, Primitive
+from gen.schedule.registry import PRIMITIVES
+from gen.spec import yaml
+from gen.spec.model import Argument, KernelSpec, Scalar
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pages() -> dict[str, str]:
+    """The pages' texts by their names in docs/."""
+    return {"kernels.md": kernels(ROOT / "kernels_spec"), "primitives.md": primitives()}
+
+
+# ---------------------------------------------------------------- kernels
+
+_KERNELS = """\
+# Kernels
+
+Written by `python -m build_tools.docs` from `kernels_spec/`; [language.md](language.md) explains
+what stands under *Computes*. `...` are leading axes: they broadcast over all inputs, and what is
+computed has them as one dim or is computed for each. Errors are absolute, at each element: `eps` is
+the distance from 1 to the next larger number of T, `ulp(v)` that from v to the next. The bounds
+hold on every ISA level, for every size and number of threads.
+
+Every kernel takes `out=`, the array or tuple of arrays to write to, and `num_threads=`; where
+`axis=` is shown, it is the axis to run along.
+"""
+
+
+def kernels(folder: Path) -> str:
+    """The page of the specs in a folder."""
+    loaded = [specs.load(path) for path in sorted(folder.glob("*.yaml"))]
+    index = "\n".join(f"- [{s.name}](#{s.name}): {_sentence(s.doc)}" for s in loaded)
+    return "\n".join([_KERNELS, index + "\n", *(_kernel(s) for s in loaded)])
+
+
+def _sentence(doc: str) -> str:
+    return doc.partition(". ")[0].removesuffix(".") + "."
+
+
+def _kernel(spec: KernelSpec) -> str:
+    entry = manifest_entry(spec, [], {})
+    dtypes = "; ".join(f"{v.name} is {_alternatives(v.choices)}" for v in spec.dtypes)
+    return _joined(
+        f"## {spec.name}",
+        _code(f"{spec.name}({', '.join(parameters(entry))})"),
+        spec.doc,
+        f"Follows {spec.follows}." if spec.follows else "",
+        f"Signature `{spec.signature}`; {dtypes}. {_least(spec)}".strip(),
+        _table(("argument", "shape", "type", ""), (_argument(spec, a) for a in spec.arguments)),
+        _table(("scalar", "type", "default"), map(_scalar, spec.scalars)) if spec.scalars else "",
+        *(_error(f.output, f.text.text) for f in spec.accuracy),
+        _code(spec.example),
+        "Computes",
+        _code(_body(Path(spec.path))),
+    )
+
+
+def _alternatives(choices: Sequence[DType]) -> str:
+    return " or ".join(choice.value for choice in choices)
+
+
+def _least(spec: KernelSpec) -> str:
+    return f"{', '.join(spec.requires)} must not be 0." if spec.requires else ""
+
+
+def _argument(spec: KernelSpec, argument: Argument) -> tuple[str, ...]:
+    looped = bool(argument.shape) and argument.shape[0] == spec.loop_dim
+    core = argument.shape[1:] if looped else argument.shape
+    shape = f"`({', '.join(map(str, ['...', *core]))})`"
+    return f"`{argument.name}`", shape, argument.element, argument.intent.value
+
+
+def _scalar(scalar: Scalar) -> tuple[str, ...]:
+    default = "" if scalar.default is None else f"`{scalar.default}`"
+    return f"`{scalar.name}`", scalar.element, default
+
+
+def _error(output: str, bound: str) -> str:
+    if bound == "0":
+        return f"`{output}` has no error."
+    return f"The error of `{output}` is at most\n\n{_code(' '.join(bound.split()))}"
+
+
+def _body(path: Path) -> str:
+    """The text of `compute`, after the temporaries that are declared."""
+    root = yaml.parse(path.read_text("utf-8"), path.name)
+    assert isinstance(root, yaml.Map)
+    parts = {key.text: value for key, value in root.entries}
+    declared = parts.get("temporaries")
+    temporaries = declared.entries if isinstance(declared, yaml.Map) else ()
+    lines = [f"{k.text}: {v.text}" for k, v in temporaries if isinstance(v, yaml.Scalar)]
+    compute = parts["compute"]
+    assert isinstance(compute, yaml.Scalar)
+    return "\n".join([*lines, compute.text])
+
+
+# ---------------------------------------------------------------- primitives
+
+_PRIMITIVES = """\
+# Primitives
+
+Written by `python -m build_tools.docs` from the primitives' own documentation and examples, all of
+which are tested. A step of a recipe is `- name: {argument: value, ...}`. Every step is proved: the
+tree after it computes, for every size, what the spec says. `as` names what the step creates.
+"""
+
+_LAYERS = {
+    Layer.ALGORITHM: "Layer I: what is computed",
+    Layer.ORDER: "Layer II: in what order, and on which processor",
+    Layer.STORAGE: "Layer III: where values are stored",
+    Layer.COMMUNICATION: "Layer IV: how values get there",
+}
+
+
+def primitives() -> str:
+    """The page of all primitives, by layer."""
+    parts = [_PRIMITIVES, "\n".join(map(_line, PRIMITIVES)) + "\n"]
+    for layer, title in _LAYERS.items():
+        chosen = [p for p in PRIMITIVES if p.layer is layer]
+        if chosen:
+            parts += [f"## {title}\n", *map(_primitive, chosen)]
+    return "\n".join(parts)
+
+
+def _line(primitive: type[Primitive]) -> str:
+    return f"- [{primitive.name}](#{primitive.name}): {_sentence(primitive.summary())}"
+
+
+def _primitive(primitive: type[Primitive]) -> str:
+    hints = get_type_hints(primitive)
+    arguments = [_field(f, hints[f.name]) for f in fields(primitive) if f.name != "span"]
+    befores = ["", *(example.before for example in primitive.EXAMPLES)]
+    return _joined(
+        f"### {primitive.name}",
+        f"Also {', '.join(f'`{a}`' for a in primitive.aliases)}." if primitive.aliases else "",
+        cleandoc(primitive.__doc__ or ""),
+        _table(("argument", "value", "default"), arguments),
+        *map(_example, primitive.EXAMPLES, befores),
+    )
+
+
+def _field(field: Field[object], hint: object) -> tuple[str, str, str]:
+    """The row of an argument; one that may be left out and has no default is optional."""
+    match field.default:
+        case value if value is MISSING:
+            default = ""
+        case None | ():
+            default = "optional"
+        case Enum() as member:
+            default = f"`{member.value}`"
+        case value:
+            default = f"`{value}`"
+    inner = [part for part in get_args(hint) if part is not NoneType]
+    words = " or ".join(map(_described, inner)) if field.default is None else _described(hint)
+    return f"`{field.name.rstrip('_')}`", words, default
+
+
+def _described(hint: object) -> str:
+    """The values that an argument takes, in words."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is UnionType:
+        return " or ".join(map(_described, inner))
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in inner)
+    if origin is tuple:
+        return f"[{_described(inner[0])}, ...]"
+    words = {int: "integer", float: "number", bool: "`true` or `false`", str: "name"}
+    if isinstance(hint, type):
+        if hint is NoneType:
+            return "`null`"
+        if issubclass(hint, Enum):
+            return " or ".join(f"`{member.value}`" for member in hint)
+        if hint in words:
+            return words[hint]
+    raise TypeError(f"an argument of a primitive cannot be {hint}")
+
+
+def _example(example: Example, before: str) -> str:
+    """The example after one that starts from the tree `before`."""
+    outcome = (
+        f"is refused: {example.refused}" if example.refused else f"gives\n\n{_code(example.after)}"
+    )
+    return _joined(
+        f"#### {example.title}",
+        "In the same tree" if example.before == before else _code(example.before),
+        _code(example.steps, "yaml"),
+        outcome,
+    ).removesuffix("\n")
+
+
+# ---------------------------------------------------------------- Markdown
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _code(text: str, language: str = "python") -> str:
+    return f"```{language}\n{text.strip()}\n```"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Writes the generated pages of docs/.")
+    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
+    options = parser.parse_args(arguments)
+    stale = False
+    for name, text in pages().items():
+        path = ROOT / "docs" / name
+        if not options.check:
+            path.write_text(text, "utf-8")
+        elif not path.exists() or path.read_text("utf-8") != text:
+            print(f"docs/{name} is out of date: run python -m build_tools.docs", file=sys.stderr)
+            stale = True
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

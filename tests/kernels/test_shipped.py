@@ -1,0 +1,165 @@
+"""Every shipped kernel, through the public package, on the level that this process runs at.
+
+`test_levels.py` runs this file again at the other levels that the machine has.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tilesmith as ts
+from gen import trial
+from gen.ir.nodes import Intent
+from gen.ir.types import DType
+
+from .support import CASES, SPECS, assert_right, call, case_name, outputs, sizes_of
+
+Array = NDArray[Any]
+Dtypes = Mapping[str, DType]
+every_case = pytest.mark.parametrize(("name", "dtypes"), CASES, ids=case_name)
+
+
+@every_case
+def test_sizes_around_tiles_and_vectors(name: str, dtypes: Dtypes) -> None:
+    spec, rng = SPECS[name], np.random.default_rng(1)
+    for sizes in sizes_of(spec, dtypes):
+        arrays = trial.random_arrays(spec, dtypes, sizes, rng)
+        assert_right(spec, dtypes, arrays, call(spec, arrays))
+
+
+def _middle(name: str, dtypes: Dtypes) -> dict[str, Array]:
+    spec = SPECS[name]
+    sizes = {dim: 37 + 16 * k for k, dim in enumerate(spec.dims)}
+    return trial.random_arrays(spec, dtypes, sizes, np.random.default_rng(2))
+
+
+def _read_only(a: Array) -> Array:
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def _every_second(a: Array) -> Array:
+    if a.ndim == 0:
+        return a
+    wide = np.zeros((*a.shape[:-1], 2 * a.shape[-1]), a.dtype)
+    wide[..., ::2] = a
+    return wide[..., ::2]
+
+
+def _reversed(a: Array) -> Array:
+    return np.ascontiguousarray(a[..., ::-1])[..., ::-1] if a.ndim else a
+
+
+def _misaligned(a: Array) -> Array:
+    buffer = np.zeros(a.nbytes + 1, np.uint8)
+    view = buffer[1:].view(a.dtype).reshape(a.shape)
+    view[...] = a
+    assert a.size == 0 or not view.flags.aligned
+    return view
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "Fortran order": np.asfortranarray,
+    "every second": _every_second,
+    "reversed": _reversed,
+    "read-only": _read_only,
+    "misaligned": _misaligned,
+    "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "one element off": lambda a: np.concatenate([a.ravel()[:1], a.ravel()])[1:].reshape(a.shape),
+}
+
+
+@every_case
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_of_inputs(name: str, dtypes: Dtypes, layout: str) -> None:
+    spec, arrays = SPECS[name], _middle(name, dtypes)
+    laid_out = {
+        a.name: LAYOUTS[layout](arrays[a.name]) for a in spec.arguments if a.intent is Intent.IN
+    }
+    assert_right(spec, dtypes, arrays, call(spec, {**arrays, **laid_out}))
+
+
+@every_case
+@pytest.mark.parametrize("layout", ["Fortran order", "every second", "reversed"])
+def test_layouts_of_out(name: str, dtypes: Dtypes, layout: str) -> None:
+    spec, arrays = SPECS[name], _middle(name, dtypes)
+    out = LAYOUTS[layout](np.zeros_like(arrays[outputs(spec)[0]]))
+    results = call(spec, arrays, out=out)
+    assert results[0] is out
+    assert_right(spec, dtypes, arrays, results)
+
+
+@every_case
+def test_the_same_bits_on_any_number_of_threads(name: str, dtypes: Dtypes) -> None:
+    spec = SPECS[name]
+    sizes = {dim: 300 if len(spec.dims) > 1 else 100_000 for dim in spec.dims}
+    arrays = trial.random_arrays(spec, dtypes, sizes, np.random.default_rng(3))
+    one = call(spec, arrays, num_threads=1)
+    for threads in (2, 3):
+        for a, b in zip(one, call(spec, arrays, num_threads=threads), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@every_case
+def test_out_may_be_the_input(name: str, dtypes: Dtypes) -> None:
+    spec, arrays = SPECS[name], _middle(name, dtypes)
+    first, out = spec.arguments[0], spec.arguments[-1]
+    if arrays[first.name].shape != arrays[out.name].shape or first.element != out.element:
+        return  # no array can be both
+    expected = call(spec, arrays)[0]
+    both = arrays[first.name].copy()
+    call(spec, {**arrays, first.name: both}, out=both)
+    np.testing.assert_array_equal(both, expected)
+
+
+@every_case
+def test_out_may_overlap_the_input(name: str, dtypes: Dtypes) -> None:
+    spec, arrays = SPECS[name], _middle(name, dtypes)
+    first, out = spec.arguments[0], spec.arguments[-1]
+    x = arrays[first.name]
+    if x.shape != arrays[out.name].shape or first.element != out.element:
+        return
+    expected = call(spec, arrays)[0]
+    memory = np.zeros(x.size + 5, x.dtype)
+    source, target = memory[: x.size].reshape(x.shape), memory[5:].reshape(x.shape)
+    source[...] = x
+    call(spec, {**arrays, first.name: source}, out=target)
+    np.testing.assert_array_equal(target, expected)
+
+
+@every_case
+def test_leading_axes_broadcast(name: str, dtypes: Dtypes) -> None:
+    """A stack of problems gives what the problems give one by one; other inputs are shared."""
+    spec, arrays = SPECS[name], _middle(name, dtypes)
+    first = spec.arguments[0].name
+    x = arrays[first]
+    stack = np.stack([x, 2 * x, -x])
+    together = call(spec, {**arrays, first: stack})[0]
+    for k, one in enumerate(stack):
+        np.testing.assert_array_equal(together[k], call(spec, {**arrays, first: one})[0])
+
+
+def test_the_level_is_the_one_asked_for() -> None:
+    import os
+
+    asked = os.environ.get("TILESMITH_CPU_LEVEL")
+    ts.exp(np.ones(3))
+    assert asked is None or ts.last_call()["level"] == asked
+
+
+def test_the_negative_control() -> None:
+    """A kernel that is off by more than it promises does fail `assert_right`."""
+    spec = SPECS["exp"]
+    arrays = trial.random_arrays(
+        spec, {"T": DType.FLOAT32}, {"m": 40}, np.random.default_rng(0)
+    )
+    good = call(spec, arrays)[0]
+    bad = good.copy()
+    bad[39] = np.nextafter(np.nextafter(bad[39], np.inf, dtype=bad.dtype), np.inf, dtype=bad.dtype)
+    assert_right(spec, {"T": DType.FLOAT32}, arrays, (good,))
+    with pytest.raises(AssertionError, match="largest error"):
+        assert_right(spec, {"T": DType.FLOAT32}, arrays, (bad,))

@@ -1,0 +1,68 @@
+"""The commands in build_tools/ that need no build."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / "build_tools"
+
+
+def _check(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(TOOLS / "check_kernel_list.py"), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_kernel_list_is_the_folder() -> None:
+    for folder in (ROOT / "kernels_spec", ROOT / "tests" / "fixture_package" / "kernels_spec"):
+        done = _check(folder)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_kernel_list_is_told(tmp_path: Path) -> None:
+    (tmp_path / "meson.build").write_text("kernels = [\n  'b',\n  'a',\n]\n")
+    (tmp_path / "a.yaml").touch()
+    (tmp_path / "c.yaml").touch()
+    done = _check(tmp_path)
+    assert done.returncode == 1
+    place = tmp_path / "meson.build"
+    assert done.stderr.splitlines() == [
+        f"{place}: c.yaml is not in the list",
+        f"{place}: b is in the list, but there is no b.yaml",
+        f"{place}: the list is not sorted, or repeats a name",
+    ]
+    (tmp_path / "meson.build").write_text("names = []\n")
+    assert f"{place}: there is no list `kernels = [...]`" in _check(tmp_path).stderr
+
+
+def test_one_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    match = re.search(r"version: '([^']*)'", (ROOT / "meson.build").read_text())
+    assert match is not None and match[1] == project["version"]
+
+
+def test_difference_in_generated_code() -> None:
+    code = (
+        "from diff_generated import difference\n"
+        "print(difference({'a.c': 'x\\ny\\n', 'b.c': '1\\n'}, {'a.c': 'x\\nz\\n', 'c.c': '2\\n'}))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=TOOLS, capture_output=True, text=True, check=True)
+    changed, gone, new = (
+        "--- a/a.c\n+++ b/a.c\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n",
+        "--- a/b.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n",
+        "--- /dev/null\n+++ b/c.c\n@@ -0,0 +1 @@\n+2\n",
+    )
+    assert done.stdout == changed + gone + new + "\n"
+
+
+def test_costs_of_a_kernel() -> None:
+    spec = ROOT / "tests" / "fixture_package" / "kernels_spec" / "weighted.yaml"
+    command = [sys.executable, str(TOOLS / "costs.py"), str(spec), "--levels", "v2"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    kernel, total = (line.split() for line in lines[1:])
+    assert (kernel[0], total[0]) == ("weighted", "total")
+    assert kernel[1:] == total[1:]
+    assert all(float(figure) > 0 for figure in kernel[1:])

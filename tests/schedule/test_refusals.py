@@ -1,0 +1,178 @@
+"""Why a step does not apply: the text, for what the primitives' examples do not show."""
+
+import pytest
+
+from gen.errors import ScheduleError
+from gen.schedule import examples
+from gen.schedule.examples import PAIR, ROW_SQUARES, ROW_SUM, SCALE, SHARE, TWICE
+
+from .support import assert_same, schedule, start
+
+INPLACE = """\
+def inplace(n, x: float32[n], y: InOut[float32[n]]):
+    for y.i in range(1, n):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=reduction(y.j)):
+                y[i] = combine.sum(y[i], x[j])
+"""
+
+TOTAL = """\
+def total(m, n, x: float32[m, n], y: Out[float32[()]]):
+    for y.i in range(m):
+        for y.j in range(n):
+            with block("y", i=reduction(y.i), j=reduction(y.j), initialises=True):
+                y[()] = combine.sum(y[()], x[i, j])
+"""
+
+REFUSALS = [
+    (TWICE, "split: {loop: y.i, factors: [4]}", "it takes at least two factors"),
+    (TWICE, "split: {loop: y.i, factors: [null, 0]}", "factor 0 is not positive"),
+    (TWICE, "split: {loop: y.i, factors: [null, null]}", "only one factor can be inferred"),
+    (
+        TWICE,
+        "split: {loop: y.i, factors: [4, null]}",
+        "only the outermost factor can be inferred where the extent is symbolic",
+    ),
+    (TWICE, "split: {loop: y.i, factors: [null, 4], as: [y.o]}", "`as` must give 2 names"),
+    (
+        TWICE,
+        "split: {loop: y.i, factors: [null, 4], as: [y.o, t.i]}",
+        "the name 't.i' is taken; give another one with `as`",
+    ),
+    (
+        TWICE,
+        "split: {loop: y.i, factors: [null, 4], as: [outer, y.b]}",
+        "'outer' is no name for a loop; those are like 'block.index'",
+    ),
+    (
+        TWICE,
+        "parallel: {loop: y.i}\n- split: {loop: y.i, factors: [null, 4]}",
+        "loop 'y.i' is parallel already",
+    ),
+    (SCALE, "fuse: {loops: [y.i]}", "it takes at least two loops"),
+    (SCALE, "fuse: {loops: [y.j, y.i]}", "the loops, from outside in, are y.i, y.j"),
+    (SCALE, "reorder: {loops: [y.i]}", "it takes at least two loops"),
+    (SCALE, "reorder: {loops: [y.i, y.i]}", "a loop is named twice"),
+    (
+        TWICE,
+        "reorder: {loops: [y.i, t.i]}",
+        "loop 't.i' is not directly nested in 'y.i': there must be only loops between them",
+    ),
+    (SCALE, "tile: {loops: [y.i], sizes: [4]}", "it takes at least two loops"),
+    (SCALE, "tile: {loops: [y.i, y.j], sizes: [4, 4], as: [y.a]}", "`as` must give 4 names"),
+    (SCALE, "parallel: {loop: y.i}\n- tile: {loops: [y.i, y.j], sizes: [4, 4]}", "is parallel"),
+    (TWICE, "unroll: {loop: y.i, as: [y.a, y.b]}", "nothing is created without one"),
+    (TWICE, "unroll: {loop: y.i, factor: 2, as: [y.a]}", "`as` must give 2 names"),
+    (TWICE, "merge: {loops: [t.i]}", "it takes at least two loops"),
+    (TWICE, "merge: {loops: [t.i, t.i]}", "a loop is named twice"),
+    (TWICE, "merge: {loops: [t.i, y.i], as: [a.i, b.i]}", "`as` must give 1 name"),
+    (SCALE, "merge: {loops: [y.j, y.i]}", "loop 'y.j' has no siblings"),
+    (
+        ROW_SQUARES,
+        "cache_read: {block: t, buffer: x, at: t.i}\n- merge: {loops: [t.j, y.i]}",
+        "loops 't.j' and 'y.i' are not siblings",
+    ),
+    (
+        INPLACE,
+        "cache_read: {block: y, buffer: x}\n- merge: {loops: [x_cache.d0, y.i]}",
+        "loops 'x_cache.d0' and 'y.i' do not start at the same value",
+    ),
+    (TWICE, "vectorize: {loop: y.i, width: 4, accumulators: 0}", "accumulators 0 is not positive"),
+    (TWICE, "vectorize: {loop: y.i, width: 4, as: [y.a]}", "`as` must give 2 names"),
+    (
+        TWICE,
+        "split: {loop: y.i, factors: [null, 4]}\n"
+        "- vectorize: {loop: y.i_1, width: 4, as: [y.a, y.b]}",
+        "`as` names nothing: the loop is as wide as a vector already",
+    ),
+    (
+        SCALE,
+        "vectorize: {loop: y.i, width: 4}\n- parallel: {loop: y.j}",
+        "the tree breaks a rule: parallel loop 'y.j' is inside vectorized loop 'y.i_1'",
+    ),
+    (TWICE, "set_scope: {buffer: u, scope: heap}", "there is no buffer 'u'"),
+    (TWICE, "compute_at: {block: u, loop: y.i}", "there is no block 'u'"),
+    (TWICE, "compute_at: {block: t, loop: t.i}", "loop 't.i' is around block 't' already"),
+    (TWICE, "compute_at: {block: y, loop: t.i}", "no block reads from block 'y'"),
+    (
+        TWICE,
+        "vectorize: {loop: t.i, width: 4}\n- compute_at: {block: t, loop: y.i}",
+        "loop 't.i_1' around it is vectorized already; move it first",
+    ),
+    (
+        SHARE,
+        "decompose_reduction: {block: t, loop: t.i}\n- compute_at: {block: t, loop: y.i}",
+        "its init is block 't.init' by now; move it before decompose_reduction",
+    ),
+    (TWICE, "reverse_compute_at: {block: y, loop: y.i}", "is around block 'y' already"),
+    (
+        TWICE,
+        "cache_write: {block: t, buffer: t}\n- cache_write: {block: t, buffer: y}",
+        "block 't' does not write 'y'",
+    ),
+    (TWICE, "cache_write: {block: t, at: y.i}", "loop 'y.i' is not around block 't'"),
+    (TWICE, "cache_write: {block: t, as: a.b}", "'a.b' is no name for a buffer"),
+    (INPLACE, "cache_write: {block: y}", "block 'y' adds to what is in 'y'"),
+    (
+        SHARE,
+        "decompose_reduction: {block: t, loop: t.i}\n- cache_write: {block: t.init}",
+        "block 't.init' is the init of a reduction",
+    ),
+    (TWICE, "cache_read: {block: y, buffer: t, at: t.i}", "loop 't.i' is not around block 'y'"),
+    (TWICE, "reverse_compute_inline: {block: t}", "block 't' reads from 0 blocks, not from one"),
+    (SHARE, "reverse_compute_inline: {block: t}", "block 't' is a reduction; use reverse"),
+    (SHARE, "reverse_compute_inline: {block: y}", "block 't' is a reduction; use reverse"),
+    (PAIR, "reverse_compute_inline: {block: y}", "block 'z' reads from block 't', too"),
+    (ROW_SUM, "rfactor: {block: y}", "give either `loop` or `loops`"),
+    (TWICE, "rfactor: {block: y, loop: y.i}", "block 'y' is not a reduction"),
+    (SHARE, "rfactor: {block: t, loop: y.i}", "loop 'y.i' is not around block 't'"),
+    (ROW_SUM, "rfactor: {block: y, loops: [y.j, y.j]}", "a loop is named twice"),
+    (
+        ROW_SUM,
+        "rfactor: {block: y, loop: y.j, as: [p, y.r, y.s]}",
+        "`as` must give 1 name, or 2 with the join's loops",
+    ),
+    (
+        ROW_SUM,
+        "fuse: {loops: [y.i, y.j]}",
+        "fuse (loops [y.i, y.j]): 'y.i_j' carries both spatial and reduction variables",
+    ),
+    (
+        TOTAL,
+        "fuse: {loops: [y.i, y.j]}\n- rfactor: {block: y, loop: y.i_j}",
+        "loop 'y.i_j' is fused; factor its parts before fusing them",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kernel", "steps", "reason"), REFUSALS, ids=[s for _, s, _ in REFUSALS])
+def test_refused(kernel: str, steps: str, reason: str) -> None:
+    with pytest.raises(ScheduleError) as refusal:
+        schedule(start(kernel), "- " + steps)
+    assert reason in refusal.value.message
+
+
+LEGAL = [
+    # What the five systems refuse, or get wrong.
+    ("ROW_SUM", "rfactor: {block: y, loop: y.j}"),  # one term a partial
+    ("ROW_SUM", "split: {loop: y.j, factors: [null, 16]}\n- rfactor: {block: y, loop: y.j_1}"),
+    ("ROW_SUM", "split: {loop: y.j, factors: [null, 4]}\n- rfactor: {block: y, loop: y.j_0}"),
+    ("ROW_SQUARES", "compute_at: {block: t, loop: y.i}\n- vectorize: {loop: y.j, width: 4}"),
+    ("ROW_SQUARES", "tile: {loops: [t.i, t.j], sizes: [2, 3]}\n"
+                    "- reverse_compute_at: {block: y, loop: t.j_0}"),
+    ("TRIANGLE", "vectorize: {loop: y.j, width: 4, accumulators: 2}"),
+    ("TRIANGLE", "split: {loop: y.i, factors: [null, 4]}\n- parallel: {loop: y.i_0}"),
+    ("STENCIL", "split: {loop: y.i, factors: [null, 4]}\n"
+                "- compute_at: {block: t, loop: y.i_0}\n- parallel: {loop: y.i_0}"),
+    ("TWICE", "cache_write: {block: t}\n- compute_inline: {block: t}"),
+    ("SCALE", "fuse: {loops: [y.i, y.j]}\n- vectorize: {loop: y.i_j, width: 4}"),
+    ("SCALE", "split: {loop: y.j, factors: [null, 3]}\n- split: {loop: y.j_1, factors: [2, null]}"),
+    ("PAIR", "merge: {loops: [t.i, y.i, z.i]}\n- vectorize: {loop: t.i, width: 4}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kernel", "steps"), LEGAL, ids=[s for _, s in LEGAL])
+def test_legal(kernel: str, steps: str) -> None:
+    plain = start(getattr(examples, kernel))
+    after = schedule(plain, "- " + steps)[-1].state.kernel
+    assert_same(plain.kernel, after, sizes=(0, 1, 3, 4, 5, 17))
