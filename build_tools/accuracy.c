@@ -1,11 +1,12 @@
 /* Measures ts_math.h: prints `level dtype function ulp input differing` a line, where ulp is the
    largest error in units in the last place of the exact result, input where that is, and differing
-   how often the scalar form gave other bits than the vector form.
+   how often the scalar form gave other bits than the vector form, of every 16th batch of values.
 
    accuracy STEP: every STEP-th float32 (1: all of them) against double libm, and 2^21 float64,
    spread over the bit patterns from 2^-55 to 2^11 and their negatives, against long double libm.
    LEVELS is a list of X(level), from the command line of the compiler. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,20 +93,20 @@ static void merge(worst *total, const worst *part) {
 }
 
 #define MEASURE(T, C, bits_type, exact_type, digits, least, top)                                   \
-    static void measure_##T(int function, uint64_t first, uint64_t step, worst *w) {               \
-        static _Thread_local C in[BATCH], vector[BATCH], scalar[BATCH];                            \
-        static _Thread_local exact_type exact[BATCH];                                              \
+    static void fill_##T(C *in, uint64_t first, uint64_t step) {                                   \
         for (int i = 0; i < BATCH; i++) {                                                          \
             bits_type bits = (bits_type)(first + (uint64_t)i * step);                              \
             memcpy(&in[i], &bits, sizeof bits);                                                    \
-            exact[i] = reference_##T(function, in[i]);                                             \
         }                                                                                          \
+    }                                                                                              \
+    static void measure_##T(int function, uint64_t first, uint64_t step, worst *w) {               \
+        static _Thread_local C in[BATCH], vector[BATCH];                                           \
+        static _Thread_local exact_type exact[BATCH];                                              \
+        fill_##T(in, first, step);                                                                 \
+        for (int i = 0; i < BATCH; i++) exact[i] = reference_##T(function, in[i]);                 \
         for (int l = 0; l < LEVEL_COUNT; l++) {                                                    \
             levels[l].vector_##T(function, in, vector, BATCH);                                     \
-            levels[l].scalar_##T(function, in, scalar, BATCH);                                     \
             for (int i = 0; i < BATCH; i++) {                                                      \
-                int same_nan = vector[i] != vector[i] && scalar[i] != scalar[i];                   \
-                w->differing[l] += !same_nan && memcmp(&vector[i], &scalar[i], sizeof(C)) != 0;    \
                 /* A unit is more than |exact| / 2^digits: only what may be worse is looked at. */ \
                 exact_type off = vector[i] - exact[i];                                             \
                 exact_type most = w->ulp[l] * ldexp(1, -digits) * exact[i];                        \
@@ -118,6 +119,18 @@ static void merge(worst *total, const worst *part) {
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
+    static void compare_##T(int function, uint64_t first, uint64_t step, worst *w) {               \
+        static _Thread_local C in[BATCH], vector[BATCH], scalar[BATCH];                            \
+        fill_##T(in, first, step);                                                                 \
+        for (int l = 0; l < LEVEL_COUNT; l++) {                                                    \
+            levels[l].vector_##T(function, in, vector, BATCH);                                     \
+            levels[l].scalar_##T(function, in, scalar, BATCH);                                     \
+            for (int i = 0; i < BATCH; i++) {                                                      \
+                bool same_nan = vector[i] != vector[i] && scalar[i] != scalar[i];                  \
+                w->differing[l] += !same_nan && memcmp(&vector[i], &scalar[i], sizeof(C)) != 0;    \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
     /* Every step-th of the values from the one with bits `low`, and their negatives. */           \
     static void report_##T(uint64_t low, uint64_t step, uint64_t batches) {                        \
         for (int function = 0; function < FUNCTIONS; function++) {                                 \
@@ -127,7 +140,9 @@ static void merge(worst *total, const worst *part) {
                 _Pragma("omp for schedule(dynamic, 16)")                                           \
                 for (uint64_t b = 0; b < 2 * batches; b++) {                                       \
                     uint64_t sign = (uint64_t)(b >= batches) << (8 * sizeof(C) - 1);               \
-                    measure_##T(function, sign + low + b % batches * BATCH * step, step, &mine);   \
+                    uint64_t first = sign + low + b % batches * BATCH * step;                      \
+                    measure_##T(function, first, step, &mine);                                     \
+                    if (b % 16 == 0) compare_##T(function, first, step, &mine);                    \
                 }                                                                                  \
                 _Pragma("omp critical") merge(&total, &mine);                                      \
             }                                                                                      \

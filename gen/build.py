@@ -25,9 +25,9 @@ def generate(spec: Path, levels: Sequence[str], folder: Path, depfile: Path | No
 
     The spec's file is named after its kernel. Raises TilesmithError.
     """
-    from .pipeline import generate as generate_kernel  # the prover's libraries load only here
+    from . import pipeline  # the prover's libraries load only here
 
-    generated = generate_kernel(spec, levels)
+    generated = pipeline.generate(spec, levels, pipeline.prover(folder / "proofs"))
     entry = entry_from_json(generated.manifest)
     if entry.kernel != spec.stem:
         raise TilesmithError(

@@ -12,11 +12,11 @@ from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
 
-from . import __version__, build, show, trial
+from . import __version__, build, jit, show, trial
 from . import spec as specs
 from .errors import TilesmithError
 from .lower.target import Level, Target
-from .pipeline import generate, schedule, suffix
+from .pipeline import generate, prover, schedule, suffix
 from .schedule.registry import PRIMITIVES
 
 LEVELS = tuple(level.value for level in Level)
@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
 def _generate(options: argparse.Namespace) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     for path in _files(options.files):
-        made = generate(path, options.levels)
+        made = generate(path, options.levels, prover(jit.cache_folder() / "proofs"))
         for name, text in made.c_files.items():
             build.write_if_changed(options.output / name, text)
             print(options.output / name)

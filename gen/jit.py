@@ -215,7 +215,7 @@ def _command(level: Level, flags: Sequence[str]) -> tuple[str, ...]:
 def build(source: str, command: Sequence[str]) -> Path:
     """The shared library of a C source and the runtime's own, from the cache if it is there."""
     digest = hashlib.sha256("\0".join([source, *command, _runtime_digest()]).encode()).hexdigest()
-    folder = _cache_folder()
+    folder = cache_folder()
     library = folder / f"{digest[:32]}.so"
     if library.exists():
         return library
@@ -233,7 +233,8 @@ def build(source: str, command: Sequence[str]) -> Path:
     return library
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Where libraries and proofs are kept: TILESMITH_CACHE, else the user's cache folder."""
     if own := os.environ.get("TILESMITH_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilesmith"

@@ -20,14 +20,18 @@ from .ir.types import DType
 from .ir.verify import verify
 from .lower.lower import lower
 from .lower.target import Level, Target
+from .poly.cache import prove_once
 from .poly.certificate import Scheduled
 from .poly.flow import plain_flow
-from .poly.prove import prove as prove_now
+from .poly.limit import prove_within
 from .schedule import recipe as recipes
 from .schedule.base import Context, Primitive, Prover, Step
 from .spec.model import KernelSpec, Recipe
 
 Dtypes = Mapping[str, DType]
+
+PROOF_SECONDS = 60.0
+"""The longest that one proof may take: a step's takes under a second on all that ships."""
 
 
 @final
@@ -61,8 +65,17 @@ class Generated:
     seconds: dict[str, float]
 
 
+def prover(folder: Path, seconds: float = PROOF_SECONDS) -> Prover:
+    """The prover under a limit of time, with what it proved before remembered in a folder."""
+
+    def within(plain: Kernel, state: Scheduled) -> None:
+        prove_within(plain, state, seconds)
+
+    return lambda plain, state: prove_once(plain, state, folder, within)
+
+
 def schedule(
-    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover = prove_now
+    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover
 ) -> tuple[Variant, ...]:
     """The kernel's variants on the target, in the order in which they are tried.
 
@@ -127,7 +140,7 @@ def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Lev
     return emit_file(spec.name, parts, level)
 
 
-def generate(path: Path, levels: Sequence[str], prove: Prover = prove_now) -> Generated:
+def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
     """The C files `<kernel>.<level>.c` and the manifest entry of a spec.
 
     Raises TilesmithError; nothing is generated where a proof fails.
@@ -210,4 +223,3 @@ class Stopwatch:
 def inputs(spec: KernelSpec) -> tuple[str, ...]:
     """Names of the arrays that a caller gives."""
     return tuple(a.name for a in spec.arguments if a.intent is not Intent.OUT)
-

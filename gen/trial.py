@@ -20,7 +20,7 @@ from .errors import TilesmithError
 from .ir.nodes import Intent, Kernel
 from .lower.lower import lower
 from .lower.target import Level, Target
-from .pipeline import Dtypes, emit, schedule, suffix
+from .pipeline import Dtypes, emit, prover, schedule, suffix
 from .poly.certificate import Scheduled
 from .poly.flow import plain_flow
 from .poly.prove import prove
@@ -143,7 +143,11 @@ def run(
             f"{spec.name} has no dim {unknown[0]!r}: it has {', '.join(spec.dims)}"
         )
     target = Target(level)
-    source = emit(spec, {suffix(dtypes): schedule(spec, dtypes, target)}, level)
+    source = emit(
+        spec,
+        {suffix(dtypes): schedule(spec, dtypes, target, prover(jit.cache_folder() / "proofs"))},
+        level,
+    )
     kernel = jit.load(spec, dtypes, source, level)
     rng = np.random.default_rng(seed)
     full = {dim: sizes.get(dim, 64) for dim in spec.dims}
@@ -159,9 +163,7 @@ def run(
         compare(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge)
         for edge in edges(spec, lanes)
     )
-    return Report(
-        spec.name, suffix(dtypes), level.value, case, sorted(times)[3] * 1e3, small
-    )
+    return Report(spec.name, suffix(dtypes), level.value, case, sorted(times)[3] * 1e3, small)
 
 
 def edges(spec: KernelSpec, lanes: int) -> Iterator[dict[str, int]]:

@@ -2,7 +2,7 @@
 
 Input: a tree, unrolled and inlined. Output: the tree in which each innermost serial loop whose
 vector statements update places that do not depend on it loads those places before, updates
-registers, and stores them after. So `c[i, j] += a[i, l]*b[l, j]` in a tile reads and writes c once a tile.
+registers, and stores them after. So `c[i, j] += a[i, l]*b[l, j]` reads and writes a tile of c once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ class _Place:
 @final
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What promotion knows. memory: buffers that are not in registers already. numbers: for names."""
+    """memory: buffers that are not in registers already. numbers: for new names."""
 
     machine: Machine
     dtypes: Mapping[str, DType]

@@ -26,8 +26,8 @@ from .flow import (
     merged,
     through,
 )
-from .last import Writers, between, domain, settled
-from .order import OUT, agreeing
+from .last import Writers, domain, settled
+from .order import OUT
 from .roles import Execution, Role, in_a_circle
 from .statement import Access
 from .witness import Refused, Sample, Witness, images, partner, sample
@@ -68,7 +68,7 @@ class Reductions:
         return result
 
     def _sum(self, read: Access, part: isl.Set, source: Source | None) -> _Sum:
-        starts = self._starts(read, part, source)
+        starts = self._starts(read, part)
         reached = self._reached(read, part, starts, source)
         terms: dict[Computed, isl.Map] = {}
         base: Values = {}
@@ -109,23 +109,11 @@ class Reductions:
                 added = terms[value].union(added).coalesce()
             terms[value] = added
 
-    def _starts(self, read: Access, part: isl.Set, source: Source | None) -> Writers:
+    def _starts(self, read: Access, part: isl.Set) -> Writers:
         """The write that the place was last overwritten by, for events where there is one."""
         relations = self.run.relations
-        stores = [w for w in relations.writes[read.storage] if not self.run.adds(w)]
+        stores = (w for w in relations.writes[read.storage] if not self.run.adds(w))
         earlier = {w: relations.earlier(read, w).intersect_domain(part) for w in stores}
-        nothing = isl.Set.empty(part.get_space())
-        if source and source.shared:
-            parameters = relations.tree.parameters
-            near = {
-                w: m.intersect(agreeing(parameters, read, w, source.shared))
-                for w, m in earlier.items()
-            }
-            near = settled(relations, read, {w: m for w, m in near.items() if not m.is_empty()})
-            later = (x for w, m in near.items() for x, _ in between(relations, read, w, m))
-            overwritten = any(x in earlier for x in later)
-            if part.is_subset(domain(near, nothing)) and not overwritten:
-                return near
         return settled(relations, read, {w: m for w, m in earlier.items() if not m.is_empty()})
 
     def _start(self, write: Access) -> _Sum:

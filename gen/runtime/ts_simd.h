@@ -98,6 +98,20 @@
 #include <immintrin.h>
 #endif
 
+/* TS_MM(name): the intrinsic of this width; ts_int, ts_half_int: vectors and halves for it. */
+#if defined TS_V4
+#define TS_MM(name) _mm512_##name
+typedef __m512i ts_int;
+typedef __m256i ts_half_int;
+#elif defined TS_V3
+#define TS_MM(name) _mm256_##name
+typedef __m256i ts_int;
+typedef __m128i ts_half_int;
+#elif defined TS_V2
+#define TS_MM(name) _mm_##name
+typedef __m128i ts_int;
+#endif
+
 #define TS_INLINE static inline __attribute__((always_inline))
 
 #define TS_LANES_i8 TS_LANES_8
@@ -247,34 +261,52 @@ TS_UNSIGNED(TS_ABS)
 TS_EQUAL(TS_CONVERT)
 #undef TS_CONVERT
 
-/* X(U, lanes of U, T, C type): U twice as wide as T */
-#define TS_PAIRS(X)                                                      \
-    X(f64, TS_LANES_64, f32, float)                                      \
-    X(f64, TS_LANES_64, i32, int32_t) X(f64, TS_LANES_64, u32, uint32_t) \
-    X(i64, TS_LANES_64, f32, float) X(u64, TS_LANES_64, f32, float)      \
-    X(i64, TS_LANES_64, i32, int32_t) X(i64, TS_LANES_64, u32, uint32_t) \
-    X(u64, TS_LANES_64, i32, int32_t) X(u64, TS_LANES_64, u32, uint32_t) \
-    X(f32, TS_LANES_32, i16, int16_t) X(f32, TS_LANES_32, u16, uint16_t) \
-    X(i32, TS_LANES_32, i16, int16_t) X(i32, TS_LANES_32, u16, uint16_t) \
-    X(u32, TS_LANES_32, i16, int16_t) X(u32, TS_LANES_32, u16, uint16_t) \
-    X(i16, TS_LANES_16, i8, int8_t) X(i16, TS_LANES_16, u8, uint8_t)     \
-    X(u16, TS_LANES_16, i8, int8_t)                                      \
-    X(u16, TS_LANES_16, u8, uint8_t)
+/* Widens h, half a vector: gcc 12 converts whole vectors in two halves, so by name where it can. */
+#define TS_WIDEN(U) __builtin_convertvector(h, ts_##U)
+#if defined TS_V3 || defined TS_V4
+#define TS_WIDEN_BY(U, name) (ts_##U)TS_MM(cvt##name)((ts_half_int)h)
+#define TS_WIDEN_FLOAT(U, name) TS_MM(cvt##name)(h)
+#else
+#define TS_WIDEN_BY(U, name) TS_WIDEN(U)
+#define TS_WIDEN_FLOAT(U, name) TS_WIDEN(U)
+#endif
 
-#define TS_PAIR(U, n, T, CT)                                                                 \
-    typedef CT ts_half_##U##_##T __attribute__((vector_size(TS_BYTES / 2)));                 \
-    TS_INLINE ts_##U ts_lo_##U##_##T(ts_##T v) {                                             \
-        return __builtin_convertvector(__builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, 0)), \
-                                       ts_##U);                                              \
-    }                                                                                        \
-    TS_INLINE ts_##U ts_hi_##U##_##T(ts_##T v) {                                             \
-        return __builtin_convertvector(__builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, n)), \
-                                       ts_##U);                                              \
-    }                                                                                        \
-    TS_INLINE ts_##T ts_narrow_##T##_##U(ts_##U lo, ts_##U hi) {                             \
-        ts_half_##U##_##T l = __builtin_convertvector(lo, ts_half_##U##_##T);                \
-        ts_half_##U##_##T h = __builtin_convertvector(hi, ts_half_##U##_##T);                \
-        return __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n));  \
+/* X(U, lanes of U, T, C type, h widened): U twice as wide as T */
+#define TS_PAIRS(X)                                                   \
+    X(f64, TS_LANES_64, f32, float, TS_WIDEN_FLOAT(f64, ps_pd))       \
+    X(f64, TS_LANES_64, i32, int32_t, TS_WIDEN_BY(f64, epi32_pd))     \
+    X(f64, TS_LANES_64, u32, uint32_t, TS_WIDEN(f64))                 \
+    X(i64, TS_LANES_64, f32, float, TS_WIDEN(i64))                    \
+    X(u64, TS_LANES_64, f32, float, TS_WIDEN(u64))                    \
+    X(i64, TS_LANES_64, i32, int32_t, TS_WIDEN_BY(i64, epi32_epi64))  \
+    X(i64, TS_LANES_64, u32, uint32_t, TS_WIDEN_BY(i64, epu32_epi64)) \
+    X(u64, TS_LANES_64, i32, int32_t, TS_WIDEN_BY(u64, epi32_epi64))  \
+    X(u64, TS_LANES_64, u32, uint32_t, TS_WIDEN_BY(u64, epu32_epi64)) \
+    X(f32, TS_LANES_32, i16, int16_t, TS_WIDEN(f32))                  \
+    X(f32, TS_LANES_32, u16, uint16_t, TS_WIDEN(f32))                 \
+    X(i32, TS_LANES_32, i16, int16_t, TS_WIDEN_BY(i32, epi16_epi32))  \
+    X(i32, TS_LANES_32, u16, uint16_t, TS_WIDEN_BY(i32, epu16_epi32)) \
+    X(u32, TS_LANES_32, i16, int16_t, TS_WIDEN_BY(u32, epi16_epi32))  \
+    X(u32, TS_LANES_32, u16, uint16_t, TS_WIDEN_BY(u32, epu16_epi32)) \
+    X(i16, TS_LANES_16, i8, int8_t, TS_WIDEN_BY(i16, epi8_epi16))     \
+    X(i16, TS_LANES_16, u8, uint8_t, TS_WIDEN_BY(i16, epu8_epi16))    \
+    X(u16, TS_LANES_16, i8, int8_t, TS_WIDEN_BY(u16, epi8_epi16))     \
+    X(u16, TS_LANES_16, u8, uint8_t, TS_WIDEN_BY(u16, epu8_epi16))
+
+#define TS_PAIR(U, n, T, CT, widened)                                                       \
+    typedef CT ts_half_##U##_##T __attribute__((vector_size(TS_BYTES / 2)));                \
+    TS_INLINE ts_##U ts_lo_##U##_##T(ts_##T v) {                                            \
+        ts_half_##U##_##T h = __builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, 0));         \
+        return widened;                                                                     \
+    }                                                                                       \
+    TS_INLINE ts_##U ts_hi_##U##_##T(ts_##T v) {                                            \
+        ts_half_##U##_##T h = __builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, n));         \
+        return widened;                                                                     \
+    }                                                                                       \
+    TS_INLINE ts_##T ts_narrow_##T##_##U(ts_##U lo, ts_##U hi) {                            \
+        ts_half_##U##_##T l = __builtin_convertvector(lo, ts_half_##U##_##T);               \
+        ts_half_##U##_##T h = __builtin_convertvector(hi, ts_half_##U##_##T);               \
+        return __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n)); \
     }
 TS_PAIRS(TS_PAIR)
 #undef TS_PAIR

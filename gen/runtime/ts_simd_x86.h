@@ -3,17 +3,11 @@
 #define TS_SIMD_X86_H
 
 #if defined TS_V4
-#define TS_MM(name) _mm512_##name
-#define TS_MMI(name) _mm512_##name##_si512
-typedef __m512i ts_int;
+#define TS_STREAM_INT _mm512_stream_si512
 #elif defined TS_V3
-#define TS_MM(name) _mm256_##name
-#define TS_MMI(name) _mm256_##name##_si256
-typedef __m256i ts_int;
+#define TS_STREAM_INT _mm256_stream_si256
 #else
-#define TS_MM(name) _mm_##name
-#define TS_MMI(name) _mm_##name##_si128
-typedef __m128i ts_int;
+#define TS_STREAM_INT _mm_stream_si128
 #endif
 
 #ifdef TS_V4
@@ -69,7 +63,7 @@ TS_X86_MINMAX(u64, epu64)
 #undef TS_X86_MINMAX
 
 #define TS_STREAM(T, C, B, U, CU) \
-    TS_INLINE void ts_stream_##T(C *p, ts_##T v) { TS_MMI(stream)((ts_int *)(void *)p, (ts_int)v); }
+    TS_INLINE void ts_stream_##T(C *p, ts_##T v) { TS_STREAM_INT((ts_int *)(void *)p, (ts_int)v); }
 TS_ALL(TS_STREAM)
 #undef TS_STREAM
 TS_INLINE void ts_stream_fence(void) { _mm_sfence(); }

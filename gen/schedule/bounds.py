@@ -222,16 +222,17 @@ def smaller(a: Expr, b: Expr, ranges: tuple[Range, ...]) -> Expr:
 def _extreme_of(op: BinaryOp, a: Expr, b: Expr, covers: Callable[[Expr, Expr], bool]) -> Expr:
     """The min or max of both; `covers(x, y)` says that x is of no use beside y."""
     kept: list[Expr] = []
-    for side in (*_sides(op, normal(a)), *_sides(op, normal(b))):
+    for side in (*sides(op, normal(a)), *sides(op, normal(b))):
         if not any(covers(side, other) for other in kept):
             kept = [other for other in kept if not covers(other, side)] + [side]
     both = minimum if op is BinaryOp.MIN else maximum
     return reduce(both, kept)
 
 
-def _sides(op: BinaryOp, e: Expr) -> tuple[Expr, ...]:
+def sides(op: BinaryOp, e: Expr) -> tuple[Expr, ...]:
+    """The expressions of which `e` is the min or max."""
     match e:
         case Binary(found, lhs, rhs) if found is op:
-            return (*_sides(op, lhs), *_sides(op, rhs))
+            return (*sides(op, lhs), *sides(op, rhs))
         case _:
             return (e,)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from ..ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, Loop, Stmt, Var
+from ..ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, IterVar, Loop, Stmt, Var
 from ..ir.walk import (
     add,
     ceildiv,
@@ -31,6 +31,7 @@ from .bounds import (
     lowest,
     normal,
     same,
+    sides,
     smaller,
 )
 from .edit import CannotApply, fresh, nest, ranges_of, scope_of, serial_loop
@@ -152,18 +153,15 @@ def place(
             if not at_most(add(value, 1), upper, p.ranges):
                 p.guards.append(less(value, upper))
             continue
-        lower = larger(lower, want.lower, p.ranges)
-        upper = smaller(upper, add(want.upper, 1), p.ranges)
         var = fresh(f"{block.name}.{v.name}", taken)
         taken.add(var)
-        start: Expr = index(0)
-        if v.kind is IterKind.REDUCTION and not is_over_dims(lower):
-            # The binding has to name the loops that the reduction goes on over: its init is
-            # before the outermost of them.
-            start, lower, upper = lower, index(0), sub(upper, lower)
-        p.loops.append(serial_loop(var, lower, upper))
-        p.ranges = (*p.ranges, Range(var, lower, sub(upper, 1)))
-        p.values[v.name] = add(start, Var(var))
+        _add_loop(
+            p,
+            v,
+            var,
+            larger(lower, want.lower, p.ranges),
+            smaller(upper, add(want.upper, 1), p.ranges),
+        )
     in_scope = frozenset(scope_of((*around, *p.loops)))
     conditions = predicate_at(block, p.values, in_scope)
     moved = replace(
@@ -172,6 +170,52 @@ def place(
         predicate=conjunction(*conditions, *p.guards),
     )
     return nest(p.loops, moved)
+
+
+def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> None:
+    """One more loop, inside the others, for lower <= v < upper.
+
+    Where the interval lies in a tile of constant size, the loop has that size, so that it can be
+    unrolled and vectorized, and what leaves the interval gets a guard.
+    """
+    start: Expr = index(0)
+    if (tile := _tile(lower, upper)) is not None:
+        start, size = tile
+        p.ranges = (*p.ranges, Range(var, index(0), index(size - 1)))
+        value = add(start, Var(var))
+        for side in sides(BinaryOp.MAX, lower):
+            if not at_most(side, value, p.ranges):
+                p.guards.append(Binary(BinaryOp.LE, side, value))
+        for side in sides(BinaryOp.MIN, upper):
+            if not at_most(add(value, 1), side, p.ranges):
+                p.guards.append(less(value, side))
+        p.loops.append(serial_loop(var, index(0), index(size)))
+        p.values[v.name] = value
+        return
+    if v.kind is IterKind.REDUCTION and not is_over_dims(lower):
+        # The binding has to name the loops that the reduction goes on over: its init is
+        # before the outermost of them.
+        start, lower, upper = lower, index(0), sub(upper, lower)
+    p.loops.append(serial_loop(var, lower, upper))
+    p.ranges = (*p.ranges, Range(var, lower, sub(upper, 1)))
+    p.values[v.name] = add(start, Var(var))
+
+
+def _tile(lower: Expr, upper: Expr) -> tuple[Expr, int] | None:
+    """Start and size of the smallest tile of constant size that covers lower <= v < upper.
+
+    None where there is none, or where both ends are constant already.
+    """
+    tiles: list[tuple[int, Expr]] = []
+    for start in sides(BinaryOp.MAX, lower):
+        for end in sides(BinaryOp.MIN, upper):
+            size = linear(sub(end, start))
+            if not size.terms and size.const > 0:
+                tiles.append((size.const, start))
+    if not tiles or not linear(sub(upper, lower)).terms and is_over_dims(lower):
+        return None
+    size_, start = min(tiles, key=lambda tile: tile[0])
+    return start, size_
 
 
 def predicate_at(

@@ -199,12 +199,17 @@ def _bound(expr: ir.Expr, ranges: Mapping[str, Range], *, upper: bool) -> ir.Exp
     return None if a is None or b is None else walk.simplify(ir.Binary(op, a, b))
 
 
-def cover(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> ir.Expr:
-    """The smallest size that is plainly at least both."""
-    kept: tuple[ir.Expr, ...] = ()
-    for part in (*_maxima(a), *_maxima(b)):
+_MAX_SIZES = 16
+
+
+def cover(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> ir.Expr | None:
+    """The smallest size that is plainly at least both; None where too many could be that."""
+    kept = _maxima(a)
+    for part in _maxima(b):
         if not any(_at_least(k, part, dims) for k in kept):
             kept = (*(k for k in kept if not _at_least(part, k, dims)), part)
+    if len(kept) > _MAX_SIZES:
+        return None
     return reduce(walk.maximum, sorted(kept, key=lambda part: isinstance(part, ir.Const)))
 
 

@@ -302,13 +302,19 @@ def _declare(
     for axis, index in enumerate(indices):
         size = extent(index, ranges, dims)
         if size is None:
-            raise SpecError(
-                f"cannot tell the size of axis {axis} of '{array}' from this index",
-                target.indices[axis].span,
-            )
+            raise _unsized(f"axis {axis} of '{array}' from this index", target.indices[axis])
         known = scope.shapes[array][axis] if array in scope.shapes else size
-        shape.append(cover(known, size, dims))
+        covering = cover(known, size, dims)
+        if covering is None:
+            what = f"axis {axis} of '{array}': too many sizes may be the largest"
+            raise _unsized(what, target.indices[axis])
+        shape.append(covering)
     return replace(scope, shapes={**scope.shapes, array: tuple(shape)})
+
+
+def _unsized(what: str, index: syntax.Expr) -> SpecError:
+    hint = "give its shape under 'temporaries'"
+    return SpecError(f"cannot tell the size of {what}", index.span, hint)
 
 
 def _definition(

@@ -31,9 +31,10 @@ def test_a_kernel_has_its_section() -> None:
 def test_a_primitive_has_its_section() -> None:
     page = docs.pages()["primitives.md"]
     for primitive in PRIMITIVES:
-        assert f"\n### {primitive.name}\n" in page
+        also = f"Also {', '.join(f'`{a}`' for a in primitive.aliases)}.\n\n"
+        title = f"\n### {primitive.name}\n\n{also if primitive.aliases else ''}"
+        assert title + str(primitive.__doc__)[:20] in page
     section = page[page.index("### split") : page.index("### fuse")]
-    assert "Also `strip_mine`, `divide_loop`." in section
     assert "| `factors` | [integer or `null`, ...] |  |" in section
     assert "| `as` | [name, ...] | optional |" in section
     assert "```yaml\n- split: {loop: y.i, factors: [null, 4]}\n```\n\ngives\n\n```python" in section

@@ -80,6 +80,69 @@ def test_two_levels_with_a_ring_of_four() -> None:
     accept(PLAIN_BANDS, bands(3))
 
 
+PLATE = "m, n, x: float32[n + 4, m + 4], y: Out[float32[n, m]]"
+FIVE = "{0}[{2}, j + 1] + {0}[{3}, j] + {0}[{3}, j + 1] + {0}[{3}, j + 2] + {0}[{4}, j + 1]"
+ROWS = "i", "i + 1", "i + 2"
+PLAIN_PLATE = kernel(
+    PLATE,
+    nest(
+        "for u.i in range(n + 2)",
+        "for u.j in range(m + 2)",
+        block("u", "i=u.i, j=u.j", "u[i, j] = " + FIVE.format("x", "", *ROWS)),
+    ),
+    nest(
+        "for y.i in range(n)",
+        "for y.j in range(m)",
+        block("y", "i=y.i, j=y.j", "y[i, j] = " + FIVE.format("u", "", *ROWS)),
+    ),
+    temporaries="u=float32[n + 2, m + 2]",
+)
+
+
+def heat(ring: int) -> Kernel:
+    """Two levels in overlapped bands of 16 rows, the first in a ring of rows of each band's own."""
+    row = "16 * b + r"
+    level_one = nest(
+        "for u.j in range(m + 2)",
+        block(
+            "u",
+            f"i:0:n+2={row}, j=u.j",
+            f"u[i % {ring}, j] = " + FIVE.format("x", "", *ROWS),
+            f"where={row} < n + 2",
+        ),
+    )
+    rows = (f"({i}) % {ring}" for i in ROWS)
+    level_two = nest(
+        "for y.j in range(m)",
+        block(
+            "y",
+            f"i:0:n={row}-2, j=y.j",
+            "y[i, j] = " + FIVE.format("u", "", *rows),
+            f"where=r >= 2 and {row} < n + 2",
+        ),
+    )
+    return kernel(
+        PLATE,
+        nest(
+            "for b in parallel((n + 15) // 16)",
+            f"with allocate(u=float32[{ring}, m + 2])",
+            "for r in range(18)",
+            f"{level_one}\n{level_two}",
+        ),
+    )
+
+
+def test_heat_in_overlapped_bands() -> None:
+    flow = {f"y_{k}": Source(("u",), shared=("b",)) for k in range(5)}
+    accept(PLAIN_PLATE, heat(4), **flow)
+    assert refusal(PLAIN_PLATE, heat(2), **flow).message == (
+        "y[i=0, j=0] reads 'u', which u[i=0, j=1] computes, but u[i=2, j=1] overwrites it"
+        " in between (for example: m=1, n=1; y[i=0, j=0] runs at b=0, r=2, y.j=0; u[i=0, "
+        "j=1] runs at b=0, r=0, u.j=1; u[i=2, j=1] runs at b=0, r=2, u.j=1; element u[0, "
+        "1])"
+    )
+
+
 def test_a_ring_of_two() -> None:
     assert refusal(PLAIN_BANDS, bands(2)).message == (
         "y[i=0] reads 'u', which u[i=0] computes, but u[i=2] overwrites it in between "
@@ -243,6 +306,16 @@ def test_a_fused_loop_that_stops_early() -> None:
     assert refusal(PLAIN_ADD, tree).message == (
         "the loops around 'y.i' do not count up to the product of its symbolic extents"
     )
+    outer = "for f_0 in range((m * n + 7) // 8)"
+    tree = fused("f_0 * 4 + f_1", outer, "for f_1 in range(4)")
+    assert refusal(PLAIN_ADD, tree).message == (
+        "the loops around 'y.i' do not count up to the product of its symbolic extents"
+    )
+    outer = "for f_0 in range((m * n + 3) // 8)"
+    tree = fused("f_0 * 8 + f_1", outer, "for f_1 in range(8)")
+    assert refusal(PLAIN_ADD, tree).message == (
+        "the loops around 'y.i' do not count up to the product of its symbolic extents"
+    )
 
 
 # ---------------------------------------------------------------- data
@@ -266,7 +339,10 @@ def test_a_gather() -> None:
     )
 
 
-CSR = "m, n, z, at: int64[m + 1], col: int64[z], v: float32[z], x: float32[n], y: Out[float32[m]]"
+CSR = (
+    "m, n, z, at: int64[m + 1], to: int64[m + 1], col: int64[z], v: float32[z], x: float32[n],"
+    " y: Out[float32[m]]"
+)
 TERM = "y[i] = combine.sum(y[i], v[p] * x[col[p]])"
 
 
@@ -280,6 +356,9 @@ def test_bounds_from_an_array() -> None:
     accept(csr(), csr(kind="parallel"))
     assert refusal(csr(), csr("at[y.i] + 1")).message == (
         "block 'y' computes `at[y.i] + 1` where block 'y' of the plain schedule computes `at[y.i]`"
+    )
+    assert refusal(csr(), csr("to[y.i]")).message == (
+        "block 'y' computes `to[y.i]` where block 'y' of the plain schedule computes `at[y.i]`"
     )
     short = csr(rows="m")
     assert refusal(short, short).message == (

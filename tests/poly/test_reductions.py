@@ -73,6 +73,18 @@ def test_a_term_added_twice() -> None:
     )
 
 
+def test_a_term_added_by_two_loops() -> None:
+    start = block("s.init", "i:0:m=y.i", INIT, "origin=None")
+    again = nest("for s.k in range(1, n)", block("s", "i:0:m=y.i, j:0:n+=s.k", ADD))
+    all_of_them = nest("for s.j in range(n)", block("s", "i:0:m=y.i, j:0:n+=s.j", ADD))
+    rows = "\n".join((start, all_of_them, again, block("y", "i=y.i", COPY)))
+    tree = kernel(SIGNATURE, nest("for y.i in range(m)", rows), temporaries="s=float32[m]")
+    assert refusal(PLAIN, tree).message == (
+        "what y[i=0] reads from 's' holds the term s[0, 1] twice (for example: m=1, n=2; "
+        "y[i=0] runs at y.i=0; element s[0])"
+    )
+
+
 def test_a_term_missing() -> None:
     tree = kernel(SIGNATURE, total(lower="1"), WRITE, temporaries="s=float32[m]")
     assert refusal(PLAIN, tree).message == (

@@ -50,6 +50,35 @@ def test_what_is_not_affine() -> None:
     assert refusal(PLAIN, shaped).message == "the shape of 't' has `n * n`, which is not affine"
 
 
+def test_division_by_a_dim() -> None:
+    divided = nest("for y.i in range(n)", block("y", "i:0:n=y.i//n", "y[i] = x[i]"))
+    assert refusal(PLAIN, tree(divided)).message == (
+        "block 'y' depends on `y.i // n`, which is not affine"
+    )
+
+
+def test_narrow_integers_wrap() -> None:
+    """The sum of the two is negative, whatever the integers say."""
+    wraps = "x[i] if int8(100) + int8(100) < int8(0) else float32(0)"
+    plain = tree(nest("for y.i in range(n)", block("y", "i=y.i", f"y[i] = {wraps}")))
+    zero = tree(nest("for y.i in range(n)", block("y", "i=y.i", "y[i] = float32(0)")))
+    assert refusal(plain, zero).message == (
+        "block 'y' computes `float32(0.0)` where block 'y' of the plain schedule computes"
+        " `x[i] if int8(100) + int8(100) < int8(0) else 0.0`"
+    )
+
+
+def test_another_number() -> None:
+    def index(value: str) -> Kernel:
+        body = block("y", "i=y.i", f"y[i] = float32({value})")
+        return tree(nest("for y.i in range(n)", body))
+
+    accept(index("i + i"), index("2 * i"))
+    assert refusal(index("i"), index("i + 1")).message == (
+        "block 'y' computes `i + 1` where block 'y' of the plain schedule computes `i`"
+    )
+
+
 TABLE = "m, n, x: float32[m, n], y: Out[float32[m, n]]"
 WHOLE_TABLE = nest(
     "for y.i in range(m)", "for y.j in range(n)", block("y", "i=y.i, j=y.j", "y[i, j] = x[i, j]")
@@ -195,6 +224,13 @@ def test_data_decides_what_runs() -> None:
     picked = tree(nest("for y.i in range(n)", chosen))
     assert refusal(PLAIN, picked).message == (
         "block 'y' runs where data says so, which only the terms of a reduction may"
+    )
+    changing = "n, x: InOut[float32[n]], y: Out[float32[n]]"
+    assert refusal(
+        kernel(changing, nest("for y.i in range(n)", block("y", "i=y.i", "y[i] = x[i]"))),
+        kernel(changing, nest("for y.i in range(n)", chosen)),
+    ).message == (
+        "block 'y' runs where `x[y.i] < 0.0`, which is neither affine nor a condition on inputs"
     )
     signature = "n, at: int64[n], y: InOut[float32[n]]"
     plain = kernel(signature, nest("for y.i in range(n)", block("y", "i=y.i", "y[i] = float32(1)")))

@@ -220,7 +220,7 @@ MASKS(i64, int64_t, 64)
                    l);                                                                           \
     }
 /* Widened values also of arbitrary bits, where C defines them: from integers. */
-#define PAIR(U, n, T, CT)                                                                   \
+#define PAIR(U, n, T, CT, widened)                                                          \
     for (long i = 0; i + 2 * (n) <= N; i += 2 * (n)) {                                      \
         ts_##T v = ts_load_##T(counts_##T + i);                                             \
         ts_##U lo = ts_lo_##U##_##T(v), hi = ts_hi_##U##_##T(v);                            \

@@ -206,6 +206,16 @@ def test_the_declared_shape_of_a_temporary_is_taken(declared: str, shape: str) -
     assert f"allocate(e={shape})" in to_text(built)
 
 
+def test_a_declared_shape_may_hold_what_cannot_be_told() -> None:
+    built = plain(
+        "for i in range(n):\n    e[i % 2] = x[i]\n    y[i] = e[i % 2]",
+        COPY,
+        "(n)->(n)",
+        'temporaries: {e: "T[2]"}\n',
+    )
+    assert "allocate(e=float32[2])" in to_text(built)
+
+
 def test_a_temporary_without_axes_may_be_declared() -> None:
     built = plain(
         "e = sum(x[j] for j in n)\ny[i] = e + x[i]", COPY, "(n)->(n)", 'temporaries: {e: "T[]"}\n'

@@ -148,3 +148,13 @@ def test_texts(where: str, name: str) -> None:
 )  # fmt: skip
 def test_names_and_numbers(where: str, text: str, message: str) -> None:
     assert refused(lambda: loads(with_text(where, text), "hostile.yaml")).message == message
+
+
+def test_sizes_that_cannot_be_compared_are_limited() -> None:
+    parts = [f"for i in range({k} * n + {99 - k} * m): t[i] = x[0, 0]" for k in range(17)]
+    spec = SPEC.replace("(n)->(n)", "(m,n)->(m,n)").replace("T[n]", "T[m, n]")
+    body = "".join(f"  {line}\n" for line in [*parts, "y[i, j] = t[0]"])
+    error = refused(lambda: loads(f"{spec}compute: |\n{body}", "hostile.yaml"))
+    assert error.message == (
+        "cannot tell the size of axis 0 of 't': too many sizes may be the largest"
+    )

@@ -210,6 +210,11 @@ def test_errors_in_temporaries(temporary: str, message: str, line: int, column: 
     test_errors("compute: |", f"temporaries: {{{temporary}}}\ncompute: |", message, line, column)
 
 
+def test_a_shape_that_cannot_be_told_hints_at_temporaries() -> None:
+    error = refused(edited("t[i, j] = factor", "t[i % 2, j] = factor"))
+    assert error.hint == "give its shape under 'temporaries'"
+
+
 def test_an_unused_argument() -> None:
     text = edited("(n)->(n)", "(n),(n)->(n)").replace("  y: {", '  w: {type: "T[n]"}\n  y: {')
     assert refused(text).message == "the argument 'w' is not used"

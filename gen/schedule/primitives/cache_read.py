@@ -77,8 +77,13 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
                 t[i] = x[i] * 2.0
         for y.i_0 in range((n + 3) // 4):
             with allocate(t_cache=float32[n]):
-                for t_cache.d0 in range(max(0, y.i_0 * 4 - 1), min(n, y.i_0 * 4 + 4)):
-                    with block("t_cache", d0=spatial(t_cache.d0, n), origin=None):
+                for t_cache.d0 in range(5):
+                    with block(
+                        "t_cache",
+                        d0=spatial(y.i_0 * 4 - 1 + t_cache.d0, n),
+                        where=0 <= y.i_0 * 4 - 1 + t_cache.d0 and y.i_0 * 4 - 1 + t_cache.d0 < n,
+                        origin=None,
+                    ):
                         t_cache[d0] = t[d0]
                 for y.i_1 in range(4):
                     with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):

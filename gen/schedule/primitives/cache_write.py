@@ -80,8 +80,13 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
                 for y.i_1 in range(4):
                     with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
                         y_cache[i] = t[i] + 1.0
-                for y_cache.i in range(y.i_0 * 4, min(n, y.i_0 * 4 + 4)):
-                    with block("y_cache", i=spatial(y_cache.i, n), origin=None):
+                for y_cache.i in range(4):
+                    with block(
+                        "y_cache",
+                        i=spatial(y.i_0 * 4 + y_cache.i, n),
+                        where=y.i_0 * 4 + y_cache.i < n,
+                        origin=None,
+                    ):
                         y[i] = y_cache[i]
 """,
         ),

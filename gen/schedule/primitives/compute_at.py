@@ -35,7 +35,8 @@ class ComputeAt(Primitive):
     iteration computes what they need there, again where iterations overlap.
 
     The block gets new loops, named after its iteration variables; an axis of which one value is
-    needed gets none.
+    needed gets none. A loop over a tile of constant size has that size, and the block a guard, so
+    that the loop can be unrolled or vectorized.
     """
 
     block: str
@@ -52,8 +53,8 @@ class ComputeAt(Primitive):
 def stencil(n, x: float32[n], y: Out[float32[n]]):
     for y.i in range(n):
         with allocate(t=float32[n]):
-            for t.i in range(max(0, y.i - 1), y.i + 1):
-                with block("t", i=spatial(t.i, n)):
+            for t.i in range(2):
+                with block("t", i=spatial(y.i - 1 + t.i, n), where=0 <= y.i - 1 + t.i):
                     t[i] = x[i] * 2.0
             with block("y", i=spatial(y.i)):
                 y[i] = t[max(i - 1, 0)] + t[i]

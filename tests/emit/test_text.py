@@ -1,0 +1,86 @@
+"""C names, constants and layout, and what has no C form."""
+
+import math
+import re
+
+import pytest
+
+from gen.emit.expr import literal
+from gen.emit.layout import WIDTH, wrapped
+from gen.emit.names import c_names
+from gen.errors import TilesmithError
+from gen.ir.types import DType
+from gen.jit import build, compile_kernel, shape_of
+from gen.lower.target import Level
+
+from .kernels import lowered
+
+
+def test_names_are_distinct_and_no_words_of_c() -> None:
+    names = c_names(["double", "y.i", "y_i", "ts_x", "active", "x"])
+    assert list(names.values()) == ["v_double", "y_i", "v_y_i", "v_ts_x", "v_active", "x"]
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (0.1, DType.FLOAT32, "0.1f"),
+        (1 / 3, DType.FLOAT32, "0.33333334f"),
+        (1 / 3, DType.FLOAT64, "0.3333333333333333"),
+        (-0.0, DType.FLOAT64, "(-0.0)"),
+        (math.inf, DType.FLOAT32, "__builtin_inff()"),
+        (1e39, DType.FLOAT32, "__builtin_inff()"),
+        (-(2**63), DType.INT64, "INT64_MIN"),
+        (2**64 - 1, DType.UINT64, "(uint64_t)18446744073709551615u"),
+        (True, DType.BOOL, "true"),
+    ],
+)
+def test_literals(value: float, dtype: DType, text: str) -> None:
+    assert literal(value, dtype) == text
+
+
+def test_long_lines_are_broken_and_keep_their_tokens() -> None:
+    line = "    " + "call(" * 6 + ", ".join(f"argument_{k}" for k in range(20)) + ")" * 6 + ";"
+    parts = wrapped(line)
+    assert max(map(len, parts)) <= WIDTH
+    assert re.sub(r"\s", "", "".join(parts)) == re.sub(r"\s", "", line)
+
+
+def test_a_type_without_c_form_is_refused() -> None:
+    kernel = lowered("""
+def k(n, x: complex64[n], y: Out[complex64[n]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[i] = x[i] + x[i]
+""")
+    with pytest.raises(TilesmithError, match="complex64 is not a type that C code stores"):
+        compile_kernel(kernel, Level.V2)
+
+
+def test_the_compilers_words_are_passed_on() -> None:
+    with pytest.raises(TilesmithError, match=r"(?s)the C compiler refused the kernel:.*no_such_thing"):
+        build("int x = no_such_thing;\n", ("cc",))
+
+
+def test_names_of_arrays_do_not_meet_those_of_the_code() -> None:
+    kernel = lowered("""
+def k(active, value: float32[active], float: Out[float32[active]]):
+    for l.i in range(active):
+        with block("b", i=spatial(l.i)):
+            float[i] = value[i]
+""")
+    assert compile_kernel(kernel, Level.V2, flags=("-Wshadow", "-Werror")).variants == 1
+
+
+def test_shape_of() -> None:
+    kernel = lowered("""
+def k(n, y: Out[float32[n, 2*n + 1]]):
+    for y.i in range(n):
+        for y.j in range(2*n + 1):
+            with block("y", i=spatial(y.i), j=spatial(y.j)):
+                y[i, j] = 0.0
+""")
+    buffer = kernel.parameters[0].buffer
+    assert shape_of(buffer, {"n": 3}) == (3, 7)
+    with pytest.raises(TilesmithError, match="the shape of 'y' needs more sizes than are given"):
+        shape_of(buffer, {})

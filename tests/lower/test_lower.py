@@ -1,0 +1,213 @@
+"""Lowered trees: bounds, storage and certificates; the interpreter's and the prover's word."""
+
+import numpy as np
+import pytest
+
+from gen.ir.interp import run
+from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
+from gen.ir.parser import from_text
+from gen.ir.printer import to_text
+from gen.ir.types import DType
+from gen.ir.walk import TRUE, blocks, index, loops, walk
+from gen.lower.affine import Affine, affine, expression, tidy
+from gen.lower.bounds import implied
+from gen.lower.facts import of_kernel
+from gen.lower.lower import lower
+from gen.lower.target import Level, Target
+from gen.poly.certificate import Scheduled, Source
+from gen.poly.prove import prove
+from gen.poly.witness import Refused
+from tests.emit import kernels
+from tests.emit.kernels import Case, lowered
+
+CASES = {"softmax": kernels.softmax(4), "matmul": kernels.matmul(4), "blur": kernels.blur(4)}
+
+
+def buffers(kernel: Kernel) -> dict[str, Buffer]:
+    return {b.name: b for n in walk(kernel) if isinstance(n, Allocate) for b in n.buffers}
+
+
+def shape(kernel: Kernel, name: str) -> str:
+    return ", ".join(str(affine(e).constant) for e in buffers(kernel)[name].shape)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_lowered_trees_are_proved(case: Case) -> None:
+    prove(from_text(case.plain), lower(case.state(), Target(Level.V2)))
+
+
+def test_a_wrong_lowering_is_refused() -> None:
+    case = CASES["blur"]
+    state = lower(case.state(), Target(Level.V2))
+    text = to_text(state.kernel).replace("range(1, (n + 3) // 4 - 1)", "range(2, (n + 3) // 4 - 1)")
+    assert text != to_text(state.kernel)
+    with pytest.raises(Refused):
+        prove(from_text(case.plain), Scheduled(from_text(text), state.flow))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 9])
+def test_interpreted_as_before(n: int) -> None:
+    case = CASES["blur"]
+    x = np.random.default_rng(1).standard_normal((3, n)).astype("f")
+    result = lower(case.state(), Target(Level.V2)).kernel
+    before = run(from_text(case.scheduled), {"x": x})["y"]
+    np.testing.assert_array_equal(run(result, {"x": x}, seed=3)["y"], before)
+
+
+def test_round_trip() -> None:
+    kernel = lowered(CASES["matmul"].scheduled)
+    assert from_text(to_text(kernel)) == kernel
+
+
+def test_full_parts_have_no_guards_and_tails_have() -> None:
+    kernel = lowered(kernels.elementwise(4))
+    full, tail = [loop for loop in loops(kernel.body) if loop.var == "y.j_0"]
+    assert to_text(kernel).count("n // 4") == 2
+    assert [b.predicate == TRUE for part in (full, tail) for b in blocks(part)] == [True, False]
+
+
+def test_a_parallel_loops_tail_of_one_step_is_serial() -> None:
+    kernel = lowered(CASES["matmul"].scheduled)
+    kinds = [loop.kind for loop in loops(kernel.body) if loop.var == "acc.i_0"]
+    assert kinds == [LoopKind.PARALLEL, LoopKind.SERIAL]
+
+
+def test_guards_of_serial_loops_become_bounds() -> None:
+    kernel = lowered("""
+def copy(n, x: float32[n], y: Out[float32[n]]):
+    for y.i_0 in range((n + 3)//4):
+        for y.i_1 in range(4):
+            with block("y", i=spatial(y.i_0*4 + y.i_1, n), where=y.i_0*4 + y.i_1 < n):
+                y[i] = x[i]
+""")
+    assert "for y.i_1 in range(min(4, n - y.i_0 * 4))" in to_text(kernel)
+    assert next(blocks(kernel.body)).predicate == TRUE
+
+
+def test_guards_that_a_loop_does_not_change_stand_around_it() -> None:
+    kernel = lowered(CASES["matmul"].scheduled)
+    around = [n for n in walk(kernel.body) if isinstance(n, If)]
+    assert around and all(isinstance(n.body, Loop) for n in around)
+
+
+def test_temporaries_shrink_to_what_their_allocation_uses() -> None:
+    softmax, matmul = lowered(CASES["softmax"].scheduled), lowered(CASES["matmul"].scheduled)
+    assert [shape(softmax, name) for name in ("peak", "p_rf")] == ["1", "1, 2, 4"]
+    assert expression(affine(buffers(softmax)["e"].shape[1])) == Var("n")
+    assert shape(matmul, "acc") == "3, 8"
+
+
+def test_a_window_that_slides_is_folded() -> None:
+    kernel = lowered("""
+def rows(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i in range(1, m - 1):
+        with allocate(t=float32[m, n]):
+            for t.i in range(3):
+                for t.j in range(n):
+                    with block("t", i=spatial(y.i + t.i - 1, 0, m), j=spatial(t.j)):
+                        t[i, j] = x[i, j] * 2.0
+            for y.j in range(n):
+                with block("y", i=spatial(y.i, 1, m - 1), j=spatial(y.j)):
+                    y[i, j] = t[i - 1, j] + t[i, j] + t[i + 1, j]
+""")
+    assert buffers(kernel)["t"].shape[0] == index(3)
+    x = np.random.default_rng(1).standard_normal((5, 2)).astype("f")
+    y = run(kernel, {"x": x}, check=False)["y"]
+    np.testing.assert_array_equal(y[1:4], 2 * x[:3] + 2 * x[1:4] + 2 * x[2:])
+
+
+@pytest.mark.parametrize(
+    ("declared", "scope"),
+    [
+        ("float64[2048]", Scope.STACK),
+        ("float64[2049]", Scope.HEAP),
+        ("float64[n]", Scope.HEAP),
+        ("float64[n] @ stack", Scope.HEAP),
+        ("float64[n] @ register", Scope.HEAP),
+        ("float64[8] @ heap", Scope.HEAP),
+        ("float64[8] @ register", Scope.REGISTER),
+    ],
+)
+def test_scopes(declared: str, scope: Scope) -> None:
+    size = "n" if "n]" in declared else declared.split("[")[1].split("]")[0]
+    kernel = lowered(f"""
+def k(n, y: Out[float64[n]]):
+    with allocate(t={declared}):
+        for t.i in range({size}):
+            with block("t", i=spatial(t.i)):
+                t[i] = 1.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[0]
+""")
+    assert buffers(kernel)["t"].scope is scope
+
+
+def test_unit_loops_are_folded_and_leave_the_certificate() -> None:
+    kernel = from_text("""
+def k(n, x: float32[n], y: Out[float32[n]]):
+    for y.one in range(1):
+        for y.i in range(n):
+            with block("y", i=spatial(y.one + y.i, n)):
+                y[i] = x[i]
+""")
+    source = Source(initial=True, shared=("y.one", "y.i"))
+    state = lower(Scheduled(kernel, {("y", 0): source}), Target(Level.V3))
+    assert [loop.var for loop in loops(state.kernel.body)] == ["y.i"]
+    assert next(blocks(state.kernel.body)).bindings == (Var("y.i"),)
+    assert state.flow["y", 0].shared == ("y.i",)
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("(n*16 + 5)//16", "n"),
+        ("(n*16 + 21 + m)//16", "(m + 5)//16 + n + 1"),
+        ("min(n + 1, n)", "n"),
+        ("max(n + 1, n - 1)", "n + 1"),
+        ("n - (n - m)", "m"),
+    ],
+)
+def test_index_algebra(text: str, result: str) -> None:
+    kernel = from_text(f"""
+def k(m, n, y: Out[int64[n]]):
+    assume({text} == {result})
+    with block("y"):
+        y[0] = 1
+""")
+    equal = kernel.assumptions[0]
+    assert isinstance(equal, Binary)
+    assert affine(tidy(equal.lhs)) - affine(equal.rhs) == Affine(())
+
+
+@pytest.mark.parametrize(
+    ("goal", "holds"),
+    [
+        ("n // 4 >= 0", True),
+        ("n - 4*(n // 4) >= 0", True),
+        ("n - 4*(n // 4) <= 3", True),
+        ("n - 4*(n // 4) <= 2", False),
+        ("(n + 3)//4 <= n//4 + 1", True),
+        ("(n + 3)//4 <= n//4", False),
+        ("min(n, 7) <= 7", True),
+        ("max(n, 7) <= 7", False),
+        ("n >= 1", False),
+    ],
+)
+def test_facts(goal: str, holds: bool) -> None:
+    kernel = from_text(f"""
+def k(n, y: Out[int64[n]]):
+    assume({goal})
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[i] = 1
+""")
+    facts = of_kernel(Kernel("k", ("n",), (), (), (), kernel.body))
+    assert implied(kernel.assumptions[0], facts) is holds
+
+
+def test_levels() -> None:
+    lanes = [Target(level).lanes(DType.FLOAT32) for level in Level]
+    assert lanes == [4, 8, 16, 4]
+    assert Target(Level.V3).flags == ("-march=x86-64-v3",)
+    assert [Target(level).has_fma for level in Level] == [False, True, True, True]
