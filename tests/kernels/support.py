@@ -66,7 +66,7 @@ def assert_right(
 
 def sizes_of(spec: KernelSpec, dtypes: Mapping[str, DType]) -> Iterator[dict[str, int]]:
     """Sizes around the vectors of every level, and one that is far above every tile."""
-    level = ts.show_config("dicts")["cpu"]["level"]
+    level = ts.show_config("dicts")["level"]
     lanes = {"v2": 16, "v3": 32, "v4": 64, "neon": 16}[level] // next(iter(dtypes.values())).bytes
     yield from trial.edges(spec, lanes)
     yield {dim: 150 + 31 * k for k, dim in enumerate(spec.dims)}
