@@ -25,6 +25,7 @@ from .nodes import (
     UnaryOp,
     Var,
 )
+from .script_names import from_script
 from .types import INDEX, DType, Kind
 
 
@@ -87,9 +88,9 @@ def dotted(node: ast.expr, names: Names) -> str:
     """A name, of parts joined by dots."""
     match node:
         case ast.Name(name):
-            return name
+            return from_script(name)
         case ast.Attribute(value, attribute):
-            return f"{dotted(value, names)}.{attribute}"
+            return f"{dotted(value, names)}.{from_script(attribute)}"
         case _:
             names.refuse(node, f"expected a name, got '{ast.unparse(node)}'")
 

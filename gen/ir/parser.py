@@ -35,6 +35,7 @@ from .nodes import (
 )
 from .parse_expr import DTYPES, Names, ScriptError, dotted, expression, items, literal_number, place
 from .printer import INTENTS, LOOP_KINDS, own_origin
+from .script_names import from_script
 from .types import INDEX, DType
 from .walk import TRUE, index
 
@@ -89,14 +90,14 @@ def _kernel(function: ast.FunctionDef, names: Names) -> Kernel:
                 assumptions.append(expression(condition, DType.BOOL, inner))
             case _:
                 body = _suite(function.body[i:], inner)
-                name, at = function.name, names.span(function)
+                name, at = from_script(function.name), names.span(function)
                 return Kernel(name, dims, parameters, scalars, tuple(assumptions), body, span=at)
     names.refuse(function, f"kernel '{function.name}' has no body")
 
 
 def _argument(argument: ast.arg, names: Names) -> str | Parameter | Var:
     """A dim, an array or a scalar, by its annotation."""
-    name, at = argument.arg, names.span(argument)
+    name, at = from_script(argument.arg), names.span(argument)
     match argument.annotation:
         case None:
             return name
@@ -195,7 +196,9 @@ def _with(
             inner = replace(names, bounds={**names.bounds, **parts_bounds})
             return Delinearize(vars_, sizes, fused, _suite(body, inner), span=at)
         case "allocate", [], declarations, None:
-            buffers = tuple(_buffer(d.arg or "", d.value, Scope.AUTO, names) for d in declarations)
+            buffers = tuple(
+                _buffer(from_script(d.arg or ""), d.value, Scope.AUTO, names) for d in declarations
+            )
             inner = replace(names, dtypes={**names.dtypes, **{b.name: b.dtype for b in buffers}})
             return Allocate(buffers, _suite(body, inner), span=at)
         case "seq", [], [], None:
@@ -223,7 +226,7 @@ def _block(
                 bindings.append(expression(binding, INDEX, names))
                 lower, upper = _domain(keyword, bindings[-1], domain, names)
                 span = names.span(keyword)
-                iters.append(IterVar(var, lower, upper, _ITER_KINDS[kind], span=span))
+                iters.append(IterVar(from_script(var), lower, upper, _ITER_KINDS[kind], span=span))
             case "where", condition:
                 block = replace(block, predicate=expression(condition, DType.BOOL, names))
             case "initialises", ast.Constant(bool(initialises)):

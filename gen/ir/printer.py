@@ -4,7 +4,7 @@ Input: any tree, at any stage. Output: text that Python's `ast` accepts and that
 into an equal tree. What the parser can restore is left out: a lower bound of 0; the domain of an
 iteration variable that is bound to a loop (or to a part of a fused one) with the same bounds; a
 predicate that always holds; an origin that is the block's own instance; the type of a constant
-where its neighbours fix it.
+where its neighbours fix it. Names are as `script_names` writes them.
 
     def softmax(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         assume(n <= 16384)
@@ -54,6 +54,7 @@ from .nodes import (
     Update,
     Var,
 )
+from .script_names import to_script
 from .types import INDEX, DType, Kind
 from .walk import TRUE, index
 
@@ -98,11 +99,11 @@ def to_text(kernel: Kernel) -> str:
     """The kernel as a script, ending in a newline."""
     dtypes = {p.buffer.name: p.buffer.dtype for p in kernel.parameters}
     arguments = [
-        *kernel.dims,
+        *map(to_script, kernel.dims),
         *(_parameter(p) for p in kernel.parameters),
-        *(f"{s.name}: {s.dtype.value}" for s in kernel.scalars),
+        *(f"{to_script(s.name)}: {s.dtype.value}" for s in kernel.scalars),
     ]
-    lines = _fit(f"def {kernel.name}(", arguments, "):", 0)
+    lines = _fit(f"def {to_script(kernel.name)}(", arguments, "):", 0)
     lines += [f"    assume({_expr(a, DType.BOOL)})" for a in kernel.assumptions]
     lines += _suite(kernel.body, _Known(dtypes), 1)
     return "\n".join(lines) + "\n"
@@ -159,7 +160,7 @@ def _expr(expr: Expr, context: DType | None, floor: int = _SELECT) -> str:
 def _render(expr: Expr, context: DType | None) -> tuple[str, int]:
     match expr:
         case Var(name, _):
-            return name, _ATOM
+            return to_script(name), _ATOM
         case Const():
             return _const(expr, context)
         case Unary(UnaryOp.NOT, operand):
@@ -249,7 +250,7 @@ def _list(exprs: Iterable[Expr], context: DType | None) -> str:
 
 
 def _place(buffer: str, indices: tuple[Expr, ...]) -> str:
-    return f"{buffer}[{_list(indices, INDEX) or '()'}]"
+    return f"{to_script(buffer)}[{_list(indices, INDEX) or '()'}]"
 
 
 def _tuple(texts: list[str]) -> str:
@@ -279,7 +280,7 @@ def _stmt(stmt: Stmt, known: _Known, depth: int) -> list[str]:
             return _loop(stmt, known, depth)
         case Delinearize(names, extents, value, body):
             arguments = _list((value, *extents), INDEX)
-            head = f"{pad}with delinearize({arguments}) as {_tuple(list(names))}:"
+            head = f"{pad}with delinearize({arguments}) as {_tuple([*map(to_script, names)])}:"
             parts = {n: (index(0), e) for n, e in zip(names, extents, strict=True)}
             inner = replace(known, bounds={**known.bounds, **parts})
             return [head, *_suite(body, inner, depth + 1)]
@@ -303,7 +304,7 @@ def _loop(loop: Loop, known: _Known, depth: int) -> list[str]:
     arguments = _range(loop.lower, loop.upper)
     if loop.annotations:
         arguments.append(f"annotations={_annotations(loop.annotations)}")
-    head = f"for {loop.var} in {LOOP_KINDS[loop.kind]}({', '.join(arguments)}):"
+    head = f"for {to_script(loop.var)} in {LOOP_KINDS[loop.kind]}({', '.join(arguments)}):"
     inner = replace(known, bounds={**known.bounds, loop.var: (loop.lower, loop.upper)})
     return ["    " * depth + head, *_suite(loop.body, inner, depth + 1)]
 
@@ -311,7 +312,7 @@ def _loop(loop: Loop, known: _Known, depth: int) -> list[str]:
 def _block(block: Block, known: _Known, depth: int) -> list[str]:
     arguments = [f'"{block.name}"']
     for var, binding in zip(block.iters, block.bindings, strict=True):
-        arguments.append(f"{var.name}={_iter(var, binding, known)}")
+        arguments.append(f"{to_script(var.name)}={_iter(var, binding, known)}")
     if block.predicate != TRUE:
         arguments.append(f"where={_expr(block.predicate, DType.BOOL)}")
     if block.initialises:
@@ -374,13 +375,13 @@ def _parameter(parameter: Parameter) -> str:
     buffer = parameter.buffer
     array = _place(buffer.dtype.value, buffer.shape)
     wrapper = INTENTS.get(parameter.intent)
-    return f"{buffer.name}: {f'{wrapper}[{array}]' if wrapper else array}"
+    return f"{to_script(buffer.name)}: {f'{wrapper}[{array}]' if wrapper else array}"
 
 
 def _temporary(buffer: Buffer) -> str:
     array = _place(buffer.dtype.value, buffer.shape)
     scope = "" if buffer.scope is Scope.AUTO else f" @ {buffer.scope.value}"
-    return f"{buffer.name}={array}{scope}"
+    return f"{to_script(buffer.name)}={array}{scope}"
 
 
 def _fit(head: str, parts: Iterable[str], tail: str, depth: int) -> list[str]:

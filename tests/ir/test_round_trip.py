@@ -47,6 +47,7 @@ from gen.ir.nodes import (
 )
 from gen.ir.parser import from_text
 from gen.ir.printer import expr_to_text, stmt_to_text, to_text
+from gen.ir.script_names import from_script
 from gen.ir.types import INDEX, DType, Kind
 from gen.ir.verify import verify
 from gen.ir.walk import TRUE
@@ -54,7 +55,7 @@ from gen.ir.walk import TRUE
 SPECS = Path(__file__).parents[2] / "kernels_spec"
 ARRAYS = {"x": DType.FLOAT32, "p": INDEX, "z": DType.COMPLEX64, "flags": DType.BOOL}
 SCALARS = {"alpha": DType.FLOAT32, "small": DType.INT8}
-VARIABLES = ("m", "n", "y.i", "y.j_0", "total.init.j", "i", "j", *SCALARS)
+VARIABLES = ("m", "n", "y.i", "y.j_0", "pass.j", "pass_.j", "if.init.None", "i", "in", *SCALARS)
 EXTENTS = (Var("m"), Var("n"), Const(0, INDEX), Const(16, INDEX))
 
 
@@ -102,13 +103,15 @@ def exprs(draw: st.DrawFn, arrays: dict[str, DType], depth: int = 3) -> Expr:
 def blocks(draw: st.DrawFn, arrays: dict[str, DType], loops: tuple[str, ...]) -> Block:
     expr = exprs(arrays, 2)
     bound = st.sampled_from(EXTENTS) | expr
-    names = draw(st.lists(st.sampled_from(["i", "j", "where", "origin"]), unique=True, max_size=3))
+    names = draw(
+        st.lists(st.sampled_from(["i", "in", "in_", "where", "origin"]), unique=True, max_size=3)
+    )
     iters = tuple(
         IterVar(name, draw(bound), draw(bound), draw(st.sampled_from(IterKind))) for name in names
     )
     binding = (st.sampled_from(loops).map(Var) if loops else expr) | expr
     own = Origin("y.b", tuple(Var(name) for name in names))
-    other = st.builds(Origin, st.just("e"), st.lists(expr, max_size=2).map(tuple))
+    other = st.builds(Origin, st.sampled_from(["e", "def"]), st.lists(expr, max_size=2).map(tuple))
     combiner = st.sampled_from(Combiner)
     count = draw(st.integers(1, 2))
     targets = tuple(
@@ -140,7 +143,7 @@ def stmts(
     draw: st.DrawFn, arrays: dict[str, DType], loops: tuple[str, ...] = (), depth: int = 4
 ) -> Stmt:
     bound = st.sampled_from(EXTENTS) | exprs(arrays, 1)
-    name = draw(st.sampled_from(["y.i", "y.j_0", "total.init.j"]))
+    name = draw(st.sampled_from(["y.i", "y.j_0", "pass.j", "pass_.j", "if.init.None"]))
     kind = draw(st.integers(0, 5)) if depth else 0
     match kind:
         case 0:
@@ -150,7 +153,7 @@ def stmts(
             loop_kind = draw(st.sampled_from(LoopKind))
             return Loop(name, draw(bound), draw(bound), loop_kind, body, draw(annotations))
         case 2:
-            parts = draw(st.sampled_from([("y.i",), ("y.i", "y.j_0")]))
+            parts = draw(st.sampled_from([("y.i",), ("y.i", "pass.j_0")]))
             body = draw(stmts(arrays, (*loops, *parts), depth - 1))
             return Delinearize(parts, tuple(draw(bound) for _ in parts), draw(bound), body)
         case 3:
@@ -163,7 +166,9 @@ def stmts(
                     tuple(draw(st.lists(bound, max_size=2))),
                     draw(st.sampled_from([s for s in Scope if s is not Scope.GLOBAL])),
                 )
-                for name in draw(st.lists(st.sampled_from(["t", "u", "x"]), unique=True))
+                for name in draw(
+                    st.lists(st.sampled_from(["t", "with", "with_", "x"]), unique=True)
+                )
             )
             inner = {**arrays, **{b.name: b.dtype for b in buffers}}
             return Allocate(buffers, draw(stmts(inner, loops, depth - 1)))
@@ -274,6 +279,21 @@ def _f32(value: float) -> Const:
 )
 def test_expressions_print_with_no_more_than_they_need(expr: Expr, text: str) -> None:
     assert expr_to_text(expr) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pass.j", "pass_.j"),
+        ("pass_.j", "pass__.j"),
+        ("y.lambda", "y.lambda_"),
+        ("passing.i_", "passing.i_"),
+        ("_pass.match", "_pass.match"),
+    ],
+)
+def test_words_that_python_keeps_get_an_underscore(name: str, text: str) -> None:
+    assert expr_to_text(Var(name)) == text
+    assert from_script(text) == name
 
 
 def test_a_part_of_a_tree_prints_without_its_surroundings() -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from gen.errors import ScheduleError, SpecError
+from gen.ir.parser import from_text
 from gen.ir.printer import to_text
 from gen.schedule.base import Context
 from gen.schedule.recipe import apply, choose, read, run
@@ -99,6 +100,8 @@ def test_softmax_step_by_step() -> None:
     text, state = "# the plain schedule\n" + to_text(start.kernel), start
     for primitive in primitives:
         state = apply(state, [primitive], context)[-1]
-        text += f"\n# {primitive}\n" + to_text(state.kernel)
+        script = to_text(state.kernel)
+        assert from_text(script) == state.kernel
+        text += f"\n# {primitive}\n{script}"
     assert text == GOLDEN.read_text()
     assert_same(start.kernel, state.kernel, sizes=(1, 3, 33))

@@ -11,6 +11,7 @@ from gen.ir.nodes import Intent
 from gen.ir.verify import verify
 from gen.lower.target import Level, Target
 from gen.pipeline import schedule
+from gen.poly.prove import prove
 from gen.spec import build, choices, language, loads, oracle
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
@@ -26,7 +27,7 @@ def test_example(text: str) -> None:
     for dtypes in choices(spec):
         built = build(spec, dtypes)
         verify(built)
-        assert schedule(spec, dtypes, Target(Level.V3))
+        assert schedule(spec, dtypes, Target(Level.V3), prove)
         arrays = {
             a.name: rng.standard_normal([SIZES[str(s)] for s in a.shape]).astype(dtypes["T"].value)
             for a in spec.arguments
