@@ -182,7 +182,7 @@ def manifest_entry(spec: KernelSpec, levels: Sequence[str], proved: Mapping[str,
         loop_dim=spec.loop_dim,
         arguments=tuple(_argument(spec, k) for k in range(len(spec.arguments))),
         parameters=tuple(Parameter(s.name, s.element, s.default) for s in spec.scalars),
-        requires={dim: 1 for dim in spec.requires},
+        requires=specs.least_sizes(spec),
         levels=tuple(levels),
         details={
             "follows": spec.follows,

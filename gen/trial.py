@@ -178,7 +178,7 @@ def edges(spec: KernelSpec, lanes: int) -> Iterator[dict[str, int]]:
         )
     for combo in combos:
         edge = dict(zip(spec.dims, combo, strict=True))
-        if all(edge[dim] > 0 for dim in spec.requires):
+        if all(edge[dim] >= least for dim, least in specs.least_sizes(spec).items()):
             yield edge
 
 

@@ -6,7 +6,7 @@ expressions; what isl cannot say raises `NotAffine`, so nothing is ever approxim
 INDEX arithmetic counts: narrower integers wrap.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never, final
@@ -115,6 +115,41 @@ def _arithmetic(expr: Binary, at: Frame) -> isl.PwAff:
 
 def _positive(value: isl.PwAff) -> bool:
     return bool(value.is_cst()) and bool(value.pos_set().is_equal(value.domain()))
+
+
+def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+    """The least and greatest value, where they are known: an affine expression has itself for both,
+    a clamp or a remainder bounds even what isl cannot say.
+    """
+    try:
+        value = affine(expr, at)
+    except NotAffine:
+        pass
+    else:
+        return value, value
+    match expr:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+            (low, high), (other_low, other_high) = interval(lhs, at), interval(rhs, at)
+            if op is BinaryOp.MIN:
+                return _both(isl.PwAff.min, low, other_low), _any(isl.PwAff.min, high, other_high)
+            return _any(isl.PwAff.max, low, other_low), _both(isl.PwAff.max, high, other_high)
+        case Binary(BinaryOp.MOD, _, Const(int() as divisor)) if divisor > 0:
+            return at.constant(0), at.constant(divisor - 1)
+        case Cast(dtype, operand) if dtype is INDEX:
+            return interval(operand, at)
+        case _:
+            return None, None
+
+
+_Combine = Callable[[isl.PwAff, isl.PwAff], isl.PwAff]
+
+
+def _both(f: _Combine, a: isl.PwAff | None, b: isl.PwAff | None) -> isl.PwAff | None:
+    return None if a is None or b is None else f(a, b)
+
+
+def _any(f: _Combine, a: isl.PwAff | None, b: isl.PwAff | None) -> isl.PwAff | None:
+    return b if a is None else a if b is None else f(a, b)
 
 
 def region(condition: Expr, at: Frame) -> isl.Set:

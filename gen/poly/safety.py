@@ -27,8 +27,10 @@ def check_bounds(run: Execution) -> None:
             place = partner(outside, case)[access.storage.depth :]
             instance = s.describe(case)
             verb = "writes" if access in s.writes else "reads"
+            how = ", by an index that is not affine," if access.free else ""
+            name = f"'{access.storage.name}'{how}"
             raise Refused(
-                f"{instance} {verb} '{access.storage.name}' outside its bounds, at {list(place)}",
+                f"{instance} {verb} {name} outside its bounds, at {list(place)}",
                 Witness(case.sizes, (instance,), access.storage.name, place),
                 s.block.span,
             )

@@ -2,8 +2,8 @@
 
 Input: a block, the loops around it and the conditions that it runs under. Output: a `Statement`,
 whose domain is a set over the variables of those loops (`dims`). What is not affine is never
-dropped: an index becomes a free coordinate over its declared range (a may-access), a condition that
-reads inputs is kept in `Statement.opaque`, and anything else is refused.
+dropped: an index becomes a free coordinate between the bounds that a clamp gives it (a may-access),
+a condition that reads inputs is kept in `Statement.opaque`, and anything else is refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,6 @@ from typing import final
 import islpy as isl
 
 from ..ir.nodes import (
-    Binary,
     Block,
     Buffer,
     Expr,
@@ -23,11 +22,10 @@ from ..ir.nodes import (
     Node,
     Parameter,
     Select,
-    Var,
 )
 from ..ir.printer import expr_to_text
 from ..ir.walk import children, conjuncts, loads, targets
-from .affine import Frame, NotAffine, affine, frame, region, tuple_map
+from .affine import Frame, NotAffine, affine, frame, interval, region, tuple_map
 from .witness import Instance, Refused, Sample, Witness, partner, sample
 
 
@@ -282,17 +280,33 @@ def _access(
     events = domain.add_dims(isl.dim_type.set, free)
     place = isl.Map.from_domain(events)
     unused = iter(range(depth, depth + free))
-    for value in (*outer, *known):
+    for expr, value in zip((None,) * len(outer) + indices, (*outer, *known), strict=True):
         if value is None:
-            part = isl.Map.universe(_to_number(events.get_space()))
-            part = part.equate(isl.dim_type.in_, next(unused), isl.dim_type.out, 0)
+            assert expr is not None
+            part = _between(interval(expr, at), free, next(unused), events)
         else:
             part = isl.Map.from_pw_aff(value).add_dims(isl.dim_type.in_, free)
         place = place.flat_range_product(part)
-    for k, value in enumerate(known, storage.depth):
-        if value is None or _data_dependent(value, statement):
-            place = place.intersect_range(_within(storage, k))
     return Access(statement, number, storage, free, place)
+
+
+def _between(
+    bounds: tuple[isl.PwAff | None, isl.PwAff | None], free: int, coordinate: int, events: isl.Set
+) -> isl.Map:
+    """From events to their free coordinate, which lies between the bounds that are known."""
+    part = isl.Map.universe(_to_number(events.get_space()))
+    low, high = (
+        b if b is None else isl.Map.from_pw_aff(b).add_dims(isl.dim_type.in_, free) for b in bounds
+    )
+    if low is not None:
+        part = part.intersect(low.apply_range(_order("<=")))
+    if high is not None:
+        part = part.intersect(high.apply_range(_order(">=")))
+    return part.equate(isl.dim_type.in_, coordinate, isl.dim_type.out, 0)
+
+
+def _order(relation: str) -> isl.Map:
+    return isl.Map(f"{{ [a] -> [b] : a {relation} b }}")
 
 
 def _known(expr: Expr, at: Frame) -> isl.PwAff | None:
@@ -305,23 +319,3 @@ def _known(expr: Expr, at: Frame) -> isl.PwAff | None:
 def _to_number(space: isl.Space) -> isl.Space:
     """The space of maps from a set space to one coordinate."""
     return isl.Map.from_domain(isl.Set.universe(space)).add_dims(isl.dim_type.out, 1).get_space()
-
-
-def _data_dependent(value: isl.PwAff, statement: Statement) -> bool:
-    """Whether an index uses a loop that inputs bound: those say that it is in range."""
-    bounded = {
-        condition.lhs.name
-        for condition in statement.opaque
-        if isinstance(condition, Binary) and isinstance(condition.lhs, Var)
-    }
-    dims = enumerate(statement.dims)
-    return any(d in bounded and value.involves_dims(isl.dim_type.in_, k, 1) for k, d in dims)
-
-
-def _within(storage: Storage, coordinate: int) -> isl.Set:
-    """The places whose one coordinate is in its declared range."""
-    count = storage.box.dim(isl.dim_type.set)
-    one = storage.box.project_out(isl.dim_type.set, coordinate + 1, count - coordinate - 1)
-    one = one.project_out(isl.dim_type.set, storage.depth, coordinate - storage.depth)
-    one = one.insert_dims(isl.dim_type.set, storage.depth, coordinate - storage.depth)
-    return one.add_dims(isl.dim_type.set, count - coordinate - 1)

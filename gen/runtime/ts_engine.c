@@ -177,8 +177,17 @@ static void describe(frame *f, const plan *p, int64_t rows)
     f->call = (ts_call){f->data, f->strides, f->dims, v->scalars, p->threads};
 }
 
-/* The axes, as bits of `unit`, that have neither stride 1 nor extent at most 1. `packable`: those of
-   them that packing would make so: the last axes of looped arrays. */
+static bool is_empty(const frame *f, const ts_invocation *v, const ts_argument *argument)
+{
+    bool empty = argument->looped && f->dims[v->kernel->loop_dim] == 0;
+    for (int axis = 0; axis < argument->core; axis++)
+        empty |= core_extent(v, argument, axis) == 0;
+    return empty;
+}
+
+/* The axes, as bits of `unit`, that have neither stride 1 nor extent at most 1; none of an empty
+   array, whose strides mean nothing. `packable`: those of them that packing would make so: the last
+   axes of looped arrays. */
 static uint64_t strided_axes(const frame *f, const ts_invocation *v, uint64_t *packable)
 {
     const ts_kernel *kernel = v->kernel;
@@ -187,10 +196,11 @@ static uint64_t strided_axes(const frame *f, const ts_invocation *v, uint64_t *p
     *packable = 0;
     for (int k = 0; k < kernel->arguments_count; k++) {
         const ts_argument *argument = &kernel->arguments[k];
+        const bool empty = is_empty(f, v, argument);
         for (int axis = -(int)argument->looped; axis < argument->core; axis++, at++) {
             const int64_t extent =
                 axis < 0 ? f->dims[kernel->loop_dim] : core_extent(v, argument, axis);
-            strided |= (uint64_t)(f->strides[at] != 1 && extent > 1) << at;
+            strided |= (uint64_t)(f->strides[at] != 1 && extent > 1 && !empty) << at;
             *packable |= (uint64_t)(argument->looped && axis == argument->core - 1) << at;
         }
     }

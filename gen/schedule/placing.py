@@ -212,7 +212,7 @@ def _tile(lower: Expr, upper: Expr) -> tuple[Expr, int] | None:
             size = linear(sub(end, start))
             if not size.terms and size.const > 0:
                 tiles.append((size.const, start))
-    if not tiles or not linear(sub(upper, lower)).terms and is_over_dims(lower):
+    if not tiles or (not linear(sub(upper, lower)).terms and is_over_dims(lower)):
         return None
     size_, start = min(tiles, key=lambda tile: tile[0])
     return start, size_

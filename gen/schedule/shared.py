@@ -6,13 +6,14 @@ prover checks; it lets the temporary live inside the loop.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import final
 
-from ..ir.nodes import Block, Expr, Kernel
-from ..ir.walk import blocks, loads, substitute, targets
+from ..ir.nodes import Block, Expr, Kernel, Stmt, Var
+from ..ir.walk import ancestors, blocks, loads, substitute, targets
 from ..poly.certificate import Flow, Source
-from .bounds import Linear, linear
-from .edit import loops_around, tree
+from .bounds import Linear, highest, linear, lowest
+from .edit import loops_around, ranges_of, tree
 
 
 def share_loop(kernel: Kernel, flow: Flow, var: str) -> Flow:
@@ -27,9 +28,11 @@ def share_loop(kernel: Kernel, flow: Flow, var: str) -> Flow:
         if source.initial or not source.writers or not inside or var in source.shared:
             return source
         load = loads(by_name[reader].body)[number]
-        read = in_loops(by_name[reader], load.indices)
+        read = _spans(root, by_name[reader], load.indices, var, source.shared)
         writers = (by_name[name] for name in source.writers)
-        if all(_fixes(read, _places(w, load.buffer), var, source.shared) for w in writers):
+        if all(
+            _fixes(read, _written(root, w, load.buffer, var, source.shared), var) for w in writers
+        ):
             return replace(source, shared=(*source.shared, var))
         return source
 
@@ -42,19 +45,50 @@ def in_loops(block: Block, indices: Iterable[Expr]) -> tuple[Expr, ...]:
     return tuple(substitute(i, values) for i in indices)
 
 
-def _places(writer: Block, buffer: str) -> tuple[Expr, ...]:
+@final
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """An index `base + r` with `first <= r <= last`; `base` has shared loops and `var` alone."""
+
+    base: Linear
+    first: int
+    last: int
+
+
+def _spans(
+    root: Stmt, block: Block, indices: tuple[Expr, ...], var: str, shared: tuple[str, ...]
+) -> tuple[_Span | None, ...]:
+    """The indices' spans; None for one that no loops of constant size make up."""
+    ranges = ranges_of(ancestors(root, block))
+    fixed = {Var(name) for name in (var, *shared)}
+
+    def span(form: Linear) -> _Span | None:
+        base = Linear({a: c for a, c in form.terms.items() if a in fixed})
+        rest = form.plus(base, -1).expr()
+        low, high = lowest(rest, ranges), highest(rest, ranges)
+        if low is None or high is None or linear(low).terms or linear(high).terms:
+            return None
+        return _Span(base, linear(low).const, linear(high).const)
+
+    return tuple(span(linear(i)) for i in in_loops(block, indices))
+
+
+def _written(
+    root: Stmt, writer: Block, buffer: str, var: str, shared: tuple[str, ...]
+) -> tuple[_Span | None, ...]:
     places = (t.indices for t in targets(writer.body) if t.buffer == buffer)
-    return in_loops(writer, next(places, ()))
+    return _spans(root, writer, next(places, ()), var, shared)
 
 
-def _fixes(
-    read: tuple[Expr, ...], written: tuple[Expr, ...], var: str, shared: tuple[str, ...]
-) -> bool:
-    """Whether some axis has one index, of `var` and loops that are shared, in both."""
+def _fixes(read: tuple[_Span | None, ...], written: tuple[_Span | None, ...], var: str) -> bool:
+    """Whether some axis has one tile an iteration of `var`, the same in both, and the tiles of two
+    iterations do not meet.
+    """
 
-    def only(form: Linear) -> bool:
-        names = {getattr(atom, "name", None) for atom in form.terms}
-        return var in names and None not in names and names <= {var, *shared}
+    def apart(a: _Span | None, b: _Span | None) -> bool:
+        if a is None or b is None or a.base != b.base:
+            return False
+        step = abs(a.base.terms.get(Var(var), 0))
+        return max(a.last - b.first, b.last - a.first) < step
 
-    forms = [(linear(a), linear(b)) for a, b in zip(read, written, strict=False)]
-    return any(a == b and only(a) for a, b in forms)
+    return any(apart(a, b) for a, b in zip(read, written, strict=False))

@@ -2,6 +2,6 @@
 
 from .build import Dtypes, build, choices
 from .model import KernelSpec
-from .reader import load, loads
+from .reader import least_sizes, load, loads
 
-__all__ = ["Dtypes", "KernelSpec", "build", "choices", "load", "loads"]
+__all__ = ["Dtypes", "KernelSpec", "build", "choices", "least_sizes", "load", "loads"]

@@ -304,7 +304,30 @@ def _assigned(body: tuple[syntax.Statement, ...]) -> set[str]:
 
 
 def _condition(scalar: yaml.Scalar, dims: tuple[str, ...]) -> ir.Expr:
-    return condition_expr(language.expression(scalar, frozenset()), frozenset(dims))
+    """A condition that every call is checked for, so of the one form that the binding checks."""
+    condition = condition_expr(language.expression(scalar, frozenset()), frozenset(dims))
+    match condition:
+        case ir.Binary(ir.BinaryOp.GE | ir.BinaryOp.GT, ir.Var(), ir.Const()):
+            return condition
+        case _:
+            raise SpecError(
+                "a constraint must be of the form 'dim >= number'",
+                scalar.span,
+                "what depends on more belongs into a variant's 'when'",
+            )
+
+
+def least_sizes(spec: KernelSpec) -> dict[str, int]:
+    """The least size of each dim where that is not 0: constraints, and dims of a max or min."""
+    least = dict.fromkeys(spec.requires, 1)
+    for constraint in spec.constraints:
+        match constraint:
+            case ir.Binary(op, ir.Var(dim), ir.Const(int() as bound)):
+                size = bound + (op is ir.BinaryOp.GT)
+                least[dim] = max(least.get(dim, 0), size)
+            case _:
+                raise AssertionError("the reader lets no other form pass")
+    return least
 
 
 def _formulas(

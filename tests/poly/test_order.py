@@ -1,5 +1,7 @@
 """Recurrences, in-place updates, fused loops, gathers: where the order is the proof."""
 
+import pytest
+
 from gen.ir.nodes import Kernel
 from gen.poly.certificate import Source
 
@@ -321,35 +323,61 @@ def test_a_fused_loop_that_stops_early() -> None:
 # ---------------------------------------------------------------- data
 
 GATHER = "n, l, x: float32[l], at: int64[n], y: Out[float32[n]]"
-PLAIN_GATHER = kernel(GATHER, nest("for y.i in range(n)", block("y", "i=y.i", "y[i] = x[at[i]]")))
+CLAMPED = "y[i] = x[min(max(at[i], 0), l - 1)]"
+
+
+def gather(loop: str, iters: str, body: str = CLAMPED, assume: str = "l >= 1") -> Kernel:
+    return kernel(GATHER, nest(f"for {loop} in range(n)", block("y", iters, body)), assume=assume)
+
+
+PLAIN_GATHER = gather("y.i", "i=y.i")
 
 
 def test_a_gather() -> None:
-    reverse = nest("for r in range(n)", block("y", "i:0:n=n-1-r", "y[i] = x[at[i]]"))
-    accept(PLAIN_GATHER, kernel(GATHER, reverse))
-    other = nest("for r in range(n)", block("y", "i=r", "y[i] = x[at[n - 1 - i]]"))
-    assert refusal(PLAIN_GATHER, kernel(GATHER, other)).message == (
+    accept(PLAIN_GATHER, gather("r", "i:0:n=n-1-r"))
+    other = gather("r", "i=r", "y[i] = x[min(max(at[n - 1 - i], 0), l - 1)]")
+    assert refusal(PLAIN_GATHER, other).message == (
         "y[i=0] needs at[0] as it was at the call from 'at', but its source does not put "
-        "it there (for example: n=2, l=0; y[i=0] runs at r=0; element at[1])"
+        "it there (for example: n=2, l=1; y[i=0] runs at r=0; element at[1])"
     )
-    no_load = nest("for r in range(n)", block("y", "i=r", "y[i] = x[min(i, l - 1)]"))
-    assert refusal(PLAIN_GATHER, kernel(GATHER, no_load), y_1=INPUT).message == (
-        "y[i=0] reads 'x' outside its bounds, at [-1] (for example: n=1, l=0; y[i=0] runs"
-        " at r=0; element x[-1])"
-    )
+
+
+@pytest.mark.parametrize(
+    ("index", "assume", "place"),
+    [
+        ("at[i]", "l >= 1", -1),
+        ("max(at[i], 0)", "l >= 1", 1),
+        ("min(at[i], l - 1)", "l >= 1", -1),
+        ("min(max(at[i], 0), l)", "l >= 1", 1),
+        ("min(max(at[i], 0), l - 1)", "l >= 0", -1),
+        ("i * i", "l >= n", -1),
+    ],
+)
+def test_an_index_that_is_not_affine_must_be_clamped(index: str, assume: str, place: int) -> None:
+    wild = gather("y.i", "i=y.i", f"y[i] = x[{index}]", assume)
+    message = refusal(wild, wild).message
+    assert f"reads 'x', by an index that is not affine, outside its bounds, at [{place}]" in message
+
+
+def test_a_remainder_of_what_is_not_affine_is_in_range() -> None:
+    table = GATHER.replace("float32[l]", "float32[8]")
+    body = block("y", "i=y.i", "y[i] = x[at[i] % 8]")
+    fits = kernel(table, nest("for y.i in range(n)", body))
+    accept(fits, fits)
 
 
 CSR = (
     "m, n, z, at: int64[m + 1], to: int64[m + 1], col: int64[z], v: float32[z], x: float32[n],"
     " y: Out[float32[m]]"
 )
-TERM = "y[i] = combine.sum(y[i], v[p] * x[col[p]])"
+AT = "min(max(p, 0), z - 1)"
+TERM = f"y[i] = combine.sum(y[i], v[{AT}] * x[min(max(col[{AT}], 0), n - 1)])"
 
 
 def csr(lower: str = "at[y.i]", kind: str = "range", rows: str = "m + 1") -> Kernel:
     add = block("y", "i=y.i, p+=y.p", TERM, "initialises=True")
     loops = f"for y.i in {kind}(m)", f"for y.p in range({lower}, at[y.i + 1])"
-    return kernel(CSR.replace("m + 1", rows), nest(*loops, add))
+    return kernel(CSR.replace("m + 1", rows), nest(*loops, add), assume="z >= 1 and n >= 1")
 
 
 def test_bounds_from_an_array() -> None:
@@ -362,6 +390,6 @@ def test_bounds_from_an_array() -> None:
     )
     short = csr(rows="m")
     assert refusal(short, short).message == (
-        "y[i=0, p=0] reads 'at' outside its bounds, at [1] (for example: m=1, n=0, z=0; "
+        "y[i=0, p=0] reads 'at' outside its bounds, at [1] (for example: m=1, n=1, z=1; "
         "y[i=0, p=0] runs at y.i=0, y.p=0; element at[1])"
     )

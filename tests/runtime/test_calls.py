@@ -226,6 +226,13 @@ def test_empty_reductions_with_nothing_to_compute(ts: ModuleType) -> None:
     assert ts.total(np.ones((2, 0))).tolist() == [0, 0]
 
 
+def test_strides_of_empty_arrays_do_not_matter(ts: ModuleType) -> None:
+    """No copy can mend them: an array without elements counts as contiguous whatever its strides."""
+    empty = as_strided(np.ones(1), (0, 4), (8, 24))
+    assert ts.affine(np.ones((5, 4)), empty).shape == (5, 0)
+    assert not ts.last_call()["copied"] and not ts.last_call()["packed"]
+
+
 def test_new_outputs_take_the_inputs_memory_order(ts: ModuleType) -> None:
     x = np.asfortranarray(RNG.uniform(size=(3, 4, 5)))
     assert ts.square(x).strides == np.square(x).strides

@@ -7,7 +7,7 @@ import pytest
 from gen.errors import SpecError
 from gen.ir.nodes import Intent
 from gen.ir.types import DType
-from gen.spec import KernelSpec, load, loads
+from gen.spec import KernelSpec, least_sizes, load, loads
 
 SPECS = Path(__file__).parent / "specs"
 
@@ -255,8 +255,10 @@ def test_errors_in_a_recipe(old: str, new: str, message: str) -> None:
 
 
 def test_constraints_are_over_dims() -> None:
-    spec = loads(TEXT + "constraints: [n >= 3, m % 4 == 0]\n", "scale.yaml")
-    assert len(spec.constraints) == 2
+    spec = loads(TEXT + "constraints: [n >= 3, m > 3, m >= 2]\n", "scale.yaml")
+    assert least_sizes(spec) == {"n": 3, "m": 4}
+    error = refused(TEXT + "constraints: [m % 4 == 0]\n")
+    assert error.message == "a constraint must be of the form 'dim >= number'"
     error = refused(TEXT + "constraints: [i >= 3]\n")
     assert error.message == "'i' is not a dim, an index or an integer parameter here"
 
