@@ -1,12 +1,13 @@
-"""Every shipped kernel beside NumPy and SciPy: interleaved rounds in one process, medians, ratios.
+"""Every shipped kernel beside NumPy or SciPy: interleaved rounds in one process, medians, ratios.
 
 The full benchmark, with each peer in a process of its own, comes with the work on speed; this one
-shows at a glance where a kernel stands.
+shows at a glance where a kernel stands. A peer computes the same function, so each result is
+compared with the peer's before anything is timed.
 """
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,93 +19,171 @@ from numpy.typing import NDArray
 import tilesmith as ts
 
 Array = NDArray[Any]
+Run = Callable[[Array], object]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One line: the kernel on its arguments, and the same by a peer."""
+    """One line: a kernel and a peer, each of which fills the array that it is given."""
 
     name: str
     peer_name: str
-    ours: Callable[[Array], Array]
-    peer: Callable[[Array], Array]
-    out: Array
+    ours: Run
+    peer: Run
+    shape: tuple[int, ...]
+    dtype: type[np.generic] = np.float32
 
 
-def cases() -> list[Case]:
-    rng = np.random.default_rng(0)
-
-    def real(*shape: int) -> Array:
-        return rng.standard_normal(shape, dtype=np.float32)
-
-    flat, rows, image = real(1 << 24), real(4096, 1024), real(3000, 4000)
-    square, other = real(1024, 1024), real(1024, 1024)
-    ones, zeros = np.ones(1024, np.float32), np.zeros(1024, np.float32)
-    rgb = real(1500, 2000, 3)
-    like, row = np.empty_like, np.empty(4096, np.float32)
-    third = np.float32(0.2125), np.float32(0.7154), np.float32(0.0721)
-
-    def layer_norm(out: Array) -> Array:
-        centred = rows - rows.mean(axis=-1, keepdims=True)
-        return np.divide(centred, np.sqrt(rows.var(axis=-1, keepdims=True) + 1e-5), out=out)
-
-    def grey(out: Array) -> Array:
-        return np.matmul(rgb, np.array(third), out=out)
-
-    return [
-        Case("exp 16M", "numpy", lambda o: ts.exp(flat, out=o), lambda o: np.exp(flat, out=o), like(flat)),
-        Case("gelu 16M", "scipy", lambda o: ts.gelu(flat, out=o),
-             lambda o: np.multiply(flat, scipy.special.ndtr(flat), out=o), like(flat)),
-        Case("clamp 16M", "numpy", lambda o: ts.clamp(flat, low=0, high=1, out=o),
-             lambda o: np.clip(flat, 0, 1, out=o), like(flat)),
-        Case("softmax 4096x1024", "scipy", lambda o: ts.softmax(rows, out=o),
-             lambda o: scipy.special.softmax(rows, axis=-1), like(rows)),
-        Case("layer_norm 4096x1024", "numpy", lambda o: ts.layer_norm(rows, ones, zeros, out=o),
-             layer_norm, like(rows)),
-        Case("matmul 1024", "numpy", lambda o: ts.matmul(square, other, out=o),
-             lambda o: np.matmul(square, other, out=o), like(square)),
-        Case("linear 4096x1024x1024", "numpy", lambda o: ts.linear(rows, square, zeros, relu=True, out=o),
-             lambda o: np.maximum(np.matmul(rows, square, out=o) + zeros, 0, out=o), like(rows)),
-        Case("sum last 4096x1024", "numpy", lambda o: ts.sum(rows, out=o),
-             lambda o: np.sum(rows, axis=-1, out=o), row),
-        Case("sum first 4096x1024", "numpy", lambda o: ts.sum(rows, axis=0, out=o),
-             lambda o: np.sum(rows, axis=0, out=o), zeros.copy()),
-        Case("mean last 4096x1024", "numpy", lambda o: ts.mean(rows, out=o),
-             lambda o: np.mean(rows, axis=-1, out=o), row.copy()),
-        Case("max last 4096x1024", "numpy", lambda o: ts.max(rows, out=o),
-             lambda o: np.max(rows, axis=-1, out=o), row.copy()),
-        Case("argmax last 4096x1024", "numpy", lambda o: ts.argmax(rows, out=o),
-             lambda o: np.argmax(rows, axis=-1, out=o), np.empty(4096, np.int64)),
-        Case("cumsum 4096x1024", "numpy", lambda o: ts.cumsum(rows, out=o),
-             lambda o: np.cumsum(rows, axis=-1, out=o), like(rows)),
-        Case("transpose 4096x1024", "numpy", lambda o: ts.transpose(rows, out=o),
-             lambda o: np.copyto(o, rows.T) or o, np.empty((1024, 4096), np.float32)),
-        Case("grey 1500x2000", "numpy", lambda o: ts.grey(rgb, out=o), grey, np.empty((1500, 2000), np.float32)),
-        Case("blur 3000x4000", "scipy", lambda o: ts.blur(image, out=o),
-             lambda o: scipy.ndimage.uniform_filter(image, 3, output=o, mode="nearest") or o, like(image)),
-        Case("sobel 3000x4000", "scipy", lambda o: ts.sobel(image, out=o),
-             lambda o: np.hypot(scipy.ndimage.sobel(image, 0), scipy.ndimage.sobel(image, 1), out=o), like(image)),
-        Case("unsharp 3000x4000", "scipy", lambda o: ts.unsharp(image, out=o),
-             lambda o: np.subtract(2 * image, scipy.ndimage.uniform_filter(image, 3, mode="nearest"), out=o),
-             like(image)),
-    ]  # fmt: skip
+def _real(*shape: int) -> Array:
+    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
 
-def measure(case: Case, rounds: int = 5) -> tuple[float, float]:
-    """Median milliseconds of ours and of the peer, rounds interleaved, after one call of each."""
-    case.ours(case.out)
-    case.peer(case.out)
-    ours, peer = [], []
+def _elementwise() -> Iterator[Case]:
+    x = _real(1 << 24)
+    size = x.shape
+    yield Case("exp", "numpy", lambda o: ts.exp(x, out=o), lambda o: np.exp(x, out=o), size)
+    yield Case(
+        "gelu",
+        "scipy",
+        lambda o: ts.gelu(x, out=o),
+        lambda o: np.multiply(x, scipy.special.ndtr(x), out=o),
+        size,
+    )
+    yield Case(
+        "clamp",
+        "numpy",
+        lambda o: ts.clamp(x, low=0, high=1, out=o),
+        lambda o: np.clip(x, 0, 1, out=o),
+        size,
+    )
+
+
+def _rows() -> Iterator[Case]:
+    x, ones, zeros = _real(4096, 1024), np.ones(1024, np.float32), np.zeros(1024, np.float32)
+
+    def norm(o: Array) -> None:
+        np.subtract(x, x.mean(axis=-1, keepdims=True), out=o)
+        np.divide(o, np.sqrt(x.var(axis=-1, keepdims=True) + np.float32(1e-5)), out=o)
+
+    def softmax(o: Array) -> None:
+        np.exp(x - x.max(axis=-1, keepdims=True), out=o)
+        np.divide(o, o.sum(axis=-1, keepdims=True), out=o)
+
+    yield Case("softmax", "numpy", lambda o: ts.softmax(x, out=o), softmax, x.shape)
+    yield Case("layer_norm", "numpy", lambda o: ts.layer_norm(x, ones, zeros, out=o), norm, x.shape)
+    yield Case(
+        "cumsum",
+        "numpy",
+        lambda o: ts.cumsum(x, out=o),
+        lambda o: np.cumsum(x, axis=-1, out=o),
+        x.shape,
+    )
+    yield Case(
+        "transpose",
+        "numpy",
+        lambda o: ts.transpose(x, out=o),
+        lambda o: np.copyto(o, x.T),
+        x.shape[::-1],
+    )
+
+
+def _reductions() -> Iterator[Case]:
+    x = _real(4096, 1024)
+    pairs = {
+        "sum": (ts.sum, np.sum),
+        "mean": (ts.mean, np.mean),
+        "max": (ts.max, np.max),
+        "argmax": (ts.argmax, np.argmax),
+    }
+    for name, (ours, peer) in pairs.items():
+        dtype = np.int64 if name == "argmax" else np.float32
+        for axis, size in ((-1, 4096), (0, 1024)):
+            yield Case(
+                f"{name} axis={axis}",
+                "numpy",
+                lambda o, f=ours, axis=axis: f(x, axis=axis, out=o),
+                lambda o, f=peer, axis=axis: f(x, axis=axis, out=o),
+                (size,),
+                dtype,
+            )
+
+
+def _products() -> Iterator[Case]:
+    a, b, bias = _real(1024, 1024), _real(1024, 1024), _real(1024)
+
+    def linear(o: Array) -> None:
+        np.matmul(a, b, out=o)
+        np.add(o, bias, out=o)
+        np.maximum(o, 0, out=o)
+
+    yield Case(
+        "matmul",
+        "numpy",
+        lambda o: ts.matmul(a, b, out=o),
+        lambda o: np.matmul(a, b, out=o),
+        a.shape,
+    )
+    yield Case(
+        "linear", "numpy", lambda o: ts.linear(a, b, bias, relu=True, out=o), linear, a.shape
+    )
+
+
+def _images() -> Iterator[Case]:
+    rgb, x = _real(1500, 2000, 3), _real(1500, 2000)
+    weights = np.array([0.2125, 0.7154, 0.0721], np.float32)
+
+    def blurred() -> Array:
+        result: Array = scipy.ndimage.uniform_filter(x, size=3, mode="nearest")
+        return result
+
+    def sobel(o: Array) -> None:
+        down = scipy.ndimage.sobel(x, axis=0, mode="nearest") / 4
+        across = scipy.ndimage.sobel(x, axis=1, mode="nearest") / 4
+        np.sqrt((down * down + across * across) / 2, out=o)
+
+    yield Case(
+        "grey",
+        "numpy",
+        lambda o: ts.grey(rgb, out=o),
+        lambda o: np.matmul(rgb, weights, out=o),
+        x.shape,
+    )
+    yield Case(
+        "blur", "scipy", lambda o: ts.blur(x, out=o), lambda o: np.copyto(o, blurred()), x.shape
+    )
+    yield Case("sobel", "scipy", lambda o: ts.sobel(x, out=o), sobel, x.shape)
+    yield Case(
+        "unsharp",
+        "scipy",
+        lambda o: ts.unsharp(x, out=o),
+        lambda o: np.subtract(2 * x, blurred(), out=o),
+        x.shape,
+    )
+
+
+def measure(case: Case, rounds: int = 7) -> tuple[float, float]:
+    """Median milliseconds of ours and of the peer, rounds interleaved, results compared first."""
+    out, expected = np.empty(case.shape, case.dtype), np.empty(case.shape, case.dtype)
+    case.ours(out)
+    case.peer(expected)
+    np.testing.assert_allclose(out, expected, rtol=2e-4, atol=2e-4)
+    times: dict[str, list[float]] = {"ours": [], "peer": []}
     for _ in range(rounds):
-        for f, seen in ((case.ours, ours), (case.peer, peer)):
+        for name, run in (("ours", case.ours), ("peer", case.peer)):
             start = time.perf_counter()
-            f(case.out)
-            seen.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(ours), statistics.median(peer)
+            run(out)
+            times[name].append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times["ours"]), statistics.median(times["peer"])
 
 
 def main() -> None:
-    print(f"{'kernel, float32':24} {'ms':>9} {'peer':>6} {'ms':>9} {'faster':>7}")
-    for case in cases():
-        ours, peer = measure(case)
-        print(f"{case.name:24} {ours:9.3f} {case.peer_name:>6} {peer:9.3f} {peer / ours:6.1f}x")
+    print(f"{'kernel, float32':20} {'result':>12} {'ms':>9} {'peer':>6} {'ms':>9} {'faster':>7}")
+    for group in (_elementwise, _rows, _reductions, _products, _images):
+        for case in group():
+            ours, peer = measure(case)
+            shape = "x".join(map(str, case.shape))
+            print(
+                f"{case.name:20} {shape:>12} {ours:9.3f} {case.peer_name:>6} {peer:9.3f}"
+                f" {peer / ours:6.1f}x",
+                flush=True,
+            )

@@ -1,7 +1,8 @@
 """What a call and an import cost: tilesmith on tiny arrays beside a NumPy ufunc.
 
-Interleaved rounds in one process, medians. The budgets are 1.5 times `np.add(a, b, out=c)` for a call,
-and 30 ms on top of `import numpy` for `import tilesmith`; `python -m bench overhead` prints both.
+Interleaved rounds in one process, medians. The budgets are 1.5 times `np.add(a, b, out=c)` for a
+call, and 30 ms on top of `import numpy` for `import tilesmith`; `python -m bench overhead` prints
+both.
 """
 
 import statistics

@@ -1,3 +1,20 @@
-"""The generator: kernels written as algebra in YAML become proved C sources."""
+"""The generator: kernels written as algebra in YAML become proved C sources.
+
+`compile(path)` gives a spec's kernel as a Python function, to try it out.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .notebook import compile as compile
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`compile` is imported when it is asked for: a build needs the version alone, and quickly."""
+    if name == "compile":
+        from .notebook import compile
+
+        return compile
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

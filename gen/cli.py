@@ -173,7 +173,8 @@ def _parser() -> argparse.ArgumentParser:
                                                          compiled, compared with the oracle, timed
               tilesmith generate softmax.yaml -o out/    the C sources
 
-            `tilesmith COMMAND --help` tells the rest; `tilesmith build` is for meson.build files."""
+            `tilesmith COMMAND --help` tells the rest; `tilesmith build` is for meson.build
+            files."""
         ),
     )
     parser.add_argument("--version", action="version", version=__version__)

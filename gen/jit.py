@@ -8,6 +8,7 @@ under a name that is the digest of everything that goes into it.
 import ctypes
 import hashlib
 import os
+import platform
 import re
 import shlex
 import subprocess
@@ -41,7 +42,7 @@ FLAGS = (
     "-fopenmp",
     "-fPIC",
 )
-_SOURCES = ("ts_threads.c", "ts_workspace.c")
+_SOURCES = ("ts_levels.c", "ts_threads.c", "ts_workspace.c")
 
 Array = NDArray[np.generic]
 
@@ -106,14 +107,16 @@ class Compiled:
             ctypes.cast(_scalars(kernel, scalars or {}), ctypes.c_void_p),
             threads,
         )
-        variant = self._chosen(call)
+        variant = self._chosen(call, _strided(given))
         _check_unit(kernel, given, int(variant.unit))
         if variant.run(ctypes.byref(call)):
             raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
 
-    def _chosen(self, call: _Call) -> _Variant:
+    def _chosen(self, call: _Call, strided: int) -> _Variant:
+        """The first variant for these sizes, one whose unit strides there are if there is one."""
         table = (_Variant * self.variants).in_dll(_library(self.library), self.symbol)
-        return next(v for v in table if not v.when or v.when(ctypes.byref(call)))
+        fit = [v for v in table if not v.when or v.when(ctypes.byref(call))]
+        return next((v for v in fit if not v.unit & strided), fit[0])
 
 
 @final
@@ -140,6 +143,15 @@ def load(spec: KernelSpec, dtypes: Mapping[str, DType], source: str, level: Leve
     return Loaded(compiled, defaults)
 
 
+def native_level() -> Level:
+    """The best level that this machine runs. Raises TilesmithError where it runs none."""
+    lowest = Level.NEON if platform.machine() == "aarch64" else Level.V2
+    found = int(_library(build("", _command(lowest, ()))).ts_best_level())
+    if found < 0:
+        raise TilesmithError("this machine runs none of the levels that kernels are made for")
+    return tuple(Level)[found]
+
+
 def shape_of(buffer: Buffer, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """An argument's shape for these sizes of the dims."""
     values = {name: index(size) for name, size in sizes.items()}
@@ -159,15 +171,20 @@ def _sizes(kernel: Kernel, given: Sequence[Array], dims: Mapping[str, int]) -> M
     return sizes
 
 
-def _check_unit(kernel: Kernel, given: Sequence[Array], unit: int) -> None:
+def _strided(given: Sequence[Array]) -> int:
+    """The axes, as bits, that have neither stride 1 nor extent at most 1."""
     axes = [
         (s // a.itemsize, n if a.size else 0)
         for a in given
         for s, n in zip(a.strides, a.shape, strict=True)
     ]
-    for k, (stride, size) in enumerate(axes):
-        if unit >> k & 1 and stride != 1 and size > 1:
-            raise TilesmithError(f"axis {k} of '{kernel.name}' has stride {stride}, not 1")
+    return sum(1 << k for k, (stride, size) in enumerate(axes) if stride != 1 and size > 1)
+
+
+def _check_unit(kernel: Kernel, given: Sequence[Array], unit: int) -> None:
+    if wrong := unit & _strided(given):
+        axis = (wrong & -wrong).bit_length() - 1
+        raise TilesmithError(f"axis {axis} of '{kernel.name}' has not stride 1")
 
 
 def _check(name: str, array: Array, dtype: str) -> None:

@@ -23,6 +23,7 @@ from .lower.target import Level, Target
 from .poly.cache import prove_once
 from .poly.certificate import Scheduled
 from .poly.flow import plain_flow
+from .poly.in_place import in_place
 from .poly.limit import prove_within
 from .schedule import recipe as recipes
 from .schedule.base import Context, Primitive, Prover, Step
@@ -40,7 +41,8 @@ class Variant:
     """One variant of a kernel, for one choice of dtypes on one target.
 
     start: the plain schedule under the variant's `when`. steps: the proved state after each step,
-    composites written out. lowered: what is emitted.
+    composites written out. lowered: what is emitted. in_place: the pairs of an input and an output
+    that a call may give as one array.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Variant:
     start: Scheduled
     steps: tuple[Step, ...]
     lowered: Scheduled
+    in_place: frozenset[tuple[str, str]]
     span: Span | None
 
     @property
@@ -122,7 +125,7 @@ def _variant(
     lowered = lower(done[-1].state if done else start, target)
     verify(lowered.kernel, lowered=True)
     prove(plain, lowered)
-    return Variant(name, when, start, done, lowered, span)
+    return Variant(name, when, start, done, lowered, in_place(lowered.kernel), span)
 
 
 def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Level) -> str:
@@ -131,13 +134,17 @@ def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Lev
         emit_kernel(
             spec.name,
             suffix,
-            [LoweredVariant(v.name, v.lowered.kernel, v.when) for v in chosen],
+            [LoweredVariant(v.name, v.lowered.kernel, v.when, _shared(v)) for v in chosen],
             level,
             packable=spec.loop_dim is not None,
         )
         for suffix, chosen in variants.items()
     ]
     return emit_file(spec.name, parts, level)
+
+
+def _shared(variant: Variant) -> frozenset[str]:
+    return frozenset(name for pair in variant.in_place for name in pair)
 
 
 def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
@@ -150,6 +157,7 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
         spec = specs.load(path)
     files: dict[str, str] = {}
     proved: dict[str, object] = {}
+    pairs: list[frozenset[tuple[str, str]]] = []
     for level in map(Level, levels):
         variants: dict[str, tuple[Variant, ...]] = {}
         for dtypes in specs.choices(spec):
@@ -160,7 +168,9 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
         proved[level.value] = {
             dtypes_: {v.name: len(v.steps) for v in vs} for dtypes_, vs in variants.items()
         }
-    return Generated(files, entry_to_json(manifest_entry(spec, levels, proved)), clock.seconds)
+        pairs += (v.in_place for vs in variants.values() for v in vs)
+    entry = manifest_entry(spec, levels, proved, frozenset.intersection(*pairs))
+    return Generated(files, entry_to_json(entry), clock.seconds)
 
 
 def suffix(dtypes: Dtypes) -> str:
@@ -168,10 +178,16 @@ def suffix(dtypes: Dtypes) -> str:
     return "_".join(d.value for d in dtypes.values())
 
 
-def manifest_entry(spec: KernelSpec, levels: Sequence[str], proved: Mapping[str, object]) -> Entry:
+def manifest_entry(
+    spec: KernelSpec,
+    levels: Sequence[str],
+    proved: Mapping[str, object],
+    in_place: frozenset[tuple[str, str]],
+) -> Entry:
     """What the binding and the documentation know of the kernel.
 
-    proved: by level and dtypes, the number of proved steps of each variant.
+    proved: by level and dtypes, the number of proved steps of each variant. in_place: the pairs of
+    an input and an output that may be one array, whatever variant runs.
     """
     return Entry(
         kernel=spec.name,
@@ -180,7 +196,7 @@ def manifest_entry(spec: KernelSpec, levels: Sequence[str], proved: Mapping[str,
         types={v.name: tuple(d.value for d in v.choices) for v in spec.dtypes},
         dims=spec.dims,
         loop_dim=spec.loop_dim,
-        arguments=tuple(_argument(spec, k) for k in range(len(spec.arguments))),
+        arguments=tuple(_argument(spec, k, in_place) for k in range(len(spec.arguments))),
         parameters=tuple(Parameter(s.name, s.element, s.default) for s in spec.scalars),
         requires=specs.least_sizes(spec),
         levels=tuple(levels),
@@ -193,10 +209,12 @@ def manifest_entry(spec: KernelSpec, levels: Sequence[str], proved: Mapping[str,
     )
 
 
-def _argument(spec: KernelSpec, position: int) -> Argument:
+def _argument(spec: KernelSpec, position: int, in_place: frozenset[tuple[str, str]]) -> Argument:
     a = spec.arguments[position]
     looped = bool(a.shape) and a.shape[0] == spec.loop_dim and spec.loop_dim is not None
-    return Argument(a.name, a.intent, a.element, looped, a.shape[1:] if looped else a.shape)
+    core = a.shape[1:] if looped else a.shape
+    shared = tuple(b.name for b in spec.arguments if (b.name, a.name) in in_place)
+    return Argument(a.name, a.intent, a.element, looped, core, shared)
 
 
 @final

@@ -1,7 +1,7 @@
 """Kernels proved and tried: what `tilesmith prove` and `tilesmith run` print.
 
-`proofs`: a spec's file to one result a step. `run`: a kernel compiled and compared with its oracle on
-random arrays of the sizes asked for and on small sizes around its vectors' lengths.
+`proofs`: a spec's file to one result a step. `run`: a kernel compiled and compared with its oracle
+on random arrays of the sizes asked for and on small sizes around its vectors' lengths.
 """
 
 import itertools
@@ -58,7 +58,7 @@ class Proof:
 
 
 def proofs(path: Path, levels: Sequence[Level]) -> Iterator[Proof]:
-    """A result for each step of each variant, dtype choice and level; the first refusal ends one."""
+    """A result for each step of each variant, dtype choice and level, up to the first refusal."""
     spec = specs.load(path)
     for level, dtypes in itertools.product(levels, choices(spec)):
         times: list[float] = []

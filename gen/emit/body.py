@@ -285,7 +285,7 @@ def _temporary(buffer: Buffer, context: Context) -> tuple[list[str], Context]:
     inside = replace(
         context,
         views={**context.views, buffer.name: Dense(name, buffer)},
-        scope=(*context.scope, (f"{ctype} *", name)),
+        scope=(*context.scope, (f"{ctype} *restrict", name)),
     )
     match buffer.scope:
         case Scope.STACK | Scope.REGISTER:
@@ -341,8 +341,8 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
 
 
 def _function(name: str, captured: list[tuple[str, str]], body: list[str], clone: bool) -> str:
-    fields = [f"    {join(ctype, n)};" for ctype, n in captured]
-    locals_ = [f"    {join(const(ctype), n)} = self->{n};" for ctype, n in captured]
+    fields = [f"    {join(ctype.removesuffix('restrict'), n)};" for ctype, n in captured]
+    locals_ = [f"    {const(ctype)} {n} = self->{n};" for ctype, n in captured]
     taken = "const void *env, int64_t lower, int64_t upper"
     first = f"static int {name}({taken})"
     if clone:
@@ -376,5 +376,6 @@ def join(ctype: str, name: str) -> str:
 
 
 def const(ctype: str) -> str:
-    """The type of a constant of it; what pointers point at is named by nothing else."""
-    return f"{ctype}const restrict" if ctype.endswith("*") else f"const {ctype}"
+    """The type of a constant of it; what `restrict` pointers point at is named by nothing else."""
+    target, star, qualifier = ctype.partition("*")
+    return f"{target}*const {qualifier}".rstrip() if star else f"const {ctype}"

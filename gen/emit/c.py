@@ -17,7 +17,7 @@ from ..lower.affine import affine
 from ..lower.contract import contract
 from ..lower.facts import Facts, of_kernel
 from ..lower.target import Level, Target
-from .body import Context, Module, indented, join, statement
+from .body import Context, Module, const, indented, join, statement
 from .expr import c_type
 from .inline import inline
 from .layout import wrapped
@@ -32,11 +32,14 @@ HEADERS = '#include "ts_abi.h"\n#include "ts_simd.h"\n#include "ts_math.h"\n'
 @final
 @dataclass(frozen=True, slots=True)
 class LoweredVariant:
-    """One variant: its name, its lowered kernel, and when it may be chosen (None: always)."""
+    """One variant: its name, its lowered kernel, when it may be chosen (None: always), and the
+    arguments that a call may give as one array with another.
+    """
 
     name: str
     kernel: Kernel
     when: Expr | None = None
+    shared: frozenset[str] = frozenset()
 
 
 def emit_file(kernel_name: str, parts: Sequence[str], level: Level) -> str:
@@ -67,7 +70,7 @@ def emit_kernel(
         kernel = _prepared(variant.kernel, Target(level))
         unit = _unit_axes(kernel)
         clone = bool(unit) and not packable
-        texts += _variant(symbol, kernel, unit, clone, Target(level))
+        texts += _variant(symbol, kernel, unit, clone, variant.shared, Target(level))
         when = "NULL"
         if variant.when is not None:
             when = f"{symbol}_when"
@@ -130,9 +133,14 @@ def _numbers(kernel: Kernel, unit: frozenset[str]) -> list[int]:
 
 
 def _variant(
-    symbol: str, kernel: Kernel, unit: frozenset[str], clone: bool, target: Target
+    symbol: str,
+    kernel: Kernel,
+    unit: frozenset[str],
+    clone: bool,
+    shared: frozenset[str],
+    target: Target,
 ) -> list[str]:
-    context, declared = _context(symbol, kernel, unit, clone, target)
+    context, declared = _context(symbol, kernel, unit, clone, shared, target)
     body = [*statement(kernel.body, context), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))
     kept: list[str] = []
@@ -165,9 +173,17 @@ def _chooser(symbol: str, kernel: Kernel, unit: frozenset[str]) -> str:
 
 
 def _context(
-    symbol: str, kernel: Kernel, unit: frozenset[str], clone: bool, target: Target
+    symbol: str,
+    kernel: Kernel,
+    unit: frozenset[str],
+    clone: bool,
+    shared: frozenset[str],
+    target: Target,
 ) -> tuple[Context, list[tuple[str, str]]]:
-    """The context at the top of a variant's function, and its declarations by the name declared."""
+    """The context at the top of a variant's function, and its declarations by the name declared.
+
+    shared: the arguments that a call may give as one array.
+    """
     temporaries = [b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers]
     names = _names(kernel, temporaries)
     views: dict[str, View] = {}
@@ -181,8 +197,9 @@ def _context(
         literal = frozenset({last}) if is_unit and not clone else frozenset[int]()
         views[buffer.name] = Argument(name, buffer, strides, literal)
         ctype = f"{'const ' if p.intent is Intent.IN else ''}{c_type(buffer.dtype)} *"
+        ctype += "" if buffer.name in shared else "restrict"
         scope.append((ctype, name))
-        declared.append((name, f"{ctype}const restrict {name} = call->data[{k}];"))
+        declared.append((name, f"{const(ctype)} {name} = call->data[{k}];"))
         for i, stride in enumerate(strides):
             value = f"call->strides[{axis + i}]"
             if is_unit and clone and i == last:

@@ -216,6 +216,8 @@ def _check_block(block: Block, around: _Surroundings) -> None:
     expect(block.predicate, DType.BOOL, f"the predicate of block '{block.name}'", outside)
     inside = Names(around.known, around.buffers)
     for var in block.iters:
+        if var.name in around.loops:
+            refuse(var, f"'{var.name}' of block '{block.name}' hides a loop of that name")
         inside = _bind(block, var, inside)
     if block.origin:
         for expr in block.origin.at:

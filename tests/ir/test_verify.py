@@ -214,6 +214,13 @@ def test_lowered_trees_copy_blocks_and_loops() -> None:
         verify(from_text(nested), lowered=True)
 
 
+def test_an_iteration_variable_is_not_named_as_a_loop_around() -> None:
+    text = GOOD.replace("y.j", "i")
+    with pytest.raises(IRError, match="'i' of block 'y' hides a loop of that name"):
+        verify(from_text(text))
+    verify(from_text(GOOD.replace("t.i", "j")))  # a loop elsewhere may have the name
+
+
 def test_a_guard_is_a_predicate_until_lowering() -> None:
     text = "def f(n):\n    if n > 0:\n        pass\n"
     verify(from_text(text), lowered=True)

@@ -1,0 +1,79 @@
+"""Which inputs may be the very array that a call gives for an output.
+
+Input: a proved tree. Output: the pairs of an input and an output for which the result stays right
+where both are one array. Only pairs of one shape and element type count, so that each element of
+the one is the same element of the other. Invariant: no instance writes an element that another one
+reads from the input afterwards, or in another iteration of a parallel or vectorized loop; within
+one instance the reads come before the write.
+"""
+
+from collections.abc import Iterator
+
+import islpy as isl
+
+from ..ir.inits import explicit_inits
+from ..ir.nodes import Intent, Kernel, LoopKind
+from .extract import Tree, extract
+from .order import IN, OUT, Relations, common, space
+from .statement import Access
+from .witness import Refused
+
+
+def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
+    """The pairs (input, output) that may be one array; none where isl cannot say what runs."""
+    try:
+        tree = extract(explicit_inits(kernel))
+    except Refused:
+        return frozenset()
+    relations = Relations(tree)
+    return frozenset(
+        (p.buffer.name, q.buffer.name)
+        for p in kernel.parameters
+        for q in kernel.parameters
+        if p.intent is Intent.IN and q.intent is Intent.OUT
+        if (p.buffer.shape, p.buffer.dtype) == (q.buffer.shape, q.buffer.dtype)
+        if _may_share(tree, relations, p.buffer.name, q.buffer.name)
+    )
+
+
+def _may_share(tree: Tree, relations: Relations, input_: str, output: str) -> bool:
+    conditions = (guard for s in tree.statements for guard in s.guards)
+    if any(guard.storage.name == input_ for guard in conditions):
+        return False  # emitted loops ask their conditions again after their bodies have written
+    reads = [r for s in tree.statements for r in s.reads if r.storage.name == input_]
+    writes = [w for s in tree.statements for w in s.writes if w.storage.name == output]
+    return not any(
+        _spoils(relations, read, write) or _races(relations, read, write)
+        for read in reads
+        for write in writes
+    )
+
+
+def _spoils(relations: Relations, read: Access, write: Access) -> bool:
+    """Whether some element is written before it is read."""
+    return not relations.earlier(read, write).is_empty()
+
+
+def _races(relations: Relations, read: Access, write: Access) -> bool:
+    """Whether some element is written in one iteration and read in another of a loop whose
+    iterations have no order.
+    """
+    meet = relations.meet(read, write)
+    return any(
+        not meet.intersect(other).is_empty()
+        for other in _unordered(relations.tree.parameters, read, write)
+    )
+
+
+def _unordered(parameters: isl.Space, a: Access, b: Access) -> Iterator[isl.Map]:
+    """Events of both in different iterations of one parallel or vectorized loop."""
+    equal = isl.Map.universe(space(parameters, a, b))
+    depth = 0
+    for level in common(a.statement, b.statement):
+        parallel = bool({LoopKind.PARALLEL, LoopKind.VECTORIZED} & set(level.kinds))
+        for k in range(depth, depth + len(level.dims)):
+            if parallel:
+                yield equal.order_lt(IN, k, OUT, k)
+                yield equal.order_gt(IN, k, OUT, k)
+            equal = equal.equate(IN, k, OUT, k)
+        depth += len(level.dims)

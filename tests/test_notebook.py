@@ -1,0 +1,66 @@
+"""`tilesmith.gen.compile`: a spec's file as a function."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gen
+
+KERNELS = Path(__file__).parents[1] / "kernels_spec"
+
+
+def test_leading_axes_are_the_loop_dim() -> None:
+    softmax = gen.compile(KERNELS / "softmax.yaml", level="v2")
+    x = np.random.default_rng(0).standard_normal((3, 2, 21))
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    np.testing.assert_allclose(softmax(x), e / e.sum(axis=-1, keepdims=True), rtol=1e-14)
+    np.testing.assert_allclose(softmax(x[0, 0]), softmax(x)[0, 0], rtol=0)
+    assert softmax(np.zeros((0, 5), np.float32)).shape == (0, 5)
+
+
+def test_an_array_without_the_loop_dim_may_be_shared_or_not() -> None:
+    norm = gen.compile(KERNELS / "layer_norm.yaml", level="v2")
+    rng = np.random.default_rng(1)
+    x, weight = rng.standard_normal((2, 3, 9)), rng.standard_normal((2, 1, 9))
+    each = norm(x, weight, np.zeros(9))
+    for k in range(2):
+        np.testing.assert_array_equal(each[k], norm(x[k], weight[k, 0], np.zeros(9)))
+
+
+def test_problems_without_a_loop_dim_run_one_by_one() -> None:
+    matmul = gen.compile(KERNELS / "matmul.yaml", level="v2")
+    a = np.random.default_rng(2).standard_normal((2, 3, 4))
+    b = np.random.default_rng(3).standard_normal((4, 5))
+    np.testing.assert_allclose(matmul(a, b), a @ b, rtol=1e-14)
+
+
+def test_types_are_chosen_and_scalars_have_defaults() -> None:
+    clamp = gen.compile(KERNELS / "clamp.yaml", level="v2")
+    assert clamp(np.array([-1, 2], np.float32)).dtype == np.float32
+    assert clamp([-1, 2], high=1).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda k: k(np.ones((2, 3))), TypeError, "matmul takes 2 arrays (a, b), not 1"),
+        (
+            lambda k: k(np.ones((2, 3)), np.ones((2, 3))),
+            ValueError,
+            "matmul: core axis 0 of b (k) has size 2, expected 3",
+        ),
+        (lambda k: k(np.ones(3), np.ones((3, 2))), ValueError,
+         "matmul: a has 1 axes, its core is (m, k)"),
+        (lambda k: k(np.eye(2), np.eye(2), gain=2), TypeError, "matmul has no scalar 'gain'"),
+        (
+            lambda k: k(np.eye(2, dtype=complex), np.eye(2)),
+            TypeError,
+            "matmul has no version for a: complex128, b: float64",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_calls(call, error, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error) as caught:
+        call(gen.compile(KERNELS / "matmul.yaml", level="v2"))
+    assert str(caught.value) == message
