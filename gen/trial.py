@@ -6,6 +6,7 @@ on random arrays of the sizes asked for and on small sizes around its vectors' l
 
 import itertools
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,7 +210,12 @@ def compare(
     sizes: Mapping[str, int],
 ) -> Case:
     """The kernel's outputs beside the oracle's, in units of the accuracy that the spec promises."""
-    exact = oracle.evaluate(spec, arrays)
+    outputs = [arrays[a.name] for a in spec.arguments if a.intent is not Intent.IN]
+    if not any(output.size for output in outputs):
+        kernel(arrays, sizes)  # nothing to compare, and not every oracle takes nothing
+        return Case(dict(sizes), 0.0, 0.0, "")
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+        exact = oracle.evaluate(spec, arrays)
     kernel(arrays, sizes)
     values = {**arrays, **temporaries(spec, dtypes, arrays, sizes)}
     bounds = oracle.accuracy_bound(spec, values)

@@ -30,6 +30,7 @@ from .nodes import (
     Store,
     Target,
     Update,
+    Var,
 )
 from .types import INDEX, DType, Kind
 from .verify_expr import IRError, check_place, expect, refuse
@@ -215,8 +216,9 @@ def _check_block(block: Block, around: _Surroundings) -> None:
         expect(binding, INDEX, f"the value of '{var.name}' of block '{block.name}'", outside)
     expect(block.predicate, DType.BOOL, f"the predicate of block '{block.name}'", outside)
     inside = Names(around.known, around.buffers)
-    for var in block.iters:
-        if var.name in around.loops:
+    for var, binding in zip(block.iters, block.bindings, strict=True):
+        # Renaming loops reaches into blocks: a name must be one number wherever it is seen.
+        if var.name in around.loops and binding != Var(var.name):
             refuse(var, f"'{var.name}' of block '{block.name}' hides a loop of that name")
         inside = _bind(block, var, inside)
     if block.origin:

@@ -1,0 +1,31 @@
+"""Goldens: texts that the generator made before, kept under `tests/golden/`.
+
+`pytest --update-golden` writes them anew; look at the difference before you commit it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+Golden = Callable[[str, str], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the goldens anew")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """`golden(name, text)`: the text is what the file `tests/golden/<name>` holds."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"there is no golden {name}: make it by pytest --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

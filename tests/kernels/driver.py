@@ -1,0 +1,157 @@
+"""Kernels and the calling engine as a program of their own: under sanitizers, corrupted on purpose,
+or for another machine.
+
+A call in the program's input: int64s (overload, threads, number of leading axes, their extents, the
+dims), the scalars, and for each array int64s (bytes, offset of the first element, item size, strides
+of the leading axes, strides of the core axes) and its bytes. Its output: each array's bytes.
+"""
+
+import ctypes
+import struct
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.typing import NDArray
+
+from gen.build import RUNTIME, RUNTIME_SOURCES
+from gen.emit.descriptors import descriptors
+from gen.emit.manifest import entry_from_json
+from gen.ir.types import DType
+from gen.jit import FLAGS
+from gen.lower.target import Level, Target
+from gen.pipeline import generate
+from gen.spec import oracle
+from gen.spec.model import KernelSpec
+
+from .support import ROOT, SPECS, outputs
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+
+SANITIZE = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+def c_file(kernel: str, level: Level) -> str:
+    """The kernel's C. Its proof is not made again: that is what the build does."""
+    return generate(_path(kernel), [level.value], _proved_elsewhere).c_files[
+        f"{kernel}.{level.value}.c"
+    ]
+
+
+def _path(kernel: str) -> Path:
+    return ROOT / "kernels_spec" / f"{kernel}.yaml"
+
+
+def _proved_elsewhere(plain: object, state: object) -> None:
+    pass
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The driver linked with one kernel for one level; `runner` is what it runs under."""
+
+    spec: KernelSpec
+    path: Path
+    runner: tuple[str, ...]
+
+    def __call__(
+        self, dtypes: Mapping[str, DType], calls: Sequence[Arrays], threads: int = 1
+    ) -> list[tuple[Array, ...]]:
+        """The outputs of each call. Raises AssertionError with what the program said if it failed."""
+        given, made = self.path.with_suffix(".in"), self.path.with_suffix(".out")
+        given.write_bytes(b"".join(_encoded(self.spec, dtypes, c, threads) for c in calls))
+        done = subprocess.run(
+            [*self.runner, self.path, given, made], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return _decoded(self.spec, made.read_bytes(), calls)
+
+
+def build(
+    kernel: str,
+    level: Level,
+    folder: Path,
+    *,
+    corrupt: Callable[[str], str] | None = None,
+    flags: Sequence[str] = (),
+    compiler: str = "cc",
+    runner: Sequence[str] = (),
+) -> Program:
+    """Compiles the kernel's C, changed by `corrupt`, the engine and the driver, without warnings."""
+    made = generate(_path(kernel), [level.value], _proved_elsewhere)
+    text = made.c_files[f"{kernel}.{level.value}.c"]
+    if corrupt is not None:
+        right, text = text, corrupt(text)
+        assert text != right, "nothing was corrupted"
+    (folder / "kernel.c").write_text(text)
+    (folder / "ts_kernels.c").write_text(descriptors([entry_from_json(made.manifest)]))
+    sources = [folder / "kernel.c", folder / "ts_kernels.c", Path(__file__).parent / "driver.c"]
+    sources += [RUNTIME / name for name in RUNTIME_SOURCES]
+    strict = ("-Wall", "-Wextra", "-Werror", "-std=gnu11")
+    command = [compiler, *FLAGS, *strict, *Target(level).flags, *flags, f"-I{RUNTIME}"]
+    program = folder / "program"
+    done = subprocess.run(
+        [*command, *map(str, sources), "-o", str(program), "-lm"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Program(SPECS[kernel], program, tuple(runner))
+
+
+def _encoded(spec: KernelSpec, dtypes: Mapping[str, DType], arrays: Arrays, threads: int) -> bytes:
+    sizes = oracle.sizes(spec, arrays)
+    leading = [] if spec.loop_dim is None else [sizes[spec.loop_dim]]
+    choices = overloads_of(spec)
+    overload = choices.index(tuple(d.value for d in dtypes.values()))
+    head = [overload, threads, len(leading), *leading, *(sizes[d] for d in spec.dims)]
+    parts = [_integers(*head)]
+    for s in spec.scalars:
+        floating = DType(dtypes[s.element].value if s.element in dtypes else s.element).is_float
+        parts.append(struct.pack("=d" if floating else "=q", s.default))
+    for a in spec.arguments:
+        array = arrays[a.name]
+        looped = bool(leading) and a.shape[:1] == (spec.loop_dim,)
+        low, high = byte_bounds(array) if array.size else (0, 0)
+        strides = array.strides if looped else (*[0] * len(leading), *array.strides)
+        parts.append(_integers(high - low, array.ctypes.data - low if array.size else 0))
+        parts.append(_integers(array.itemsize, *strides))
+        parts.append(ctypes.string_at(low, high - low))
+    return b"".join(parts)
+
+
+def overloads_of(spec: KernelSpec) -> list[tuple[str, ...]]:
+    """The choices of dtypes in the order of the kernel's descriptor."""
+    types: list[tuple[str, ...]] = [()]
+    for variable in spec.dtypes:
+        types = [(*chosen, d.value) for chosen in types for d in variable.choices]
+    return types
+
+
+def _integers(*values: int) -> bytes:
+    return struct.pack(f"={len(values)}q", *values)
+
+
+def _decoded(spec: KernelSpec, data: bytes, calls: Sequence[Arrays]) -> list[tuple[Array, ...]]:
+    results, at = [], 0
+    for arrays in calls:
+        after: dict[str, Array] = {}
+        for a in spec.arguments:
+            array = arrays[a.name]
+            low, high = byte_bounds(array) if array.size else (0, 0)
+            memory = np.frombuffer(data, np.uint8, high - low, at)
+            at += high - low
+            first = array.ctypes.data - low if array.size else 0
+            after[a.name] = np.ndarray(
+                array.shape, array.dtype, memory.tobytes(), first, array.strides
+            )
+        results.append(tuple(after[name] for name in outputs(spec)))
+    assert at == len(data)
+    return results

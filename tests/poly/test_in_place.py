@@ -1,0 +1,129 @@
+"""Which inputs may be the output's own array: the answer, and the interpreter's on one array."""
+
+import numpy as np
+import pytest
+
+from gen.ir.interp import run
+from gen.ir.nodes import Const, Intent, Kernel, Load, Node, Target
+from gen.ir.walk import map_children
+from gen.poly.in_place import in_place
+
+from .script import block, kernel, nest
+
+XY = "m, n, x: float32[m, n], y: Out[float32[m, n]]"
+
+
+def rows(*statements: str, kind: str = "range", temporaries: str = "") -> Kernel:
+    """The statements in one loop over rows i, which is of that kind."""
+    return kernel(XY, nest(f"for i in {kind}(m)", "\n".join(statements)), temporaries=temporaries)
+
+
+def columns(value: str, kind: str = "range", bounds: str = "n", more: str = "") -> str:
+    """y's row i, column by column."""
+    return nest(
+        f"for y.j in {kind}({bounds})", block("y", "i=i, j=y.j", f"y[i, j] = {value}", more)
+    )
+
+
+TOTAL = "\n".join(
+    [
+        block("s.init", "i=i", "s[i] = identity.sum", "origin=None"),
+        nest("for s.j in range(n)", block("s", "i=i, j+=s.j", "s[i] = combine.sum(s[i], x[i, j])")),
+    ]
+)
+S = "s=float32[m]"
+
+SHARED = {
+    "elementwise": rows(columns("x[i, j] * 2", "vectorized"), kind="parallel"),
+    "normalised": rows(TOTAL, columns("x[i, j] / s[i]"), kind="parallel", temporaries=S),
+    "prefix": rows(columns("x[i, j] + (y[i, j - 1] if j > 0 else 0.0)")),
+    "ahead": rows(columns("x[i, j] + x[i, j + 1]", bounds="n - 1")),
+    "reduced in order": rows(
+        nest("for y.j in range(n)", block("y", "i=i, j=y.j", "y[i, j] = x[i, j]")),
+        nest("for z.j in range(n)", block("z", "i=i, j=z.j", "y[i, j] = y[i, j] + y[i, 0]")),
+    ),
+}
+ALONE = {
+    "read after it is written": rows(columns("x[i, j] + x[i, j - 1]", bounds="1, n")),
+    "total taken too late": rows(
+        columns("x[i, j]"), TOTAL, kind="parallel", temporaries=S
+    ),
+    "neighbouring lane": rows(columns("x[i, j] + x[i, j + 1]", "vectorized", "n - 1")),
+    "neighbouring thread": kernel(
+        XY,
+        nest(
+            "for i in parallel(m - 1)",
+            "for y.j in range(n)",
+            block("y", "i=i, j=y.j", "y[i, j] = x[i, j] + x[i + 1, j]"),
+        ),
+    ),
+    "gather": rows(columns("x[i, (j * j) % n]")),
+    "init before the reads": kernel(
+        XY,
+        nest(
+            "for i in range(m)",
+            "for j in range(n)",
+            block("y.init", "i=i, j=j", "y[i, j] = identity.sum", "origin=None")
+            + "\n"
+            + block("y", "i=i, j=j", "y[i, j] = combine.sum(y[i, j], x[i, j])"),
+        ),
+    ),
+    "transposed": kernel(
+        "n, x: float32[n, n], y: Out[float32[n, n]]",
+        nest("for i in range(n)", "for j in range(n)", block("y", "i=i, j=j", "y[i, j] = x[j, i]")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared(name: str) -> None:
+    tree = SHARED[name]
+    assert in_place(tree) == {("x", "y")}
+    assert keeps_its_result(tree)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_alone(name: str) -> None:
+    tree = ALONE[name]
+    assert in_place(tree) == frozenset()
+    assert not keeps_its_result(tree)  # so that none of these is refused in vain
+
+
+def test_only_arrays_of_one_shape_and_type() -> None:
+    body = nest("for i in range(m)", block("y", "i=i", "y[i] = float32(x[i, 0])"))
+    assert not in_place(kernel("m, x: float32[m, 1], y: Out[float32[m]]", body))
+    assert not in_place(
+        kernel("m, x: float64[m, 1], y: Out[float32[m, 1]]", body.replace("y[i]", "y[i, 0]"))
+    )
+
+
+def test_conditions_on_an_input_are_asked_again() -> None:
+    body = nest(
+        "for i in range(m)",
+        "for k in range(x[i])",
+        block("y", "i=i, k+=k", "y[i] = combine.sum(y[i], x[i])"),
+    )
+    assert not in_place(kernel("m, x: int64[m], y: Out[int64[m]]", body))
+
+
+def test_what_isl_cannot_say_is_not_shared() -> None:
+    tree = rows(columns("x[i, j]", more="where=i * j < n"))
+    assert in_place(tree) == frozenset()
+
+
+# ---------------------------------------------------------------- one array for both
+
+
+def keeps_its_result(tree: Kernel) -> bool:
+    """Whether the result is the same with x and y in one array, in any order of the iterations."""
+    x = np.random.default_rng(0).integers(1, 9, (5, 5)).astype(np.float32)
+    dims = dict.fromkeys(tree.dims, 5)
+    expected = run(tree, {"x": x}, dims=dims)["y"]
+    written = ~np.isnan(expected)
+    return all(
+        np.array_equal(run(_one_array(tree), {"y": x}, dims=dims, seed=seed)["y"], expected)
+        or np.array_equal(
+            run(_one_array(tree), {"y": x}, dims=dims, seed=seed)["y"][written], expected[written]
+        )
+        for seed in range(4)
+    )

@@ -1,0 +1,55 @@
+"""What the shipped kernels' sources are: goldens on one level, and the same bytes every time."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gen import spec as specs
+from gen.lower.target import Level, Target
+from gen.pipeline import emit, schedule, suffix
+
+from .conftest import GOLDEN, Golden
+
+ROOT = Path(__file__).parents[1]
+KERNELS = sorted(path.stem for path in (ROOT / "kernels_spec").glob("*.yaml"))
+
+
+def source(kernel: str) -> str:
+    """The C file on v3 for all dtypes; what proves it is `test_proofs.py`."""
+    spec = specs.load(ROOT / "kernels_spec" / f"{kernel}.yaml")
+    variants = {
+        suffix(dtypes): schedule(spec, dtypes, Target(Level.V3), lambda plain, state: None)
+        for dtypes in specs.choices(spec)
+    }
+    return emit(spec, variants, Level.V3)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_golden(kernel: str, golden: Golden) -> None:
+    golden(f"kernels/{kernel}.v3.c", source(kernel))
+
+
+def test_no_golden_without_a_kernel() -> None:
+    kept = {path.name.split(".")[0] for path in (GOLDEN / "kernels").glob("*")}
+    assert kept == set(KERNELS)
+
+
+def test_the_same_bytes_whatever_the_hash_seed() -> None:
+    code = (
+        "from tests.test_generated import source\n"
+        "print(''.join(source(k) for k in ('softmax', 'argmax', 'blur')))"
+    )
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(made) == 1
