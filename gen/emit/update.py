@@ -4,8 +4,6 @@ Input: a statement in the loops' variables. Output: C lines. A product that a su
 a fused multiply-add, in scalar and in vector code alike.
 """
 
-from typing import assert_never
-
 from ..ir.nodes import Binary, BinaryOp, Combiner, Expr, Init, Store, Target, Update
 from ..ir.types import DType
 from ..ir.walk import dtype_of, index
@@ -133,59 +131,14 @@ def store(target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str
     base = f"&{code.scalars.element(target.buffer, first, code.scalars.facts)}"
     lines = []
     for q, p in enumerate(parts):
+        form, last = code.access(bits, q)
         place = advanced(base, q * code.shape.native(bits), step)
-        unit, strided = _stores(s, bits, q, place, p, step.stride, code)
-        if not step.unit:
-            lines += strided
-        elif code.clone and step.axis is not None:
-            lines += ["if (unit) {", *_indented(unit), "} else {", *_indented(strided), "}"]
+        if step.unit:
+            lines.append(f"ts_store{form}_{s}({', '.join((place, p, *last))});")
         else:
-            lines += unit
+            given = ", ".join((place, step.stride, p, *last))
+            lines.append(f"ts_store_strided{form}_{s}({given});")
     return lines
-
-
-def _stores(
-    s: str, bits: int, part: int, place: str, value: str, stride: str, code: Vectors
-) -> tuple[list[str], list[str]]:
-    """A part stored to consecutive elements, and to elements `stride` apart."""
-    mask = code.mask
-    if isinstance(mask, All) and code.shape.partial(bits):
-        mask = First(str(code.shape.lanes))
-    match mask:
-        case All():
-            return (
-                [f"ts_store_{s}({place}, {value});"],
-                [f"ts_store_strided_{s}({place}, {stride}, {value});"],
-            )
-        case First(count):
-            k = masks.count_in(code.shape, bits, part, count)
-            return (
-                [f"ts_store_first_{s}({place}, {value}, {k});"],
-                [f"ts_store_strided_first_{s}({place}, {stride}, {value}, {k});"],
-            )
-        case Bits():
-            m = masks.as_bits(mask, bits, code.shape).parts[part]
-            return (
-                [f"ts_store_mask_{s}({place}, {value}, {m});"],
-                _scatter(s, bits, place, value, stride, m, code),
-            )
-        case _:
-            assert_never(mask)
-
-
-def _scatter(
-    s: str, bits: int, place: str, value: str, stride: str, on: str, code: Vectors
-) -> list[str]:
-    n = code.shape.native(bits)
-    return [
-        "{",
-        f"    const ts_{s} value = {value};",
-        f"    bool active[{n}];",
-        f"    ts_store_bool_m{bits}(active, {on});",
-        f"    for (int64_t l = 0; l < {n}; ++l)",
-        f"        if (active[l]) ({place})[l * ({stride})] = value[l];",
-        "}",
-    ]
 
 
 def _indented(lines: list[str]) -> list[str]:

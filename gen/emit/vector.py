@@ -8,7 +8,7 @@ of vectors) is computed lane by lane into a small array.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import assert_never, final
 
 from ..ir.nodes import (
     COMPARISONS,
@@ -62,15 +62,12 @@ class Before:
 @final
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """What vector code knows where it stands. clone: whether code is emitted for unit strides and
-    any strides at once, chosen by the constant `unit`.
-    """
+    """What vector code knows where it stands."""
 
     scalars: Scalars
     views: Mapping[str, View]
     lane: str
     shape: Shape
-    clone: bool
     mask: Mask
     before: Before
 
@@ -225,49 +222,43 @@ class Vectors:
             return tuple(f"{view.name}[{number + q}]" for q in range(count))
         step = steps(view, indices, self.lane, self.scalars)
         assert step is not None
-        apart = (None,) * self.shape.parts(dtype.bits)
-        either = self.clone and step.axis is not None
-        strided: tuple[str | None, ...] = apart
-        if isinstance(self.mask, Bits) and (either or not step.unit):
-            guard = "if (!unit) " if either else ""
-            strided = self._loop_over_lanes(Load(buffer, indices, dtype), guard)
         first = at_lane(indices, self.lane, index(0))
         place = f"&{self.scalars.element(buffer, first, self.scalars.facts)}"
         return tuple(
-            self._load_part(suffix(dtype), dtype.bits, q, place, step, other)
-            for q, other in enumerate(strided)
+            self._load_part(dtype, q, place, step) for q in range(self.shape.parts(dtype.bits))
         )
 
-    def _load_part(
-        self, s: str, bits: int, part: int, place: str, step: Steps, other: str | None
-    ) -> str:
-        """One native vector. other: its strided form, where that is made already."""
-        p = advanced(place, part * self.shape.native(bits), step)
+    def _load_part(self, dtype: DType, part: int, place: str, step: Steps) -> str:
+        """One native vector."""
+        form, last = self.access(dtype.bits, part)
+        p = advanced(place, part * self.shape.native(dtype.bits), step)
+        given = (p, *([] if step.unit else [step.stride]), *last)
+        strided = "" if step.unit else "_strided"
+        return f"ts_load{strided}{form}_{suffix(dtype)}({', '.join(given)})"
+
+    def access(self, bits: int, part: int) -> tuple[str, tuple[str, ...]]:
+        """Which lanes of a part memory is accessed in: the form's name, and its last argument."""
         mask = self.mask
         if isinstance(mask, All) and self.shape.partial(bits):
             mask = First(str(self.shape.lanes))
         match mask:
             case All():
-                unit, strided = f"ts_load_{s}({p})", f"ts_load_strided_{s}({p}, {step.stride})"
+                return "", ()
             case First(count):
-                k = masks.count_in(self.shape, bits, part, count)
-                unit = f"ts_load_first_{s}({p}, {k})"
-                strided = f"ts_load_strided_first_{s}({p}, {step.stride}, {k})"
+                return "_first", (masks.count_in(self.shape, bits, part, count),)
             case Bits():
-                m = masks.as_bits(mask, bits, self.shape).parts[part]
-                unit, strided = f"ts_load_mask_{s}({p}, {m})", other or ""
-        if not step.unit:
-            return strided
-        return f"(unit ? {unit} : {strided})" if self.clone and step.axis is not None else unit
+                return "_mask", (masks.as_bits(mask, bits, self.shape).parts[part],)
+            case _:
+                assert_never(mask)
 
-    def _loop_over_lanes(self, expr: Expr, guard: str = "") -> Parts:
+    def _loop_over_lanes(self, expr: Expr) -> Parts:
         dtype = dtype_of(expr)
         s, n = suffix(dtype), self.shape.native(dtype.bits)
         name = self.before.name("lanes")
         size = max(self.shape.lanes, n)
         value = self.scalars.value(expr)
         first, *rest = self.each_lane(f"{name}[{self.lane_name}] = {value};")
-        self.before.lines += [f"{c_type(dtype)} {name}[{size}] = {{0}};", guard + first, *rest]
+        self.before.lines += [f"{c_type(dtype)} {name}[{size}] = {{0}};", first, *rest]
         return tuple(f"ts_load_{s}(&{name}[{q * n}])" for q in range(self.shape.parts(dtype.bits)))
 
     def each_lane(self, statement: str) -> list[str]:
@@ -296,7 +287,7 @@ class Vectors:
 def advanced(place: str, elements: int, step: Steps) -> str:
     if not elements:
         return place
-    if step.unit and step.axis is None:
+    if step.unit:
         return f"{place} + {elements}"
     return f"{place} + {elements} * ({step.stride})"
 

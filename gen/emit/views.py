@@ -114,13 +114,10 @@ def _row_major(view: Dense, at: tuple[Expr, ...], scalars: Scalars) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How an access moves a lane. unit: one element, contiguous; else `stride` elements.
-    axis: which axis of an argument the unit step is along.
-    """
+    """How an access moves a lane: by `stride` elements. unit: by one, whatever is called with."""
 
     unit: bool
     stride: str
-    axis: int | None
 
 
 def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Steps | None:
@@ -129,13 +126,8 @@ def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Step
     if not fixed_step(at, lane):
         return None
     by = [(axis, a.coefficient(lane)) for axis, a in moves if a.coefficient(lane)]
-    last = len(at) - 1
-    if by == [(last, 1)]:
-        if not isinstance(view, Argument):
-            return Steps(True, "1", None)
-        return Steps(True, view.strides[last], last)
-    terms = [_step(view, axis, c, scalars) for axis, c in by]
-    return Steps(False, " + ".join(terms), None)
+    stride = " + ".join(_step(view, axis, c, scalars) for axis, c in by)
+    return Steps(stride == "1", stride)
 
 
 def fixed_step(at: tuple[Expr, ...], lane: str) -> bool:

@@ -55,25 +55,24 @@ def _spoils(relations: Relations, read: Access, write: Access) -> bool:
 
 
 def _races(relations: Relations, read: Access, write: Access) -> bool:
-    """Whether some element is written in one iteration and read in another of a loop whose
-    iterations have no order.
+    """Whether some element is read in one iteration, and written in a later one, of a loop whose
+    iterations have no order; in an earlier one, `_spoils` finds it.
     """
     meet = relations.meet(read, write)
     return any(
-        not meet.intersect(other).is_empty()
-        for other in _unordered(relations.tree.parameters, read, write)
+        not meet.intersect(later).is_empty()
+        for later in _unordered(relations.tree.parameters, read, write)
     )
 
 
 def _unordered(parameters: isl.Space, a: Access, b: Access) -> Iterator[isl.Map]:
-    """Events of both in different iterations of one parallel or vectorized loop."""
+    """From events of a to those of b in a later iteration of one parallel or vectorized loop."""
     equal = isl.Map.universe(space(parameters, a, b))
     depth = 0
     for level in common(a.statement, b.statement):
-        parallel = bool({LoopKind.PARALLEL, LoopKind.VECTORIZED} & set(level.kinds))
+        unordered = bool({LoopKind.PARALLEL, LoopKind.VECTORIZED} & set(level.kinds))
         for k in range(depth, depth + len(level.dims)):
-            if parallel:
+            if unordered:
                 yield equal.order_lt(IN, k, OUT, k)
-                yield equal.order_gt(IN, k, OUT, k)
             equal = equal.equate(IN, k, OUT, k)
         depth += len(level.dims)

@@ -14,6 +14,8 @@
                                                                     which load as 0
                 ts_load_strided_T(p, stride)  ts_store_strided_T(p, stride, v)      int64 elements
                 ts_load_strided_first_T(p, stride, k)  ts_store_strided_first_T(p, stride, v, k)
+                ts_load_strided_mask_T(p, stride, m)   ts_store_strided_mask_T(p, stride, v, m)
+                    nothing but the plain form where `stride` is a constant 1
                 ts_load_S_as_T(p)  ts_load_first_S_as_T(p, k)       S narrower than T, value kept;
                 ts_store_T_as_S(p, v)  ts_store_first_T_as_S(p, v, k)   C casts, TS_LANES_T elements
                     also S = f16, bf16 with T = f32: uint16_t storage, round to nearest even
@@ -186,28 +188,10 @@ TS_INLINE void ts_copy_bytes(void *to, const void *from, int64_t n, int64_t whol
     TS_INLINE void ts_store_##T(C *p, ts_##T v) { memcpy(p, &v, TS_BYTES); }                  \
     TS_INLINE ts_##T ts_set_##T(C x) { return (ts_##T){TS_SEQ(TS_LANES_##B, TS_SAME, 0)}; }   \
     TS_INLINE ts_##T ts_iota_##T(void) { return (ts_##T){TS_SEQ(TS_LANES_##B, TS_SELF, 0)}; } \
-    TS_INLINE C ts_lane_##T(ts_##T v, int i) { return v[i]; }                                 \
-    TS_INLINE ts_##T ts_load_strided_##T(const C *p, int64_t stride) {                        \
-        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_STEP, 0)};                                    \
-    }                                                                                         \
-    TS_INLINE ts_##T ts_load_strided_first_##T(const C *p, int64_t stride, int64_t k) {       \
-        C lanes[TS_LANES_##B] = {0};                                                          \
-        for (int64_t i = 0; i < k; i++) lanes[i] = p[i * stride];                             \
-        return ts_load_##T(lanes);                                                            \
-    }                                                                                         \
-    TS_INLINE void ts_store_strided_first_##T(C *p, int64_t stride, ts_##T v, int64_t k) {    \
-        C lanes[TS_LANES_##B];                                                                \
-        ts_store_##T(lanes, v);                                                               \
-        for (int64_t i = 0; i < k; i++) p[i * stride] = lanes[i];                             \
-    }                                                                                         \
-    TS_INLINE void ts_store_strided_##T(C *p, int64_t stride, ts_##T v) {                     \
-        ts_store_strided_first_##T(p, stride, v, TS_LANES_##B);                               \
-    }
+    TS_INLINE C ts_lane_##T(ts_##T v, int i) { return v[i]; }
 #define TS_SAME(i) x
-#define TS_STEP(i) p[(i) * stride]
 TS_ALL(TS_SHARED)
 #undef TS_SAME
-#undef TS_STEP
 #undef TS_SHARED
 
 #define TS_FLOAT_ARITHMETIC(T, C, B, U, CU)                           \
@@ -398,6 +382,56 @@ TS_UNSIGNED(TS_UNSIGNED_SHIFTS)
 #undef TS_SIGNED_SHIFTS
 #undef TS_UNSIGNED_SHIFTS
 #undef TS_SHIFTS
+
+/* Lanes `stride` elements apart. */
+#define TS_STRIDED(T, C, B, U, CU)                                                                \
+    TS_INLINE ts_##T ts_load_strided_##T(const C *p, int64_t stride) {                            \
+        if (stride == 1) return ts_load_##T(p);                                                   \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_STEP, 0)};                                        \
+    }                                                                                             \
+    TS_INLINE ts_##T ts_load_strided_first_##T(const C *p, int64_t stride, int64_t k) {           \
+        if (stride == 1) return ts_load_first_##T(p, k);                                          \
+        C lanes[TS_LANES_##B] = {0};                                                              \
+        for (int64_t i = 0; i < k; i++) lanes[i] = p[i * stride];                                 \
+        return ts_load_##T(lanes);                                                                \
+    }                                                                                             \
+    TS_INLINE ts_##T ts_load_strided_mask_##T(const C *p, int64_t stride, ts_m##B m) {            \
+        if (stride == 1) return ts_load_mask_##T(p, m);                                           \
+        C active[TS_LANES_##B], lanes[TS_LANES_##B];                                              \
+        ts_store_##T(active, ts_select_##T(m, ts_set_##T(1), ts_set_##T(0)));                     \
+        for (int64_t i = 0; i < TS_LANES_##B; i++) lanes[i] = active[i] != 0 ? p[i * stride] : 0; \
+        return ts_load_##T(lanes);                                                                \
+    }                                                                                             \
+    TS_INLINE void ts_store_strided_first_##T(C *p, int64_t stride, ts_##T v, int64_t k) {        \
+        if (stride == 1) {                                                                        \
+            ts_store_first_##T(p, v, k);                                                          \
+            return;                                                                               \
+        }                                                                                         \
+        C lanes[TS_LANES_##B];                                                                    \
+        ts_store_##T(lanes, v);                                                                   \
+        for (int64_t i = 0; i < k; i++) p[i * stride] = lanes[i];                                 \
+    }                                                                                             \
+    TS_INLINE void ts_store_strided_##T(C *p, int64_t stride, ts_##T v) {                         \
+        if (stride == 1)                                                                          \
+            ts_store_##T(p, v);                                                                   \
+        else                                                                                      \
+            ts_store_strided_first_##T(p, stride, v, TS_LANES_##B);                               \
+    }                                                                                             \
+    TS_INLINE void ts_store_strided_mask_##T(C *p, int64_t stride, ts_##T v, ts_m##B m) {         \
+        if (stride == 1) {                                                                        \
+            ts_store_mask_##T(p, v, m);                                                           \
+            return;                                                                               \
+        }                                                                                         \
+        C active[TS_LANES_##B], lanes[TS_LANES_##B];                                              \
+        ts_store_##T(active, ts_select_##T(m, ts_set_##T(1), ts_set_##T(0)));                     \
+        ts_store_##T(lanes, v);                                                                   \
+        for (int64_t i = 0; i < TS_LANES_##B; i++)                                                \
+            if (active[i] != 0) p[i * stride] = lanes[i];                                         \
+    }
+#define TS_STEP(i) p[(i) * stride]
+TS_ALL(TS_STRIDED)
+#undef TS_STEP
+#undef TS_STRIDED
 
 #define TS_MORE_FLOATS(T, C, B, U, CU) \
     TS_INLINE ts_m##B ts_isnan_##T(ts_##T v) { return ts_ne_##T(v, v); }

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
+from gen import trial
 from gen.build import RUNTIME, RUNTIME_SOURCES
 from gen.emit.descriptors import descriptors
 from gen.emit.manifest import entry_from_json
 from gen.ir.types import DType
 from gen.jit import FLAGS
 from gen.lower.target import Level, Target
-from gen.pipeline import generate
+from gen.pipeline import Generated, generate
 from gen.spec import oracle
 from gen.spec.model import KernelSpec
 
@@ -38,13 +39,29 @@ SANITIZE = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=
 
 def c_file(kernel: str, level: Level) -> str:
     """The kernel's C. Its proof is not made again: that is what the build does."""
-    return generate(_path(kernel), [level.value], _proved_elsewhere).c_files[
-        f"{kernel}.{level.value}.c"
-    ]
+    return _generated(kernel, level).c_files[f"{kernel}.{level.value}.c"]
 
 
-def _path(kernel: str) -> Path:
-    return ROOT / "kernels_spec" / f"{kernel}.yaml"
+def edge_calls(kernel: str, dtypes: Mapping[str, DType], level: Level) -> list[dict[str, Array]]:
+    """Calls with sizes around the level's vectors; outputs hold what no kernel would leave there."""
+    spec, rng = SPECS[kernel], np.random.default_rng(5)
+    lanes = Target(level).lanes(next(iter(dtypes.values())))
+    calls = [trial.random_arrays(spec, dtypes, sizes, rng) for sizes in trial.edges(spec, lanes)]
+    for arrays in calls:
+        for name in outputs(spec):
+            arrays[name][...] = np.nan if arrays[name].dtype.kind == "f" else -1
+    return calls
+
+
+def spread(array: Array) -> Array:
+    """The same values, with a gap after each."""
+    wide = np.zeros((*array.shape, 2), array.dtype)
+    wide[..., 0] = array
+    return wide[..., 0]
+
+
+def _generated(kernel: str, level: Level) -> Generated:
+    return generate(ROOT / "kernels_spec" / f"{kernel}.yaml", [level.value], _proved_elsewhere)
 
 
 def _proved_elsewhere(plain: object, state: object) -> None:
@@ -84,7 +101,7 @@ def build(
     runner: Sequence[str] = (),
 ) -> Program:
     """Compiles the kernel's C, changed by `corrupt`, the engine and the driver, without warnings."""
-    made = generate(_path(kernel), [level.value], _proved_elsewhere)
+    made = _generated(kernel, level)
     text = made.c_files[f"{kernel}.{level.value}.c"]
     if corrupt is not None:
         right, text = text, corrupt(text)
@@ -93,7 +110,7 @@ def build(
     (folder / "ts_kernels.c").write_text(descriptors([entry_from_json(made.manifest)]))
     sources = [folder / "kernel.c", folder / "ts_kernels.c", Path(__file__).parent / "driver.c"]
     sources += [RUNTIME / name for name in RUNTIME_SOURCES]
-    strict = ("-Wall", "-Wextra", "-Werror", "-std=gnu11")
+    strict = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-std=gnu11")
     command = [compiler, *FLAGS, *strict, *Target(level).flags, *flags, f"-I{RUNTIME}"]
     program = folder / "program"
     done = subprocess.run(

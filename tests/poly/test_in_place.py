@@ -1,10 +1,12 @@
 """Which inputs may be the output's own array: the answer, and the interpreter's on one array."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gen.ir.interp import run
-from gen.ir.nodes import Const, Intent, Kernel, Load, Node, Target
+from gen.ir.nodes import Intent, Kernel, Load, Node
 from gen.ir.walk import map_children
 from gen.poly.in_place import in_place
 
@@ -31,6 +33,7 @@ TOTAL = "\n".join(
         nest("for s.j in range(n)", block("s", "i=i, j+=s.j", "s[i] = combine.sum(s[i], x[i, j])")),
     ]
 )
+SCALED = nest("for z.j in range(n)", block("z", "i=i, j=z.j", "y[i, j] = y[i, j] / s[i]"))
 S = "s=float32[m]"
 
 SHARED = {
@@ -38,7 +41,14 @@ SHARED = {
     "normalised": rows(TOTAL, columns("x[i, j] / s[i]"), kind="parallel", temporaries=S),
     "prefix": rows(columns("x[i, j] + (y[i, j - 1] if j > 0 else 0.0)")),
     "ahead": rows(columns("x[i, j] + x[i, j + 1]", bounds="n - 1")),
-    "reduced in order": rows(
+    "ahead of an outer loop": kernel(
+        XY,
+        nest(
+            "for i in range(m - 1)",
+            columns("x[i, j] + x[i + 1, j + 1]", "vectorized", "n - 1"),
+        ),
+    ),
+    "later statements on the output": rows(
         nest("for y.j in range(n)", block("y", "i=i, j=y.j", "y[i, j] = x[i, j]")),
         nest("for z.j in range(n)", block("z", "i=i, j=z.j", "y[i, j] = y[i, j] + y[i, 0]")),
     ),
@@ -46,7 +56,7 @@ SHARED = {
 ALONE = {
     "read after it is written": rows(columns("x[i, j] + x[i, j - 1]", bounds="1, n")),
     "total taken too late": rows(
-        columns("x[i, j]"), TOTAL, kind="parallel", temporaries=S
+        columns("x[i, j] * 2"), TOTAL, SCALED, kind="parallel", temporaries=S
     ),
     "neighbouring lane": rows(columns("x[i, j] + x[i, j + 1]", "vectorized", "n - 1")),
     "neighbouring thread": kernel(
@@ -57,7 +67,7 @@ ALONE = {
             block("y", "i=i, j=y.j", "y[i, j] = x[i, j] + x[i + 1, j]"),
         ),
     ),
-    "gather": rows(columns("x[i, (j * j) % n]")),
+    "gather": rows(columns("x[i, (j * j + 1) % n]")),
     "init before the reads": kernel(
         XY,
         nest(
@@ -101,7 +111,7 @@ def test_conditions_on_an_input_are_asked_again() -> None:
     body = nest(
         "for i in range(m)",
         "for k in range(x[i])",
-        block("y", "i=i, k+=k", "y[i] = combine.sum(y[i], x[i])"),
+        block("y", "i=i, k+=k", "y[i] = combine.sum(y[i], k)"),
     )
     assert not in_place(kernel("m, x: int64[m], y: Out[int64[m]]", body))
 
@@ -118,12 +128,22 @@ def keeps_its_result(tree: Kernel) -> bool:
     """Whether the result is the same with x and y in one array, in any order of the iterations."""
     x = np.random.default_rng(0).integers(1, 9, (5, 5)).astype(np.float32)
     dims = dict.fromkeys(tree.dims, 5)
-    expected = run(tree, {"x": x}, dims=dims)["y"]
+    expected = run(tree, {"x": x}, dims=dims, check=False)["y"]
     written = ~np.isnan(expected)
-    return all(
-        np.array_equal(run(_one_array(tree), {"y": x}, dims=dims, seed=seed)["y"], expected)
-        or np.array_equal(
-            run(_one_array(tree), {"y": x}, dims=dims, seed=seed)["y"][written], expected[written]
-        )
-        for seed in range(4)
-    )
+    for seed in range(4):
+        got = run(one_array(tree), {"y": x}, dims=dims, seed=seed, check=False)["y"]
+        if not np.array_equal(got[written], expected[written]):
+            return False
+    return True
+
+
+def one_array(tree: Kernel) -> Kernel:
+    """The tree that reads y where it reads x."""
+
+    def go(node: Node) -> Node:
+        new = map_children(node, go)
+        return replace(new, buffer="y") if isinstance(new, Load) and new.buffer == "x" else new
+
+    y = next(p for p in tree.parameters if p.buffer.name == "y")
+    parameters = (replace(y, intent=Intent.INOUT),)
+    return replace(tree, parameters=parameters, body=map_children(tree, go).body)

@@ -24,6 +24,37 @@ def total(m, n, x: float32[m, n], y: Out[float32[()]]):
                 y[()] = combine.sum(y[()], x[i, j])
 """
 
+FROM_ONE = """\
+def from_one(n, x: float32[n], y: Out[float32[()]]):
+    for y.j in range(1, n):
+        with block("y", j=reduction(y.j), initialises=True):
+            y[()] = combine.sum(y[()], x[j])
+"""
+
+RAGGED = """\
+def ragged(n, count: int64[n], x: float32[n], y: Out[float32[n]]):
+    for y.i in range(n):
+        for y.j in range(count[y.i]):
+            with block("y", i=spatial(y.i), j=reduction(y.j, count[i]), initialises=True):
+                y[i] = combine.sum(y[i], x[i])
+"""
+
+PARTS = """\
+def parts(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(1, n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i]
+        for t_1.i in range(min(n, 1)):
+            with block("t_1", i=spatial(t_1.i)):
+                t[i] = 0.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] + 1.0
+"""
+
+TWICE_WRITTEN = PARTS.replace("range(1, n)", "range(n)").replace("y[i] = t[i]", "y[i] = x[i]")
+
 REFUSALS = [
     (TWICE, "split: {loop: y.i, factors: [4]}", "it takes at least two factors"),
     (TWICE, "split: {loop: y.i, factors: [null, 0]}", "factor 0 is not positive"),
@@ -137,6 +168,19 @@ REFUSALS = [
         "fuse: {loops: [y.i, y.j]}",
         "fuse (loops [y.i, y.j]): 'y.i_j' carries both spatial and reduction variables",
     ),
+    (
+        FROM_ONE,
+        "rfactor: {block: y, loop: y.j}",
+        "loop 'y.j' does not start at 0; split it first",
+    ),
+    (
+        RAGGED,
+        "rfactor: {block: y, loop: y.j}",
+        "the extent of loop 'y.j' has no bound over the kernel's dims",
+    ),
+    (SHARE, "compute_inline: {block: t}", "block 't' is a reduction: it has no single expression"),
+    (PARTS, "compute_inline: {block: t}", "block 'y' reads 't' from other blocks, too"),
+    (TWICE_WRITTEN, "compute_inline: {block: t}", "'t' is written by 2 blocks"),
     (
         TOTAL,
         "fuse: {loops: [y.i, y.j]}\n- rfactor: {block: y, loop: y.i_j}",

@@ -333,6 +333,14 @@ static void halves(void) {
             for (int j = 0; j < 8 * TS_LANES_##B; j++) touched += !same_##T(out[j], 0);        \
             for (int l = 0; l < TS_LANES_##B; l++) touched -= !same_##T(v[l], 0);              \
             expect(touched == 0, "store_strided", #T, -1);                                     \
+            for (int k = 0; k <= TS_LANES_##B; k++) {                                          \
+                C masked[8 * TS_LANES_##B] = {0}, *at = masked + 3 * TS_LANES_##B;             \
+                ts_m##B rest = ts_mnot_m##B(ts_first_m##B(k));                                 \
+                ts_##T w = ts_load_strided_mask_##T(a_##T + N / 2, stride, rest);              \
+                LANES(B) expect(same_##T(w[l], l < k ? 0 : v[l]), "load_strided_mask", #T, l); \
+                ts_store_strided_mask_##T(at, stride, v, rest);                                \
+                LANES(B) expect(same_##T(at[l * stride], w[l]), "store_strided_mask", #T, l);  \
+            }                                                                                  \
         }                                                                                      \
         _Alignas(64) C aligned[TS_LANES_##B];                                                  \
         ts_stream_##T(aligned, prev);                                                          \

@@ -1,0 +1,40 @@
+"""Kernels that are proved to run in place do so without a copy; the others take a temporary."""
+
+import numpy as np
+import pytest
+
+import tilesmith as ts
+
+IN_PLACE = {"exp", "gelu", "clamp", "softmax", "layer_norm", "cumsum"}
+
+
+def test_the_manifest_names_the_inputs() -> None:
+    shared = {
+        name: {a["name"]: a["in_place"] for a in kernel["arguments"] if a["in_place"]}
+        for name, kernel in ts.kernels().items()
+    }
+    assert shared == {name: {"y": ["x"]} if name in IN_PLACE else {} for name in shared}
+    assert shared.keys() >= IN_PLACE | {"transpose", "blur", "sobel", "matmul"}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 70), (64, 1000)])
+@pytest.mark.parametrize("name", sorted(IN_PLACE))
+def test_nothing_is_copied(name: str, shape: tuple[int, int], dtype: type) -> None:
+    x = np.random.default_rng(5).standard_normal(shape).astype(dtype)
+    more = {
+        "clamp": (-0.5, 0.5),
+        "layer_norm": (np.ones(shape[-1], dtype), np.zeros(shape[-1], dtype)),
+    }.get(name, ())
+    expected = getattr(ts, name)(x, *more)
+    assert getattr(ts, name)(x, *more, out=x) is x
+    assert not ts.last_call()["copied"]
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_a_kernel_that_reads_around_takes_a_temporary() -> None:
+    x = np.random.default_rng(5).standard_normal((50, 50)).astype(np.float32)
+    expected = ts.blur(x)
+    assert ts.blur(x, out=x) is x
+    assert ts.last_call()["copied"] == ["out"]
+    np.testing.assert_array_equal(x, expected)

@@ -1,0 +1,153 @@
+"""Every spec proves on every level; and no broken tree of a shipped kernel does."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gen import spec as specs
+from gen.ir.interp import InterpError, run
+from gen.ir.nodes import Allocate, Block, Expr, If, Init, Intent, Kernel, Loop, LoopKind, Seq, Stmt
+from gen.ir.verify import IRError, verify
+from gen.ir.walk import TRUE, add, index, replace_stmt, sub, substitute, walk
+from gen.lower.target import Level, Target
+from gen.pipeline import Variant, prover, schedule
+from gen.poly.certificate import Scheduled
+from gen.poly.limit import prove_within
+from gen.poly.witness import Refused
+from gen.trial import random_arrays
+
+ROOT = Path(__file__).parents[1]
+SHIPPED = sorted((ROOT / "kernels_spec").glob("*.yaml"))
+SPECS = [*SHIPPED, *sorted((ROOT / "tests" / "spec" / "specs").glob("*.yaml"))]
+
+
+def name_of(value: object) -> str:
+    return f"{value.parent.name}/{value.stem}" if isinstance(value, Path) else str(value)
+
+
+@pytest.fixture
+def proofs(pytestconfig: pytest.Config) -> Path:
+    """What was proved in an earlier run, so that only what changed is proved again."""
+    return pytestconfig.cache.mkdir("proofs")
+
+
+@pytest.mark.parametrize("level", Level, ids=lambda level: level.value)
+@pytest.mark.parametrize("path", SPECS, ids=name_of)
+def test_every_step_is_proved(
+    path: Path, level: Level, proofs: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spec = specs.load(path)
+    proved: list[Scheduled] = []
+    remembered = prover(proofs)
+
+    def prove(plain: Kernel, state: Scheduled) -> None:
+        remembered(plain, state)
+        proved.append(state)
+
+    for dtypes in specs.choices(spec):
+        proved.clear()
+        variants = schedule(spec, dtypes, Target(level), prove)
+        assert proved == [
+            state for v in variants for state in (*(s.state for s in v.steps), v.lowered)
+        ]
+    assert capfd.readouterr() == ("", "")
+
+
+# ---------------------------------------------------------------- broken trees
+
+
+def mutants(body: Stmt) -> Iterator[tuple[str, Stmt]]:
+    """The tree with one thing wrong, and what: the first, the middle and the last of each kind."""
+    found: dict[str, list[tuple[Stmt, Stmt]]] = {}
+    for node in walk(body):
+        for kind, new in _broken(node) if isinstance(node, Stmt) else ():
+            found.setdefault(kind, []).append((node, new))
+    for kind, sites in found.items():
+        for k in sorted({0, len(sites) // 2, len(sites) - 1}):
+            yield kind, replace_stmt(body, *sites[k])
+
+
+def _broken(node: Stmt) -> Iterator[tuple[str, Stmt]]:
+    match node:
+        case Block(body=Init()):
+            yield "an init dropped", Seq(())
+        case Block(predicate=predicate) if predicate != TRUE:
+            yield "a guard dropped", replace(node, predicate=TRUE)
+        case If(_, body):
+            yield "a condition dropped", body
+        case Loop(upper=upper, kind=kind):
+            yield "an iteration more", replace(node, upper=add(upper, 1))
+            yield "an iteration less", replace(node, upper=sub(upper, 1))
+            if kind is LoopKind.SERIAL:
+                yield "a serial loop in parallel", replace(node, kind=LoopKind.PARALLEL)
+        case Seq((*before, one, two)):
+            yield "statements exchanged", Seq((*before, two, one))
+        case Allocate((buffer, *more)) if buffer.shape:
+            less = replace(buffer, shape=(sub(buffer.shape[0], 1), *buffer.shape[1:]))
+            yield "a buffer too small", replace(node, buffers=(less, *more))
+        case _:
+            return
+
+
+def is_refused(plain: Kernel, tree: Scheduled) -> bool:
+    try:
+        verify(tree.kernel, lowered=True)
+        prove_within(plain, tree, 60)
+    except (IRError, Refused):
+        return True
+    return False
+
+
+def agrees(spec: specs.KernelSpec, plain: Kernel, tree: Kernel, sizes: Mapping[str, int]) -> bool:
+    """Whether the tree computes what the plain schedule does, iterations in any order."""
+    random = np.random.default_rng(0)
+    dtypes = next(iter(specs.choices(spec)))
+    arrays = random_arrays(spec, dtypes, sizes, random)
+    given = {
+        p.buffer.name: arrays[p.buffer.name] for p in plain.parameters if p.intent is not Intent.OUT
+    }
+    scalars = {s.name: 0.5 if s.default is None else s.default for s in spec.scalars}
+    expected = run(plain, given, scalars, dims=sizes)
+    try:
+        got = run(tree, given, scalars, dims=sizes, seed=1)
+    except InterpError:
+        return False
+    return all(
+        np.allclose(got[name], expected[name], rtol=1e-4, atol=1e-4, equal_nan=True)
+        for name in expected
+    )
+
+
+def holds(condition: Expr | None, sizes: Mapping[str, int]) -> bool:
+    values = {name: index(size) for name, size in sizes.items()}
+    return condition is None or substitute(condition, values) == TRUE
+
+
+def unproved(plain: Kernel, state: Scheduled) -> None:
+    """The mutants are proved or refused, not the tree that they are made of."""
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=name_of)
+def test_broken_trees_are_refused(path: Path) -> None:
+    spec = specs.load(path)
+    dtypes = next(iter(specs.choices(spec)))
+    plain = specs.build(spec, dtypes)
+    variant: Variant = schedule(spec, dtypes, Target(Level.V3), unproved)[0]
+    sizes = [
+        size
+        for n in (1, 9, 21)
+        if holds(variant.when, size := {dim: n + k for k, dim in enumerate(spec.dims)})
+    ]
+    assert sizes
+    kinds: dict[str, bool] = {}
+    for kind, body in mutants(variant.lowered.kernel.body):
+        tree = replace(variant.lowered, kernel=replace(variant.lowered.kernel, body=body))
+        refused = is_refused(plain, tree)
+        kinds[kind] = kinds.get(kind, False) or refused
+        if not refused:
+            for size in sizes:
+                assert agrees(spec, plain, tree.kernel, size), (kind, size)
+    assert kinds["an iteration more"] and kinds["an iteration less"]
