@@ -13,7 +13,7 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -204,14 +204,22 @@ def _scalars(kernel: Kernel, given: Mapping[str, float | int]) -> "ctypes.Array[
 
 
 def compile_kernel(
-    kernel: Kernel, level: Level, *, packable: bool = True, flags: Sequence[str] = ()
+    kernel: Kernel,
+    level: Level,
+    *,
+    packed: Collection[str] | None = None,
+    flags: Sequence[str] = (),
 ) -> Compiled:
-    """Compiles a lowered kernel. flags: for the compiler, after the usual ones.
+    """Compiles a lowered kernel. packed: arrays that are only given with the unit strides that the
+    code needs, by default all; flags: for the compiler, after the usual ones.
 
     Raises TilesmithError with the compiler's words where it refuses.
     """
     variants = (LoweredVariant("0", kernel),)
-    part = emit_kernel(kernel.name, "jit", variants, level, packable=packable)
+    arrays = [p.buffer.name for p in kernel.parameters]
+    part = emit_kernel(
+        kernel.name, "jit", variants, level, packed=arrays if packed is None else packed
+    )
     source = emit_file(kernel.name, [part], level)
     symbol = f"ts_{kernel.name}_jit_{level.value}"
     return _compiled(kernel, source, symbol, _command(level, flags))

@@ -27,6 +27,7 @@ from .poly.in_place import in_place
 from .poly.limit import prove_within
 from .schedule import recipe as recipes
 from .schedule.base import Context, Primitive, Prover, Step
+from .spec import model
 from .spec.model import KernelSpec, Recipe
 
 Dtypes = Mapping[str, DType]
@@ -121,6 +122,7 @@ def _variant(
 ) -> Variant:
     assumed = plain if when is None else replace(plain, assumptions=(*plain.assumptions, when))
     start = Scheduled(assumed, plain_flow(assumed))
+    prove(plain, start)  # so that no step is blamed for what the spec itself does wrong
     done = recipes.run(start, steps, Context(plain, prove))
     lowered = lower(done[-1].state if done else start, target)
     verify(lowered.kernel, lowered=True)
@@ -130,13 +132,14 @@ def _variant(
 
 def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Level) -> str:
     """The C file of a kernel on a level; `variants` by the suffix of their dtypes."""
+    packed = [a.name for a in spec.arguments if _looped(spec, a)]
     parts = [
         emit_kernel(
             spec.name,
             suffix,
             [LoweredVariant(v.name, v.lowered.kernel, v.when, _shared(v)) for v in chosen],
             level,
-            packable=spec.loop_dim is not None,
+            packed=packed,
         )
         for suffix, chosen in variants.items()
     ]
@@ -209,9 +212,14 @@ def manifest_entry(
     )
 
 
+def _looped(spec: KernelSpec, argument: model.Argument) -> bool:
+    """Whether the array has the loop dim: its slices are packed where a unit stride is needed."""
+    return spec.loop_dim is not None and argument.shape[:1] == (spec.loop_dim,)
+
+
 def _argument(spec: KernelSpec, position: int, in_place: frozenset[tuple[str, str]]) -> Argument:
     a = spec.arguments[position]
-    looped = bool(a.shape) and a.shape[0] == spec.loop_dim and spec.loop_dim is not None
+    looped = _looped(spec, a)
     core = a.shape[1:] if looped else a.shape
     shared = tuple(b.name for b in spec.arguments if (b.name, a.name) in in_place)
     return Argument(a.name, a.intent, a.element, looped, core, shared)

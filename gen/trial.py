@@ -66,19 +66,19 @@ def proofs(path: Path, levels: Sequence[Level]) -> Iterator[Proof]:
 
         def timed(plain: Kernel, state: Scheduled, times: list[float] = times) -> None:
             start = time.perf_counter()
-            try:
-                prove(plain, state)
-            finally:
-                times.append(time.perf_counter() - start)
+            prove(plain, state)
+            times.append(time.perf_counter() - start)
 
         where = (spec.name, suffix(dtypes), level.value)
         try:
             variants = schedule(spec, dtypes, Target(level), timed)
         except TilesmithError as error:
-            yield Proof(*where, "", "refused", sum(times), str(error))
+            after = f"after {len(times)} proofs" if times else "before the first proof"
+            yield Proof(*where, after, "refused", sum(times), str(error))
             continue
         spent = iter(times)
         for variant in variants:
+            yield Proof(*where, f"{variant.name}: the plain schedule", "proved", next(spent))
             for step in variant.steps:
                 yield Proof(*where, f"{variant.name}: {step.primitive}", "proved", next(spent))
             yield Proof(*where, f"{variant.name}: lowered, end to end", "proved", next(spent))

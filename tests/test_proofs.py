@@ -15,7 +15,7 @@ from gen.ir.walk import TRUE, add, index, replace_stmt, sub, substitute, walk
 from gen.lower.target import Level, Target
 from gen.pipeline import Variant, prover, schedule
 from gen.poly.certificate import Scheduled
-from gen.poly.limit import prove_within
+from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.trial import random_arrays
 
@@ -51,7 +51,7 @@ def test_every_step_is_proved(
         proved.clear()
         variants = schedule(spec, dtypes, Target(level), prove)
         assert proved == [
-            state for v in variants for state in (*(s.state for s in v.steps), v.lowered)
+            state for v in variants for state in (v.start, *(s.state for s in v.steps), v.lowered)
         ]
     assert capfd.readouterr() == ("", "")
 
@@ -60,13 +60,13 @@ def test_every_step_is_proved(
 
 
 def mutants(body: Stmt) -> Iterator[tuple[str, Stmt]]:
-    """The tree with one thing wrong, and what: the first, the middle and the last of each kind."""
+    """The tree with one thing wrong, and what: the first and the last of each kind."""
     found: dict[str, list[tuple[Stmt, Stmt]]] = {}
     for node in walk(body):
         for kind, new in _broken(node) if isinstance(node, Stmt) else ():
             found.setdefault(kind, []).append((node, new))
     for kind, sites in found.items():
-        for k in sorted({0, len(sites) // 2, len(sites) - 1}):
+        for k in {0, len(sites) - 1}:
             yield kind, replace_stmt(body, *sites[k])
 
 
@@ -95,7 +95,7 @@ def _broken(node: Stmt) -> Iterator[tuple[str, Stmt]]:
 def is_refused(plain: Kernel, tree: Scheduled) -> bool:
     try:
         verify(tree.kernel, lowered=True)
-        prove_within(plain, tree, 60)
+        prove(plain, tree)
     except (IRError, Refused):
         return True
     return False
@@ -138,8 +138,10 @@ def test_broken_trees_are_refused(path: Path) -> None:
     variant: Variant = schedule(spec, dtypes, Target(Level.V3), unproved)[0]
     sizes = [
         size
-        for n in (1, 9, 21)
-        if holds(variant.when, size := {dim: n + k for k, dim in enumerate(spec.dims)})
+        for first, others in ((1, 2), (9, 10), (21, 22), (50, 9))
+        if holds(
+            variant.when, size := {d: first if k == 0 else others for k, d in enumerate(spec.dims)}
+        )
     ]
     assert sizes
     kinds: dict[str, bool] = {}
@@ -150,4 +152,5 @@ def test_broken_trees_are_refused(path: Path) -> None:
         if not refused:
             for size in sizes:
                 assert agrees(spec, plain, tree.kernel, size), (kind, size)
-    assert kinds["an iteration more"] and kinds["an iteration less"]
+    harmless = {kind for kind, refused in kinds.items() if not refused}
+    assert harmless <= {"statements exchanged", "a serial loop in parallel", "a condition dropped"}

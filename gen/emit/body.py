@@ -32,6 +32,7 @@ from .cost import grain
 from .expr import Scalars, c_type, suffix
 from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
+from .registers import vector_lanes
 from .unroll import has_vector_form, in_lanes
 from .vector import Before, Vectors
 from .views import Dense, Registers, View, plain_scalars, register_count
@@ -59,17 +60,17 @@ class Module:
 class Context:
     """What stands around a statement.
 
-    symbol: the variant's C name. registers: temporaries that are vector arrays. dtypes: of all
-    buffers. scope: C declarations, without initialisers, of what the code here can name. held:
-    workspace to release on the way out of this C function. parallel: inside a parallel loop.
+    symbol: the variant's C name. unit: C names of the strides that are 1 in one of two copies of
+    the code, told apart by the constant `unit`; none: there is one. dtypes: of all buffers. scope:
+    C declarations, without initialisers, of what the code here can name. held: workspace to release
+    on the way out of this C function. parallel: inside a parallel loop.
     """
 
     symbol: str
     module: Module
     target: Target
-    clone: bool
+    unit: frozenset[str]
     names: Mapping[str, str]
-    registers: frozenset[str]
     dtypes: Mapping[str, DType]
     views: Mapping[str, View]
     facts: Facts
@@ -222,7 +223,6 @@ def _vector_block(block: Block, lanes: _Lanes, context: Context) -> list[str]:
         context.views,
         lanes.var,
         lanes.shape,
-        context.clone,
         All(),
         before,
     )
@@ -266,7 +266,7 @@ def _allocate(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list
     lines: list[str] = []
     after: list[str] = []
     for buffer in buffers:
-        new, context = _temporary(buffer, context)
+        new, context = _temporary(buffer, body, context)
         lines += new
         if buffer.scope is Scope.HEAP:
             after.insert(0, f"ts_workspace_release({context.names[buffer.name]});")
@@ -274,14 +274,16 @@ def _allocate(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list
     return ["{", *indented([*lines, *inner, *after]), "}"]
 
 
-def _temporary(buffer: Buffer, context: Context) -> tuple[list[str], Context]:
-    """The declaration, and the context in which the buffer is there."""
+def _temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], Context]:
+    """The declaration, and the context in which the buffer is there, for `body`."""
     name, ctype = context.names[buffer.name], c_type(buffer.dtype)
     sizes = [context.scalars.index(e) for e in buffer.shape]
-    if buffer.name in context.registers:
-        view = Registers(name, buffer, context.target.lanes(buffer.dtype))
-        declared = f"ts_{suffix(buffer.dtype)} {name}[{register_count(view)}] = {{{{0}}}};"
-        return [declared], replace(context, views={**context.views, buffer.name: view})
+    if buffer.scope is Scope.REGISTER:
+        lanes = vector_lanes(buffer, body, context.target, context.dtypes)
+        if lanes > 1:
+            view = Registers(name, buffer, lanes)
+            declared = f"ts_{suffix(buffer.dtype)} {name}[{register_count(view)}] = {{{{0}}}};"
+            return [declared], replace(context, views={**context.views, buffer.name: view})
     inside = replace(
         context,
         views={**context.views, buffer.name: Dense(name, buffer)},
@@ -325,10 +327,9 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
     body = [head, *indented(statement(loop.body, inner)), "}", "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))
     captured = [(ctype, n) for ctype, n in context.scope if n in used]
-    context.module.functions.append(_function(name, captured, body, context.clone))
+    context.module.functions.append(_function(name, captured, body, context.unit))
     lower, upper = context.scalars.index(loop.lower), context.scalars.index(loop.upper)
-    call = f"{name}_unit : {name}_any" if context.clone else ""
-    function = f"unit ? {call}" if context.clone else name
+    function = f"unit ? {name}_unit : {name}_any" if context.unit else name
     release = [f"ts_workspace_release({p});" for p in reversed(context.held)]
     lines = [
         f"const struct {name} env = {{{', '.join(n for _, n in captured)}}};",
@@ -340,13 +341,18 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
     return ["{", *indented(lines), "}"]
 
 
-def _function(name: str, captured: list[tuple[str, str]], body: list[str], clone: bool) -> str:
+def _function(
+    name: str, captured: list[tuple[str, str]], body: list[str], unit: frozenset[str]
+) -> str:
     fields = [f"    {join(ctype.removesuffix('restrict'), n)};" for ctype, n in captured]
-    locals_ = [f"    {const(ctype)} {n} = self->{n};" for ctype, n in captured]
+    locals_ = [
+        f"    {const(ctype)} {n} = {'unit ? 1 : ' if n in unit else ''}self->{n};"
+        for ctype, n in captured
+    ]
     taken = "const void *env, int64_t lower, int64_t upper"
     first = f"static int {name}({taken})"
-    if clone:
-        first = f"TS_INLINE int {name}_code({taken}, bool unit)"
+    if unit:
+        first = f"TS_INLINE int {name}_code({taken}, const bool unit)"
     lines = [
         f"struct {name} {{",
         *fields,
@@ -359,13 +365,13 @@ def _function(name: str, captured: list[tuple[str, str]], body: list[str], clone
         *indented(body),
         "}",
     ]
-    if clone:
-        for suffix_, unit in (("unit", "true"), ("any", "false")):
+    if unit:
+        for suffix_, chosen in (("unit", "true"), ("any", "false")):
             lines += [
                 "",
                 f"static int {name}_{suffix_}({taken})",
                 "{",
-                f"    return {name}_code(env, lower, upper, {unit});",
+                f"    return {name}_code(env, lower, upper, {chosen});",
                 "}",
             ]
     return "\n".join(lines)

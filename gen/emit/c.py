@@ -5,7 +5,7 @@ functions and of the table that `ts_abi.h` describes. Nothing depends on anythin
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -22,8 +22,7 @@ from .expr import c_type
 from .inline import inline
 from .layout import wrapped
 from .names import c_names
-from .promote import promote
-from .unroll import has_vector_form, in_lanes, registers, unroll
+from .unroll import has_vector_form, in_lanes, unroll
 from .views import Argument, View, plain_scalars
 
 HEADERS = '#include "ts_abi.h"\n#include "ts_simd.h"\n#include "ts_math.h"\n'
@@ -54,12 +53,12 @@ def emit_kernel(
     variants: Sequence[LoweredVariant],
     level: Level,
     *,
-    packable: bool = True,
+    packed: Collection[str],
 ) -> str:
     """The functions and the table of one kernel for one choice of dtypes.
 
-    dtypes: the choice, as in symbols (`float32`). packable: whether arrays without unit stride can
-    be packed by the caller; if not, the code is there for unit and for any strides.
+    dtypes: the choice, as in symbols (`float32`). packed: the arrays that the caller packs where
+    they need a unit stride and have none; for others the code is there for unit and any strides.
     Raises TilesmithError where a type or operation has no C form.
     """
     table = f"ts_{name}_{dtypes}_{level.value}"
@@ -67,15 +66,15 @@ def emit_kernel(
     rows: list[str] = []
     for variant in variants:
         symbol = f"{table}_{variant.name}"
-        kernel = _prepared(variant.kernel, Target(level))
+        kernel = _prepared(variant.kernel)
         unit = _unit_axes(kernel)
-        clone = bool(unit) and not packable
-        texts += _variant(symbol, kernel, unit, clone, variant.shared, Target(level))
+        strides = _Strides(unit & set(packed), unit - set(packed))
+        texts += _variant(symbol, kernel, strides, variant.shared, Target(level))
         when = "NULL"
         if variant.when is not None:
             when = f"{symbol}_when"
             texts.append(_when(when, variant.when, kernel))
-        mask = 0 if clone else sum(1 << axis for axis in _numbers(kernel, unit))
+        mask = sum(1 << axis for axis in _numbers(kernel, strides.unit))
         rows.append(f'    {{{symbol}, {when}, UINT64_C({mask}), "{variant.name}"}},')
     declared = f"extern const ts_variant {table}[{len(rows)}];"
     defined = [declared, f"const ts_variant {table}[{len(rows)}] = {{", *rows, "};"]
@@ -83,10 +82,9 @@ def emit_kernel(
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
 
 
-def _prepared(kernel: Kernel, target: Target) -> Kernel:
+def _prepared(kernel: Kernel) -> Kernel:
     """The kernel as statements are made from it."""
-    body = inline(unroll(contract(kernel).body), of_kernel(kernel))
-    return replace(kernel, body=promote(body, target, _dtypes(kernel)))
+    return replace(kernel, body=inline(unroll(contract(kernel).body), of_kernel(kernel)))
 
 
 def _dtypes(kernel: Kernel) -> dict[str, DType]:
@@ -94,6 +92,17 @@ def _dtypes(kernel: Kernel) -> dict[str, DType]:
 
 
 # ---------------------------------------------------------------- unit strides
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Strides:
+    """The arrays whose last axis vector code walks. unit: those that always come with stride 1
+    there; either: those that may come with any.
+    """
+
+    unit: frozenset[str]
+    either: frozenset[str]
 
 
 def _unit_axes(kernel: Kernel) -> frozenset[str]:
@@ -135,12 +144,11 @@ def _numbers(kernel: Kernel, unit: frozenset[str]) -> list[int]:
 def _variant(
     symbol: str,
     kernel: Kernel,
-    unit: frozenset[str],
-    clone: bool,
+    unit: _Strides,
     shared: frozenset[str],
     target: Target,
 ) -> list[str]:
-    context, declared = _context(symbol, kernel, unit, clone, shared, target)
+    context, declared = _context(symbol, kernel, unit, shared, target)
     body = [*statement(kernel.body, context), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))
     kept: list[str] = []
@@ -151,16 +159,16 @@ def _variant(
     if not any("call" in line for line in [*kept, *body]):
         kept.append("(void)call;")
     head = f"static int {symbol}(const ts_call *call)"
-    if clone:
+    if unit.either:
         head = f"TS_INLINE int {symbol}_code(const ts_call *call, const bool unit)"
     texts = [*context.module.functions, "\n".join([head, "{", *indented([*kept, *body]), "}"])]
-    if clone:
-        texts.append(_chooser(symbol, kernel, unit))
+    if unit.either:
+        texts.append(_chooser(symbol, kernel, unit.either))
     return texts
 
 
-def _chooser(symbol: str, kernel: Kernel, unit: frozenset[str]) -> str:
-    tests = " && ".join(f"call->strides[{k}] == 1" for k in _numbers(kernel, unit))
+def _chooser(symbol: str, kernel: Kernel, either: frozenset[str]) -> str:
+    tests = " && ".join(f"call->strides[{k}] == 1" for k in _numbers(kernel, either))
     return "\n".join(
         [
             f"static int {symbol}(const ts_call *call)",
@@ -175,8 +183,7 @@ def _chooser(symbol: str, kernel: Kernel, unit: frozenset[str]) -> str:
 def _context(
     symbol: str,
     kernel: Kernel,
-    unit: frozenset[str],
-    clone: bool,
+    unit: _Strides,
     shared: frozenset[str],
     target: Target,
 ) -> tuple[Context, list[tuple[str, str]]]:
@@ -189,12 +196,12 @@ def _context(
     views: dict[str, View] = {}
     declared, scope = _sizes(kernel, names)
     axis = 0
+    chosen: set[str] = set()
     for k, p in enumerate(kernel.parameters):
         buffer, name = p.buffer, names[p.buffer.name]
         last = len(buffer.shape) - 1
-        is_unit = buffer.name in unit
         strides = tuple(f"{name}_s{i}" for i in range(len(buffer.shape)))
-        literal = frozenset({last}) if is_unit and not clone else frozenset[int]()
+        literal = frozenset({last}) if buffer.name in unit.unit else frozenset[int]()
         views[buffer.name] = Argument(name, buffer, strides, literal)
         ctype = f"{'const ' if p.intent is Intent.IN else ''}{c_type(buffer.dtype)} *"
         ctype += "" if buffer.name in shared else "restrict"
@@ -202,20 +209,19 @@ def _context(
         declared.append((name, f"{const(ctype)} {name} = call->data[{k}];"))
         for i, stride in enumerate(strides):
             value = f"call->strides[{axis + i}]"
-            if is_unit and clone and i == last:
+            if buffer.name in unit.either and i == last:
+                chosen.add(stride)
                 value = f"unit ? 1 : {value}"
             scope.append(("int64_t", stride))
             declared.append((stride, f"const int64_t {stride} = {value};"))
         axis += len(strides)
-    dtypes = _dtypes(kernel)
     context = Context(
         symbol,
         Module(),
         target,
-        clone,
+        frozenset(chosen),
         names,
-        registers(kernel.body, target, dtypes),
-        dtypes,
+        _dtypes(kernel),
         views,
         of_kernel(kernel),
         tuple(scope),

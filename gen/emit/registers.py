@@ -53,8 +53,8 @@ def vector_lanes(buffer: Buffer, body: Stmt, machine: Machine, dtypes: Mapping[s
     """
     accesses = tuple(_accesses(body, buffer.name, dtypes, "", 0))
     lengths = {a.lanes for a in accesses} or {1}
-    shortest = min(lengths)
-    lanes = min(shortest, machine.lanes(buffer.dtype)) if shortest > 1 else 1
+    vectors = lengths - {1}
+    lanes = min(*vectors, machine.lanes(buffer.dtype)) if vectors else 1
     view = Registers(buffer.name, buffer, lanes)
     for a in accesses:
         if a.lanes % lanes or (a.lanes > 1) is not (lanes > 1):

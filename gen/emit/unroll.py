@@ -10,37 +10,27 @@ from typing import assert_never
 from ..ir.nodes import (
     Allocate,
     Block,
-    Buffer,
     Combiner,
     Delinearize,
-    Expr,
     If,
-    Load,
     Loop,
     LoopKind,
-    Node,
-    Scope,
     Seq,
     Stmt,
-    Target,
     Update,
 )
 from ..ir.types import DType
 from ..ir.walk import (
-    blocks,
-    children,
     conjuncts,
     index,
     seq,
     substitute,
     targets,
     variables,
-    walk,
 )
 from ..lower.affine import constant
-from ..lower.target import Target as Machine
-from .vector import VECTOR_TYPES, by_lane, maskable
-from .views import Registers, fixed_step, register_count, register_number
+from .vector import VECTOR_TYPES, maskable
+from .views import fixed_step
 
 MOST_TRIPS = 64  # of a loop that is unrolled as text
 

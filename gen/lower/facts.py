@@ -6,6 +6,7 @@ dropped; the prover checks the lowered tree again.
 """
 
 from dataclasses import dataclass
+from math import gcd
 from typing import final
 
 from ..ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
@@ -49,6 +50,10 @@ class Facts:
             return goal.constant > -scale
         if not depth:
             return False
+        if scale == 1:  # an integer: what divides all terms rounds the constant down
+            common = gcd(*(c for _, c in goal.terms))
+            terms = tuple((atom, c // common) for atom, c in goal.terms)
+            goal = Affine(terms, goal.constant // common)
         atom, c = self._next(goal)
         match atom:
             case Binary(BinaryOp.MIN | BinaryOp.MAX as op, a, b):

@@ -11,6 +11,7 @@ from functools import reduce
 from math import prod
 from typing import assert_never, final
 
+from ..errors import TilesmithError
 from ..ir.nodes import (
     Allocate,
     Binary,
@@ -30,6 +31,7 @@ from ..ir.nodes import (
     Target,
     Var,
 )
+from ..ir.printer import expr_to_text
 from ..ir.walk import blocks, map_children, mod, seq, substitute, variables, walk
 from .affine import Affine, Ranges, affine, constant, expression, least
 from .facts import Facts, of_kernel
@@ -236,6 +238,8 @@ def _shift_block(block: Block, name: str, windows: tuple[Expr | _Window, ...]) -
 def place(kernel: Kernel) -> Kernel:
     """Each temporary that the recipe leaves open on the stack; and every one on the heap whose size
     is no constant of at most STACK_BYTES, whatever the recipe says: the stack is never unbounded.
+
+    Raises TilesmithError for a buffer of register scope whose size is not such a constant.
     """
 
     def scope(buffer: Buffer) -> Buffer:
@@ -244,8 +248,11 @@ def place(kernel: Kernel) -> Kernel:
         extents = [constant(extent) for extent in buffer.shape]
         known = [extent for extent in extents if extent is not None]
         fits = len(known) == len(extents) and buffer.dtype.bytes * prod(known) <= STACK_BYTES
-        near = Scope.REGISTER if buffer.scope is Scope.REGISTER else Scope.STACK
-        return replace(buffer, scope=near if fits else Scope.HEAP)
+        if buffer.scope is Scope.REGISTER:
+            if not fits:
+                raise _no_registers(buffer)
+            return buffer
+        return replace(buffer, scope=Scope.STACK if fits else Scope.HEAP)
 
     def visit(node: Node) -> Node:
         new = map_children(node, visit)
@@ -254,3 +261,12 @@ def place(kernel: Kernel) -> Kernel:
         return new
 
     return map_children(kernel, visit)
+
+
+def _no_registers(buffer: Buffer) -> TilesmithError:
+    shape = ", ".join(map(expr_to_text, buffer.shape))
+    return TilesmithError(
+        f"'{buffer.name}' cannot be kept in registers: what is used of it has the shape [{shape}]",
+        buffer.span,
+        "compute it at a loop around which its indices are constant, or give it another scope",
+    )

@@ -38,9 +38,13 @@ def lowered(text: str, level: Level = Level.V3) -> Kernel:
 
 
 def compiled(
-    text: str, level: Level, *, packable: bool = True, flags: tuple[str, ...] = WARNINGS
+    text: str,
+    level: Level,
+    *,
+    packed: tuple[str, ...] | None = None,
+    flags: tuple[str, ...] = WARNINGS,
 ) -> Compiled:
-    return compile_kernel(lowered(text, level), level, packable=packable, flags=flags)
+    return compile_kernel(lowered(text, level), level, packed=packed, flags=flags)
 
 
 def elementwise(w: int) -> str:
@@ -100,7 +104,7 @@ def softmax(m, n, x: float32[m, n], y: Out[float32[m, n]]):
                             e[i, j] = exp(x[i, j] - peak[i])
                         with block("t_rf", i=spatial(y.i), a=spatial(t.j_1), l=spatial(t.j_2), {row.format("t")}, initialises=True, origin=total[i, {part}]):
                             t_rf[i, a, l] = combine.sum(t_rf[i, a, l], e[i, {part}])
-            for t.a in range({accumulators}):
+            for t.a in unrolled({accumulators}):
                 for t.l in vectorized({w}):
                     with block("total", i=spatial(y.i), a=reduction(t.a), l=reduction(t.l), initialises=True, origin=None):
                         total[i] = combine.sum(total[i], t_rf[i, a, l])

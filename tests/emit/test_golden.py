@@ -23,7 +23,8 @@ def emitted(text: str, *, packable: bool) -> str:
         LoweredVariant("plain", kernel),
     )
     chosen = variants if packable else variants[1:]
-    part = emit_kernel(kernel.name, "float32", chosen, Level.V3, packable=packable)
+    packed = [p.buffer.name for p in kernel.parameters] if packable else []
+    part = emit_kernel(kernel.name, "float32", chosen, Level.V3, packed=packed)
     return emit_file(kernel.name, [part], Level.V3)
 
 

@@ -126,7 +126,7 @@ def test_conversions_masks_and_gathers(level: Level, dtype: DType) -> None:
 @pytest.mark.parametrize("packable", [True, False])
 def test_strides(level: Level, packable: bool) -> None:
     w = lanes(level)
-    kernel = compiled(kernels.columns(w), level, packable=packable)
+    kernel = compiled(kernels.columns(w), level, packed=None if packable else ())
     for m, n in ((0, 3), (3, w + 2), (2 * w + 1, 5)):
         for step in (1, 2, -1):
             x = RNG.standard_normal((m, n * 2)).astype("f")[:, : n * abs(step)][:, ::step]

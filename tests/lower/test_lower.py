@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gen.errors import TilesmithError
 from gen.ir.interp import run
 from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
 from gen.ir.parser import from_text
@@ -123,7 +124,6 @@ def rows(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         ("float64[2049]", Scope.HEAP),
         ("float64[n]", Scope.HEAP),
         ("float64[n] @ stack", Scope.HEAP),
-        ("float64[n] @ register", Scope.HEAP),
         ("float64[8] @ heap", Scope.HEAP),
         ("float64[8] @ register", Scope.REGISTER),
     ],
@@ -141,6 +141,21 @@ def k(n, y: Out[float64[n]]):
                 y[i] = t[0]
 """)
     assert buffers(kernel)["t"].scope is scope
+
+
+def test_register_buffers_have_a_constant_size() -> None:
+    words = r"'t' cannot be kept in registers: what is used of it has the shape \[n\]"
+    with pytest.raises(TilesmithError, match=words):
+        lowered("""
+def k(n, y: Out[float64[n]]):
+    with allocate(t=float64[n] @ register):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = 1.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i]
+""")
 
 
 def test_unit_loops_are_folded_and_leave_the_certificate() -> None:

@@ -1,0 +1,31 @@
+"""The kernels for neon, cross-compiled without a warning and run under an emulator.
+
+`build_tools/cross_neon.sh` installs what these need and runs them.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gen.lower.target import Level
+from gen.spec.build import choices
+
+from . import driver
+from .support import SPECS, assert_right
+
+COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
+
+
+@pytest.mark.parametrize("kernel", SPECS)
+def test_kernel_on_neon(kernel: str, tmp_path: Path) -> None:
+    for tool in (COMPILER, EMULATOR):
+        if shutil.which(tool) is None:
+            pytest.skip(f"no {tool}: build_tools/cross_neon.sh installs it")
+    program = driver.build(
+        kernel, Level.NEON, tmp_path, flags=["-static"], compiler=COMPILER, runner=[EMULATOR]
+    )
+    for dtypes in choices(SPECS[kernel]):
+        calls = driver.edge_calls(kernel, dtypes, Level.NEON)
+        for arrays, results in zip(calls, program(dtypes, calls), strict=True):
+            assert_right(SPECS[kernel], dtypes, arrays, results)
