@@ -22,16 +22,23 @@ class Span:
 
 
 class TilesmithError(Exception):
-    """An error that the user of the generator can mend; `span` says where."""
+    """An error that the user of the generator can mend; `span` says where, `notes` tell more."""
 
-    def __init__(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        span: Span | None = None,
+        hint: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.span = span
         self.hint = hint
+        self.notes = notes
 
     def __str__(self) -> str:
-        return render("error", self.message, self.span, self.hint)
+        return render("error", self.message, self.span, self.hint, self.notes)
 
 
 class SpecError(TilesmithError):
@@ -42,12 +49,19 @@ class ScheduleError(TilesmithError):
     """A step that cannot apply, or whose proof was refused."""
 
 
-def render(severity: str, message: str, span: Span | None, hint: str | None) -> str:
-    """The message as a compiler prints it: place, text, source line, caret, hint."""
+def render(
+    severity: str,
+    message: str,
+    span: Span | None,
+    hint: str | None,
+    notes: tuple[str, ...] = (),
+) -> str:
+    """The message as a compiler prints it: place, text, source line, caret, notes, hint."""
     lines = [f"{span}: {severity}: {message}" if span else f"{severity}: {message}"]
     if span and span.text:
         lines.append("    " + span.text)
         lines.append("    " + " " * (span.column - 1) + "^" * max(1, span.length))
+    lines += [f"  {note}" for note in notes]
     if hint:
         lines.append(f"  hint: {hint}")
     return "\n".join(lines)

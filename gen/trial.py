@@ -73,8 +73,8 @@ def proofs(path: Path, levels: Sequence[Level]) -> Iterator[Proof]:
         try:
             variants = schedule(spec, dtypes, Target(level), timed)
         except TilesmithError as error:
-            after = f"after {len(times)} proofs" if times else "before the first proof"
-            yield Proof(*where, after, "refused", sum(times), str(error))
+            proved = f"after {len(times)} proved" if times else "before the first proof"
+            yield Proof(*where, proved, "refused", sum(times), str(error))
             continue
         spent = iter(times)
         for variant in variants:

@@ -1,4 +1,4 @@
-"""The README's author example is a file that is there, and its printed outputs are what is printed."""
+"""The README's author example is a file, and its outputs are what is printed."""
 
 import re
 from pathlib import Path

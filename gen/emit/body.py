@@ -6,10 +6,11 @@ names.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from ..errors import TilesmithError
 from ..ir.nodes import (
     Allocate,
     Block,
@@ -21,9 +22,10 @@ from ..ir.nodes import (
     Scope,
     Seq,
     Stmt,
+    Update,
 )
 from ..ir.types import DType
-from ..ir.walk import TRUE, conjuncts, index, targets, variables
+from ..ir.walk import TRUE, conjuncts, loads, targets, variables
 from ..lower.affine import affine, constant
 from ..lower.facts import Facts
 from ..lower.target import Target
@@ -32,10 +34,10 @@ from .cost import grain
 from .expr import Scalars, c_type, suffix
 from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
-from .registers import vector_lanes
+from .registers import register_view
 from .unroll import has_vector_form, in_lanes
 from .vector import Before, Vectors
-from .views import Dense, Registers, View, plain_scalars, register_count
+from .views import Dense, View, plain_scalars, register_count
 
 
 @final
@@ -198,9 +200,8 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
     match stmt:
         case Block():
             if has_vector_form(stmt, lanes.var, context.dtypes):
-                return _vector_block(stmt, lanes, context)
-            loop = Loop(lanes.var, index(0), index(lanes.shape.lanes), LoopKind.SERIAL, stmt)
-            return _for(loop, context)
+                return _vector_blocks([stmt], lanes, context)
+            raise _no_vector_form(stmt, lanes, context)
         case Loop():
             inner = _declared(replace(context, facts=context.facts.loop(stmt)), "int64_t", stmt.var)
             return _counted(stmt, inner, _vectorized(stmt.body, lanes, inner))
@@ -208,55 +209,87 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
             inner = replace(context, facts=context.facts.where(condition))
             return _if(context.scalars.condition(condition), _vectorized(body, lanes, inner))
         case Seq(body_):
-            return [line for s in body_ for line in _vectorized(s, lanes, context)]
+            lines: list[str] = []
+            for group in _alike(body_, lanes, context):
+                if isinstance(group, list):
+                    lines += _vector_blocks(group, lanes, context)
+                else:
+                    lines += _vectorized(group, lanes, context)
+            return lines
         case Delinearize() | Allocate():
             raise AssertionError("in_lanes lets none of these through")
         case _:
             assert_never(stmt)
 
 
-def _vector_block(block: Block, lanes: _Lanes, context: Context) -> list[str]:
-    before = Before()
-    shared = [p for p in conjuncts(block.predicate) if lanes.var not in variables(p)]
-    code = Vectors(
-        replace(context, facts=context.facts.where(block.predicate)).scalars,
-        context.views,
-        lanes.var,
-        lanes.shape,
-        All(),
-        before,
+def _no_vector_form(block: Block, lanes: _Lanes, context: Context) -> TilesmithError:
+    types = "/".join(d.value for d in _dtypes(block, context))
+    how = f" by '{block.body.combiner.value}'" if isinstance(block.body, Update) else ""
+    return TilesmithError(
+        f"block '{block.name}', of {types}{how}, has no vector form on {context.target.level.value}"
+        f" in loop '{lanes.var}'",
+        block.span,
+        "leave the loop serial",
     )
+
+
+def _alike(body: tuple[Stmt, ...], lanes: _Lanes, context: Context) -> Iterator[list[Block] | Stmt]:
+    """Vector blocks that follow each other under one guard that they do not change, together."""
+    group: list[Block] = []
+    for s in body:
+        if isinstance(s, Block) and has_vector_form(s, lanes.var, context.dtypes):
+            if group and (s.predicate != group[0].predicate or loads(s.predicate)):
+                yield group
+                group = []
+            group.append(s)
+        else:
+            if group:
+                yield group
+                group = []
+            yield s
+    if group:
+        yield group
+
+
+def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> list[str]:
+    """Blocks under one guard, of which the lanes' part is a mask."""
+    before = Before()
+    guards = conjuncts(blocks[0].predicate)
+    inside = replace(context, facts=context.facts.where(blocks[0].predicate))
+    code = Vectors(inside.scalars, context.views, lanes.var, lanes.shape, All(), before)
     mask: Mask = All()
-    guard = replace(code, scalars=context.scalars)
-    for p in conjuncts(block.predicate):
+    for p in guards:
         if lanes.var in variables(p):
+            guard = replace(code, scalars=context.scalars)
             mask = both_masks(mask, guard.where(p), lanes.shape)
-    lines = before.lines[:]
-    before.lines.clear()
-    opened = ""
+    lines, mask, opened = _named(mask, before.taken())
+    inner: list[str] = []
+    for block in blocks:
+        own = update.vector(block.body, _dtypes(block, context), replace(code, mask=mask))
+        inner += [*before.taken(), *own]
+    lines += _if(opened, inner) if opened else inner
+    if opened or before.count:
+        lines = ["{", *indented(lines), "}"]
+    for p in guards:
+        if lanes.var not in variables(p):
+            lines = _if(context.scalars.condition(p), lines)
+    return lines
+
+
+def _named(mask: Mask, lines: list[str]) -> tuple[list[str], Mask, str]:
+    """The mask in variables, the lines that define them, and whether any lane is active."""
     match mask:
         case First(count):
             lines.append(f"const int64_t active = {count};")
-            mask, opened = First("active"), "active > 0"
+            return lines, First("active"), "active > 0"
         case Bits(bits, parts):
             lines += [f"const ts_m{bits} on{q} = {p};" for q, p in enumerate(parts)]
-            mask = Bits(bits, tuple(f"on{q}" for q in range(len(parts))))
-            opened = " || ".join(f"ts_any_m{bits}(on{q})" for q in range(len(parts)))
+            any_on = " || ".join(f"ts_any_m{bits}(on{q})" for q in range(len(parts)))
+            return lines, Bits(bits, tuple(f"on{q}" for q in range(len(parts)))), any_on
         case All():
-            pass
+            return lines, mask, ""
         case _:
             assert_never(mask)
-    inner = update.vector(block.body, _dtypes(block, context), replace(code, mask=mask))
-    inner = [*before.lines, *inner]
-    if opened:
-        lines += _if(opened, inner)
-    else:
-        lines += inner
-    if len(lines) > len(inner) or before.lines:
-        lines = ["{", *indented(lines), "}"]
-    for p in shared:
-        lines = _if(context.scalars.condition(p), lines)
-    return lines
 
 
 # ---------------------------------------------------------------- temporaries
@@ -279,9 +312,8 @@ def _temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str],
     name, ctype = context.names[buffer.name], c_type(buffer.dtype)
     sizes = [context.scalars.index(e) for e in buffer.shape]
     if buffer.scope is Scope.REGISTER:
-        lanes = vector_lanes(buffer, body, context.target, context.dtypes)
-        if lanes > 1:
-            view = Registers(name, buffer, lanes)
+        view = register_view(name, buffer, body, context.target, context.dtypes)
+        if view is not None:
             declared = f"ts_{suffix(buffer.dtype)} {name}[{register_count(view)}] = {{{{0}}}};"
             return [declared], replace(context, views={**context.views, buffer.name: view})
     inside = replace(

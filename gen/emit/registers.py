@@ -1,11 +1,11 @@
 """Which native vectors a register buffer is made of.
 
 Input: a buffer of register scope and what runs while it lives, unrolled and inlined. Output: the
-lanes of each of its vectors, 1 where it holds scalars: then all its accesses are of whole vectors,
-or scalars, at constant places, which a C compiler keeps in registers.
+vectors that hold it, or that it holds scalars: all its accesses are of whole vectors, or scalars,
+at constant places, which a C compiler keeps in registers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never, final
 
@@ -24,29 +24,38 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
+    Var,
 )
 from ..ir.printer import expr_to_text
 from ..ir.types import DType
-from ..ir.walk import children, variables
-from ..lower.affine import constant
+from ..ir.walk import children, conjuncts, loads, substitute, variables, walk
+from ..lower.affine import constant, inequalities
 from ..lower.target import Target as Machine
 from .unroll import has_vector_form, in_lanes
 from .vector import by_lane
 from .views import Registers, register_number
 
+_LANE = "@"
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar."""
+    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar.
+    guards: those on the lane, which is _LANE in them.
+    """
 
     indices: tuple[Expr, ...]
     lane: str
     lanes: int
+    guards: tuple[Expr, ...]
 
 
-def vector_lanes(buffer: Buffer, body: Stmt, machine: Machine, dtypes: Mapping[str, DType]) -> int:
-    """Elements in a vector of the buffer. dtypes: of all buffers.
+def register_view(
+    name: str, buffer: Buffer, body: Stmt, machine: Machine, dtypes: Mapping[str, DType]
+) -> Registers | None:
+    """How the buffer, of that C name, is held in vectors; None where in scalars. dtypes: of all
+    buffers.
 
     Raises TilesmithError where an access is neither a whole vector nor a scalar at a constant
     place, or where there are both, or vectors of several lengths.
@@ -55,13 +64,13 @@ def vector_lanes(buffer: Buffer, body: Stmt, machine: Machine, dtypes: Mapping[s
     lengths = {a.lanes for a in accesses} or {1}
     vectors = lengths - {1}
     lanes = min(*vectors, machine.lanes(buffer.dtype)) if vectors else 1
-    view = Registers(buffer.name, buffer, lanes)
+    view = Registers(name, buffer, lanes, _blend(accesses, body))
     for a in accesses:
         if a.lanes % lanes or (a.lanes > 1) is not (lanes > 1):
             raise _refusal(buffer, a, f"as {_length(a.lanes)}, and elsewhere as {_length(lanes)}")
         if register_number(view, a.indices, a.lane) is None:
             raise _refusal(buffer, a, f"as {_length(a.lanes)} at no constant place")
-    return lanes
+    return view if lanes > 1 else None
 
 
 def _length(lanes: int) -> str:
@@ -84,9 +93,11 @@ def _accesses(
     match stmt:
         case Block():
             vector = lane if lane and has_vector_form(stmt, lane, dtypes) else ""
+            on_lane = (p for p in conjuncts(stmt.predicate) if lane and lane in variables(p))
+            guards = tuple(substitute(p, {lane: Var(_LANE)}) for p in on_lane)
             for node, moving in _places(stmt, vector):
                 if node.buffer == name:
-                    yield _Access(node.indices, moving, lanes if moving else 1)
+                    yield _Access(node.indices, moving, lanes if moving else 1, guards)
         case Loop(var, _, upper, LoopKind.VECTORIZED) if not lane and in_lanes(stmt.body, var):
             yield from _accesses(stmt.body, name, dtypes, var, constant(upper) or 0)
         case Loop() | Delinearize() | If() | Allocate():
@@ -96,6 +107,21 @@ def _accesses(
                 yield from _accesses(s, name, dtypes, lane, lanes)
         case _:
             assert_never(stmt)
+
+
+def _blend(accesses: Sequence[_Access], body: Stmt) -> bool:
+    """Whether a lane may be accessed where another access leaves it out: not if all have the same
+    guards on it, of what does not change while the buffer lives.
+    """
+    inside = {n.var for n in walk(body) if isinstance(n, Loop)}
+    inside |= {v for n in walk(body) if isinstance(n, Delinearize) for v in n.vars}
+    guards = [guard for a in accesses for guard in a.guards]
+    if any(loads(guard) or variables(guard) & inside for guard in guards):
+        return True
+    forms = [[f for guard in a.guards for f in inequalities(guard) or ()] for a in accesses]
+    if any(inequalities(guard) is None for guard in guards):
+        return True
+    return len({frozenset((frozenset(f.terms), f.constant) for f in fs) for fs in forms}) > 1
 
 
 def _places(block: Block, lane: str) -> Iterator[tuple[Load | Target, str]]:

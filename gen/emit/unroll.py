@@ -46,13 +46,39 @@ def unroll(stmt: Stmt) -> Stmt:
                 return replace(stmt, body=body)
             if last - first > MOST_TRIPS:
                 return replace(stmt, body=body)
-            return seq(tuple(substitute(body, {var: index(i)}) for i in range(first, last)))
+            copies = tuple(substitute(body, {var: index(i)}) for i in range(first, last))
+            return _merged(seq(copies))
         case Delinearize() | If() | Allocate():
             return replace(stmt, body=unroll(stmt.body))
         case Seq(body_):
             return seq(tuple(unroll(s) for s in body_))
         case _:
             assert_never(stmt)
+
+
+def _merged(stmt: Stmt) -> Stmt:
+    """Vectorized loops of blocks that follow each other as one: a loop of vector statements runs
+    them one after the other, all lanes of each, too.
+    """
+    if not isinstance(stmt, Seq):
+        return stmt
+    parts: list[Stmt] = []
+    for s in stmt.body:
+        last = parts[-1] if parts else None
+        if isinstance(s, Loop) and isinstance(last, Loop) and _mergeable(last, s):
+            parts[-1] = replace(last, body=seq((last.body, s.body)))
+        else:
+            parts.append(s)
+    return seq(tuple(parts))
+
+
+def _mergeable(a: Loop, b: Loop) -> bool:
+    return _of_blocks(a) and _of_blocks(b) and replace(a, body=b.body) == b
+
+
+def _of_blocks(loop: Loop) -> bool:
+    body = loop.body.body if isinstance(loop.body, Seq) else (loop.body,)
+    return loop.kind is LoopKind.VECTORIZED and all(isinstance(s, Block) for s in body)
 
 
 # ---------------------------------------------------------------- statements as vectors

@@ -113,14 +113,14 @@ def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Part
 
 
 def store(target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str]:
-    """Stores the active lanes; of a register, the others keep their value."""
+    """Stores the active lanes; of a register, the others keep their value if they have one."""
     view = code.views[target.buffer]
     s, bits = suffix(dtype), dtype.bits
     if isinstance(view, Registers):
         number = register_number(view, target.indices, code.lane)
         assert number is not None
         places = [f"{view.name}[{number + q}]" for q in range(len(parts))]
-        if not isinstance(code.mask, All):
+        if view.blend and not isinstance(code.mask, All):
             on = masks.as_bits(code.mask, bits, code.shape).parts
             triples = zip(on, parts, places, strict=True)
             parts = tuple(f"ts_select_{s}({m}, {p}, {old})" for m, p, old in triples)

@@ -58,6 +58,11 @@ class Before:
         self.count += 1
         return f"{stem}{self.count}"
 
+    def taken(self) -> list[str]:
+        """The statements so far, which are then no longer here."""
+        lines, self.lines = self.lines, []
+        return lines
+
 
 @final
 @dataclass(frozen=True, slots=True)

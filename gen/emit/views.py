@@ -39,11 +39,14 @@ class Dense:
 @final
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """A temporary in an array of native vectors of `lanes` elements."""
+    """A temporary in an array of native vectors of `lanes` elements. blend: whether a masked store
+    must leave the other lanes as they are; not where no access ever wants them.
+    """
 
     name: str
     buffer: Buffer
     lanes: int
+    blend: bool
 
 
 View = Argument | Dense | Registers

@@ -10,6 +10,7 @@ order, in which
 What is left in a vectorized loop is a mask.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
@@ -18,12 +19,14 @@ from ..ir.nodes import (
     Binary,
     BinaryOp,
     Block,
+    Buffer,
     Delinearize,
     Expr,
     If,
     Kernel,
     Loop,
     LoopKind,
+    Scope,
     Select,
     Seq,
     Stmt,
@@ -49,7 +52,7 @@ _WHOLE = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
 
 
 def split_guards(kernel: Kernel) -> Kernel:
-    return replace(kernel, body=hoist(_visit(kernel.body, of_kernel(kernel), in_edge=False)))
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), in_edge=False))
 
 
 def _visit(stmt: Stmt, facts: Facts, in_edge: bool) -> Stmt:
@@ -133,12 +136,13 @@ def _tighten(loop: Loop, facts: Facts) -> Loop:
         if variables(guard) & inner or not all(f.coefficient(loop.var) for f in forms):
             continue
         for form in forms:
-            loop = _bounded(loop, form, facts)
+            loop = bounded(loop, form, facts)
         loop = replace(loop, body=_without(loop.body, guard))
     return loop
 
 
-def _bounded(loop: Loop, form: Affine, facts: Facts) -> Loop:
+def bounded(loop: Loop, form: Affine, facts: Facts) -> Loop:
+    """The loop over those of its iterations in which the form is >= 0."""
     limit = _limit(form, loop.var)
     if form.coefficient(loop.var) < 0:
         return replace(loop, upper=lesser(loop.upper, limit, facts))
@@ -189,17 +193,19 @@ class _Wanted:
 def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Expr | None]:
     """Where the full part begins and ends; None where it is not cut.
 
-    In an edge only vectorized loops are worth another cut: what is unrolled keeps its guards.
+    In an edge only vectorized loops are worth another cut, and tiles, whose edges are small (see
+    `edges`): what else is unrolled keeps its guards.
     """
     first: Expr | None = None
     last: Expr | None = None
     inner = facts.loop(loop)
+    tile = any(b.scope is Scope.REGISTER for b in _temporaries(loop.body))
     for want in _wanted(loop.body, (), frozenset()):
         c = want.form.coefficient(loop.var)
         names = {atom.name for atom, _ in want.form.terms if isinstance(atom, Var)}
         if not c or not names & {name for name, _, _ in want.ranges}:
             continue
-        if in_edge and not names & want.vectorized:
+        if in_edge and not names & want.vectorized and not tile:
             continue
         bound = least(want.form, want.ranges)
         if bound is None or variables(expression(bound)) & _bound_inside(loop.body):
@@ -214,6 +220,10 @@ def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Ex
         else:
             first = limit if first is None else greater(first, limit, facts)
     return first, last
+
+
+def _temporaries(stmt: Stmt) -> Iterator[Buffer]:
+    return (b for n in walk(stmt) if isinstance(n, Allocate) for b in n.buffers)
 
 
 def _wanted(stmt: Stmt, ranges: Ranges, vectorized: frozenset[str]) -> list[_Wanted]:
@@ -266,6 +276,10 @@ def _unclamped(expr: Expr) -> tuple[Expr, list[Affine]]:
 
 
 # ---------------------------------------------------------------- guards around loops
+
+
+def hoist_guards(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=hoist(kernel.body))
 
 
 def hoist(stmt: Stmt) -> Stmt:

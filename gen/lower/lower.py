@@ -26,7 +26,8 @@ from ..ir.nodes import (
 from ..ir.walk import FALSE, TRUE, loops, seq, substitute
 from ..poly.certificate import Flow, Scheduled
 from .affine import constant, tidy
-from .bounds import split_guards
+from .bounds import hoist_guards, split_guards
+from .edges import edge_tiles
 from .storage import contract, place
 from .target import Target
 
@@ -35,6 +36,8 @@ PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
     ("contract temporaries", contract),
     ("place temporaries", place),
     ("guards", split_guards),
+    ("edges of tiles", edge_tiles),
+    ("guards around loops", hoist_guards),
     ("unit loops", lambda kernel: replace(kernel, body=fold_unit_loops(kernel.body))),
     ("simplify", lambda kernel: replace(kernel, body=simplify_bounds(kernel.body))),
 )

@@ -36,11 +36,15 @@ class Witness:
     element: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        return "; ".join(self.lines())
+
+    def lines(self) -> tuple[str, ...]:
+        """The sizes, where each instance runs, and the element: one a line."""
         parts = [_values(self.sizes)] if self.sizes else []
         parts += [f"{i} runs at {_values(i.loops)}" for i in self.instances if i.loops]
         if self.buffer is not None:
             parts.append(f"element {self.buffer}{list(self.element)}")
-        return "; ".join(parts)
+        return tuple(parts)
 
 
 def _values(values: Mapping[str, int]) -> str:

@@ -64,7 +64,10 @@ cdef object _as_array(const ts_kernel *kernel, const ts_argument *argument, obje
     if getattr(type(given), "__array_ufunc__", True) is None:
         raise TypeError(f"{where}: {type(given).__name__} does not take part in NumPy's functions "
                         "(__array_ufunc__ is None)")
-    return np.asarray(given)
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as error:  # a ragged list, say
+        raise type(error)(f"{where}: {error}") from None
 
 
 cdef tuple _converted(const ts_kernel *kernel, tuple given, const ts_overload **overload):
@@ -179,7 +182,7 @@ cdef int _measure(ts_invocation *v, tuple inputs, int axis) except -1:
         leading = cnp.PyArray_NDIM(array) - kernel.arguments[k].core
         if leading < 0:
             raise ValueError(f"{_text(kernel.name)}: argument {_text(kernel.arguments[k].name)} must "
-                             f"have at least {kernel.arguments[k].core} dimensions, "
+                             f"have the axes {_core_axes(kernel, k)} at its end, "
                              f"got shape {(<object> array).shape}")
         if leading > v.outer_count:
             v.outer_count = leading
@@ -191,6 +194,17 @@ cdef int _measure(ts_invocation *v, tuple inputs, int axis) except -1:
             _measure_argument(v, k, <cnp.ndarray> inputs[taken], axis)
             taken += 1
     return 0
+
+
+cdef str _core_axes(const ts_kernel *kernel, int k):
+    """The core axes as a shape in the spec's words: `(m, k)`, `(n,)`, `(3,)`."""
+    cdef int i
+    cdef int64_t dim
+    cdef list names = []
+    for i in range(kernel.arguments[k].core):
+        dim = kernel.arguments[k].axes[i]
+        names.append(_text(kernel.dims[dim]) if dim >= 0 else str(-1 - dim))
+    return f"({', '.join(names)}{',' * (len(names) == 1)})"
 
 
 cdef int _measure_argument(ts_invocation *v, int k, cnp.ndarray array, int axis) except -1:

@@ -37,11 +37,13 @@ cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object
         _set_scalars(&v, overload, parameters)
     _measure(&v, inputs, axis_number)
     cdef list outputs = _outputs(&v, overload, inputs, axis_number, out)
+    cdef tuple apart = inputs
     cdef list used = outputs
     if out is not None or _has_inout(kernel):
-        inputs, used = _without_overlap(&v, inputs, outputs, axis_number)
+        apart, used = _without_overlap(&v, inputs, outputs, axis_number)
+    v.copied = apart is not inputs or used is not outputs
     if _extents_suffice(&v, outputs):
-        _run(&v, inputs, used, axis_number)
+        _run(&v, apart, used, axis_number)
     if used is not outputs:
         for result, temporary in zip(outputs, used):
             result[...] = temporary
@@ -79,7 +81,7 @@ cdef int _attempt(ts_invocation *v, tuple inputs, list outputs, int axis, bint d
             copy = np.array(array, dtype=array.dtype.newbyteorder("="), order="C", subok=False)
             moved.append((argument.intent != TS_IN, array, copy))
             _bind(v, k, copy, axis)
-    v.copied = moved is not None
+            v.copied = True
     if _points(v) < _POINTS_WITH_GIL:
         status = ts_run(v)
     else:

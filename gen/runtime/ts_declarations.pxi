@@ -85,4 +85,5 @@ cdef extern from "ts_engine.h" nogil:
     int ts_available_processors()
     void ts_install_fork_handlers()
     bint ts_has_openmp()
+    const char *ts_compiler()
     void ts_free_workspace()

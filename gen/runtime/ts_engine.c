@@ -187,13 +187,14 @@ static bool is_empty(const frame *f, const ts_invocation *v, const ts_argument *
 
 /* The axes, as bits of `unit`, that have neither stride 1 nor extent at most 1; none of an empty
    array, whose strides mean nothing. `packable`: those of them that packing would make so: the last
-   axes of looped arrays. */
-static uint64_t strided_axes(const frame *f, const ts_invocation *v, uint64_t *packable)
+   axes of looped arrays. `given`: those of the arrays that are read. */
+static uint64_t strided_axes(const frame *f, const ts_invocation *v, uint64_t *packable,
+                             uint64_t *given)
 {
     const ts_kernel *kernel = v->kernel;
     uint64_t strided = 0;
     int at = 0;
-    *packable = 0;
+    *packable = *given = 0;
     for (int k = 0; k < kernel->arguments_count; k++) {
         const ts_argument *argument = &kernel->arguments[k];
         const bool empty = is_empty(f, v, argument);
@@ -202,19 +203,21 @@ static uint64_t strided_axes(const frame *f, const ts_invocation *v, uint64_t *p
                 axis < 0 ? f->dims[kernel->loop_dim] : core_extent(v, argument, axis);
             strided |= (uint64_t)(f->strides[at] != 1 && extent > 1 && !empty) << at;
             *packable |= (uint64_t)(argument->looped && axis == argument->core - 1) << at;
+            *given |= (uint64_t)(argument->intent != TS_OUT) << at;
         }
     }
     return strided;
 }
 
-/* The first variant that may run and is ready as the arrays are or after packing; rather than pack,
-   a later one that wants the unit strides that there are. NULL: there is none. */
+/* The first variant that may run and is ready as the arrays are or after packing; rather than pack
+   what is read, a later one that wants the unit strides that there are. The layout of what is only
+   written has no say, since a result must not depend on `out=`. NULL: there is none. */
 static const ts_variant *choose(const ts_invocation *v, const frame *f, uint64_t strided,
-                                uint64_t packable)
+                                uint64_t packable, uint64_t given)
 {
     const ts_variant *first = NULL;
     for (const ts_variant *variant = v->variants;; variant++) {
-        const bool ready = !(variant->unit & strided);
+        const bool ready = !(variant->unit & strided & given);
         if (!(variant->unit & strided & ~packable) && (!first || (ready && variant->unit)) &&
             (!variant->when || variant->when(&f->call))) {
             if (ready)
@@ -308,9 +311,9 @@ static int run_packed_block(const plan *p, frame *f, char *const *base, char *wo
         if (kernel->arguments[k].intent != TS_OUT)
             move_block(p, k, f->data[k], base[k], rows, false);
     }
-    uint64_t packable;
-    const uint64_t strided = strided_axes(f, p->invocation, &packable);
-    const ts_variant *variant = choose(p->invocation, f, strided, 0);
+    uint64_t packable, given;
+    const uint64_t strided = strided_axes(f, p->invocation, &packable, &given);
+    const ts_variant *variant = choose(p->invocation, f, strided, 0, given);
     if (!variant)
         return TS_NEEDS_COPY;
     const int status = variant->run(&f->call);
@@ -424,9 +427,9 @@ int ts_run(ts_invocation *v)
         outer *= v->outer_shape[axis];
 
     describe(&f, &p, p.loop_extent);
-    uint64_t packable;
-    const uint64_t strided = strided_axes(&f, v, &packable);
-    p.variant = choose(v, &f, strided, packable);
+    uint64_t packable, given;
+    const uint64_t strided = strided_axes(&f, v, &packable, &given);
+    p.variant = choose(v, &f, strided, packable, given);
     if (!p.variant)
         return TS_NEEDS_COPY;
     const bool ready = !(p.variant->unit & strided);

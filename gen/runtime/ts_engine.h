@@ -110,6 +110,7 @@ void ts_set_default_threads(int threads);
 int ts_available_processors(void);
 void ts_install_fork_handlers(void);
 bool ts_has_openmp(void);
+const char *ts_compiler(void); /* name and version of what the engine was compiled by */
 
 /* Frees the workspace of every thread that is not in a kernel at this moment. */
 void ts_free_workspace(void);

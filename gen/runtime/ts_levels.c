@@ -29,3 +29,14 @@ int ts_best_level(void)
             best = level;
     return best;
 }
+
+const char *ts_compiler(void)
+{
+#if defined __clang__
+    return "clang " __clang_version__;
+#elif defined __GNUC__
+    return "gcc " __VERSION__;
+#else
+    return "unknown";
+#endif
+}

@@ -106,7 +106,7 @@ def last_call():
 
 
 def show_config(mode="stdout"):
-    """Prints the ISA level, threads and build; with mode="dicts", returns them instead.
+    """Prints the version, ISA levels, threads, and what it was built by and runs with; with mode="dicts", returns them instead.
 
     Raises ValueError for any other mode.
     """
@@ -119,6 +119,8 @@ def show_config(mode="stdout"):
         "levels_supported": _supported_levels(),
         "num_threads": ts_default_threads(),
         "openmp": bool(ts_has_openmp()),
+        "compiler": _text(ts_compiler()).strip(),
+        "numpy": np.__version__,
     }
     if mode == "dicts":
         return config

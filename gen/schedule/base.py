@@ -148,7 +148,7 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
         except IRError as error:
             raise _error(primitive, f"the tree breaks a rule: {error.message}") from error
         except Refused as refused:
-            raise _error(primitive, f"the proof was refused: {refused.message}") from refused
+            raise _refused(primitive, refused) from refused
         except ScheduleError as error:
             raise _error(primitive, error.message) from error
         return (Step(primitive, new),)
@@ -158,11 +158,19 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
     return tuple(done)
 
 
-def _error(primitive: Primitive, reason: str, hint: str | None = None) -> ScheduleError:
+def _refused(primitive: Primitive, refused: Refused) -> ScheduleError:
+    case = refused.witness.lines() if refused.witness else ()
+    notes = tuple(f"{'  ' if k else 'for example: '}{line}" for k, line in enumerate(case))
+    return _error(primitive, f"the proof was refused: {refused.reason}", notes=notes)
+
+
+def _error(
+    primitive: Primitive, reason: str, hint: str | None = None, notes: tuple[str, ...] = ()
+) -> ScheduleError:
     where = [
         f"{key} {_yaml(getattr(primitive, key))}"
         for key in ("block", "loop", "loops", "buffer")
         if getattr(primitive, key, None)
     ]
     span = None if primitive.span == NOWHERE else primitive.span
-    return ScheduleError(f"{primitive.name} ({', '.join(where)}): {reason}", span, hint)
+    return ScheduleError(f"{primitive.name} ({', '.join(where)}): {reason}", span, hint, notes)

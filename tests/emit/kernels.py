@@ -208,7 +208,7 @@ def argmax(w: int) -> str:
     return f"""
 def argmax(m, n, x: float32[m, n], v: Out[float32[m]], y: Out[int64[m]]):
     for y.i in parallel(m):
-        with allocate(v_rf=float32[m, {w}], y_rf=int64[m, {w}]):
+        with allocate(v_rf=float32[m, {w}] @ register, y_rf=int64[m, {w}] @ register):
             for y.j_0 in range((n + {w - 1})//{w}):
                 for y.j_1 in vectorized({w}):
                     with block("rf", i=spatial(y.i), l=spatial(y.j_1), jo=reduction(y.j_0, (n + {w - 1})//{w}), where=y.j_0*{w} + y.j_1 < n, initialises=True, origin=y[i, jo*{w} + l]):
@@ -231,8 +231,9 @@ def wide(n, shift: int32, i: int32[n], x: float32[n], flag: bool[n], y: Out[floa
                 y[j] = float64(x[j])*float64(i[j]) if x[j] > 0.0 and j != 2 else float64(j) - float64(x[n - 1 - j])
             with block("z", j=spatial(y.j_0*{w} + y.j_1, n), where=y.j_0*{w} + y.j_1 < n):
                 z[j] = (i[j] % 3 + int32(x[j*j % n]) if flag[j] else (i[j] << 2) - int32(j)) + shift
-            with block("big", j=spatial(y.j_0*{w} + y.j_1, n), where=y.j_0*{w} + y.j_1 < n):
-                big[j] = x[j] > 1.0
+    for big.j in range(n):
+        with block("big", j=spatial(big.j)):
+            big[j] = x[j] > 1.0
 """
 
 

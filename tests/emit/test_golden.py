@@ -1,7 +1,4 @@
-"""The C of small kernels, as it is read in review. TILESMITH_UPDATE_GOLDENS=1 writes it anew."""
-
-import os
-from pathlib import Path
+"""The C of small kernels, as it is read in review."""
 
 import pytest
 
@@ -10,10 +7,9 @@ from gen.ir.nodes import Var
 from gen.ir.walk import less
 from gen.lower.target import Level
 
+from ..conftest import Golden
 from . import kernels
 from .kernels import lowered
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "emit"
 
 
 def emitted(text: str, *, packable: bool) -> str:
@@ -36,12 +32,8 @@ def emitted(text: str, *, packable: bool) -> str:
         ("argmax", kernels.argmax(8), True),
     ],
 )
-def test_golden(name: str, text: str, packable: bool) -> None:
-    path = GOLDEN / f"{name}.v3.c"
-    made = emitted(text, packable=packable)
-    if os.environ.get("TILESMITH_UPDATE_GOLDENS"):
-        path.write_text(made, encoding="utf-8")
-    assert made == path.read_text(encoding="utf-8")
+def test_golden(name: str, text: str, packable: bool, golden: Golden) -> None:
+    golden(f"emit/{name}.v3.c", emitted(text, packable=packable))
 
 
 def test_unit_axes_are_those_that_vectors_walk() -> None:

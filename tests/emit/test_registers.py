@@ -10,7 +10,9 @@ from gen.lower.target import Level
 from .kernels import compiled, lowered
 
 
-def copied(tile: str, store: str, load: str, outer: str = "unrolled", dtype: str = "float32") -> str:
+def copied(
+    tile: str, store: str, load: str, outer: str = "unrolled", dtype: str = "float32"
+) -> str:
     return f"""
 def copied(n, x: {dtype}[n, 2, 8], y: Out[{dtype}[n, 2, 8]]):
     for y.i in range(n):
@@ -54,10 +56,31 @@ def test_vectors_longer_and_shorter_than_native_ones(level: Level, dtype: str) -
         ),
         (
             copied("t=int8[2, 8]", "t[a, l]", "t[a, l]", dtype="int8"),
-            r"'t' cannot be kept in registers: t\[0, t.l\] is used as a scalar at no constant place",
+            r"'t' cannot be kept in registers: t\[0, t.l\] is used as a scalar at no",
         ),
     ],
 )
 def test_other_places_are_refused(text: str, words: str) -> None:
     with pytest.raises(TilesmithError, match=words):
         compile_kernel(lowered(text, Level.V3), Level.V3)
+
+
+def test_lanes_that_a_mask_leaves_out_keep_their_value_where_it_is_read(level: Level) -> None:
+    text = """
+def k(m, n, x: float32[m, 8], y: Out[float32[8]]):
+    with allocate(t=float32[8] @ register):
+        for z.l in vectorized(8):
+            with block("z", l=spatial(z.l)):
+                t[l] = 0.0
+        for t.i in range(m):
+            for t.l in vectorized(8):
+                with block("t", l=spatial(t.l), i=reduction(t.i), where=t.l < n - t.i):
+                    t[l] = combine.sum(t[l], x[i, l])
+        for y.l in vectorized(8):
+            with block("y", l=spatial(y.l)):
+                y[l] = t[l]
+"""
+    kernel = compiled(text, level)
+    x, y = np.ones((4, 8), "f"), np.zeros(8, "f")
+    kernel({"x": x, "y": y}, dims={"n": 6})
+    np.testing.assert_array_equal(y, [4, 4, 4, 3, 2, 1, 0, 0])

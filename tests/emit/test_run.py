@@ -138,6 +138,20 @@ def test_strides(level: Level, packable: bool) -> None:
             np.testing.assert_array_equal(y, x.T)
 
 
+def test_one_array_of_any_strides(level: Level) -> None:
+    """An array that nobody packs may have any strides; the others must have those of the mask."""
+    w = lanes(level)
+    kernel = compiled(kernels.matmul(w).scheduled, level, packed=("a", "c"))
+    assert "UINT64_C(32)" in kernel.source  # c: axes 4 and 5
+    a = RNG.standard_normal((5, 7)).astype("f")
+    for b in (np.ones((7, 3 * w + 1), "f"), RNG.standard_normal((3 * w + 1, 7)).astype("f").T):
+        c = np.zeros((5, 3 * w + 1), "f")
+        kernel({"a": a, "b": b, "c": c}, threads=2)
+        np.testing.assert_allclose(c, a @ b, atol=1e-5)
+        with pytest.raises(TilesmithError, match="axis 5 of 'matmul' has"):
+            kernel({"a": a, "b": b, "c": np.zeros((3 * w + 1, 5), "f").T})
+
+
 def test_arguments_that_do_not_fit() -> None:
     kernel = compiled(kernels.elementwise(4), Level.V2)
     x = np.zeros((2, 8), "f")

@@ -57,6 +57,25 @@ def k(n, x: complex64[n], y: Out[complex64[n]]):
         compile_kernel(kernel, Level.V2)
 
 
+@pytest.mark.parametrize(
+    ("update", "dtype", "words"),
+    [
+        ("y[i] = x[i]", "int8", "block 'y', of int8, has no vector form on v3 in loop 'y.l'"),
+        ("y[0] = combine.any(y[0], x[i])", "bool", "block 'y', of bool by 'any', has no vector"),
+    ],
+)
+def test_a_vectorized_loop_is_never_scalar_code(update: str, dtype: str, words: str) -> None:
+    kernel = lowered(f"""
+def k(n, x: {dtype}[n], y: InOut[{dtype}[n]]):
+    for y.c in range(n//8):
+        for y.l in vectorized(8):
+            with block("y", i={"reduction" if "any" in update else "spatial"}(y.c*8 + y.l, n)):
+                {update}
+""")
+    with pytest.raises(TilesmithError, match=words):
+        compile_kernel(kernel, Level.V3)
+
+
 def test_the_compilers_words_are_passed_on() -> None:
     with pytest.raises(TilesmithError, match=r"(?s)compiler refused the kernel:.*no_such_thing"):
         build("int x = no_such_thing;\n", ("cc",))

@@ -2,8 +2,8 @@
 or for another machine.
 
 A call in the program's input: int64s (overload, threads, number of leading axes, their extents, the
-dims), the scalars, and for each array int64s (bytes, offset of the first element, item size, strides
-of the leading axes, strides of the core axes) and its bytes. Its output: each array's bytes.
+dims), the scalars, and for each array int64s (bytes, offset of the first element, item size, the
+strides of the leading axes and of the core axes) and its bytes. Its output: each array's bytes.
 """
 
 import ctypes
@@ -11,6 +11,7 @@ import struct
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, final
 
@@ -43,7 +44,7 @@ def c_file(kernel: str, level: Level) -> str:
 
 
 def edge_calls(kernel: str, dtypes: Mapping[str, DType], level: Level) -> list[dict[str, Array]]:
-    """Calls with sizes around the level's vectors; outputs hold what no kernel would leave there."""
+    """Calls with sizes around the level's vectors; outputs hold what a kernel must write over."""
     spec, rng = SPECS[kernel], np.random.default_rng(5)
     lanes = Target(level).lanes(next(iter(dtypes.values())))
     calls = [trial.random_arrays(spec, dtypes, sizes, rng) for sizes in trial.edges(spec, lanes)]
@@ -60,6 +61,7 @@ def spread(array: Array) -> Array:
     return wide[..., 0]
 
 
+@cache
 def _generated(kernel: str, level: Level) -> Generated:
     return generate(ROOT / "kernels_spec" / f"{kernel}.yaml", [level.value], _proved_elsewhere)
 
@@ -80,7 +82,7 @@ class Program:
     def __call__(
         self, dtypes: Mapping[str, DType], calls: Sequence[Arrays], threads: int = 1
     ) -> list[tuple[Array, ...]]:
-        """The outputs of each call. Raises AssertionError with what the program said if it failed."""
+        """The outputs of each call. Raises AssertionError with what a failing program said."""
         given, made = self.path.with_suffix(".in"), self.path.with_suffix(".out")
         given.write_bytes(b"".join(_encoded(self.spec, dtypes, c, threads) for c in calls))
         done = subprocess.run(
@@ -100,7 +102,7 @@ def build(
     compiler: str = "cc",
     runner: Sequence[str] = (),
 ) -> Program:
-    """Compiles the kernel's C, changed by `corrupt`, the engine and the driver, without warnings."""
+    """Compiles the kernel's C, changed by `corrupt`, the engine and the driver; warnings count."""
     made = _generated(kernel, level)
     text = made.c_files[f"{kernel}.{level.value}.c"]
     if corrupt is not None:

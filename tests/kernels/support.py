@@ -21,9 +21,7 @@ ROOT = Path(__file__).parents[2]
 SPECS: dict[str, KernelSpec] = {
     path.stem: specs.load(path) for path in sorted((ROOT / "kernels_spec").glob("*.yaml"))
 }
-CASES = [
-    (name, dtypes) for name, spec in SPECS.items() for dtypes in choices(spec)
-]
+CASES = [(name, dtypes) for name, spec in SPECS.items() for dtypes in choices(spec)]
 
 
 def case_name(value: object) -> str:

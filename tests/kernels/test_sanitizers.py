@@ -61,7 +61,7 @@ def _leak(text: str) -> str:
 
 
 def _overflow(text: str) -> str:
-    return text.replace("call->dims[0];", "(call->dims[0] + INT64_MAX) - INT64_MAX;")
+    return text.replace("call->threads)", "call->threads + INT32_MAX)")
 
 
 PLANTED: list[tuple[str, Callable[[str], str], str]] = [

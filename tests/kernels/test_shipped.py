@@ -154,9 +154,7 @@ def test_the_level_is_the_one_asked_for() -> None:
 def test_the_negative_control() -> None:
     """A kernel that is off by more than it promises does fail `assert_right`."""
     spec = SPECS["exp"]
-    arrays = trial.random_arrays(
-        spec, {"T": DType.FLOAT32}, {"m": 40}, np.random.default_rng(0)
-    )
+    arrays = trial.random_arrays(spec, {"T": DType.FLOAT32}, {"m": 40}, np.random.default_rng(0))
     good = call(spec, arrays)[0]
     bad = good.copy()
     bad[39] = np.nextafter(np.nextafter(bad[39], np.inf, dtype=bad.dtype), np.inf, dtype=bad.dtype)

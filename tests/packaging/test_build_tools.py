@@ -5,6 +5,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "build_tools"
@@ -56,6 +59,53 @@ def test_difference_in_generated_code() -> None:
         "--- /dev/null\n+++ b/c.c\n@@ -0,0 +1 @@\n+2\n",
     )
     assert done.stdout == changed + gone + new + "\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository with this generator and one small kernel, in one commit."""
+    for folder in ("gen", "build_tools"):
+        copytree(ROOT / folder, tmp_path / folder, ignore=ignore_patterns("__pycache__"))
+    copytree(ROOT / "tests" / "fixture_package" / "kernels_spec", tmp_path / "kernels_spec")
+    _git(tmp_path, "init", "--quiet")
+    _commit(tmp_path)
+    return tmp_path
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    names = ["-c", "user.name=test", "-c", "user.email=test"]
+    subprocess.run(["git", "-C", str(folder), *names, *arguments], check=True)
+
+
+def _commit(folder: Path) -> None:
+    _git(folder, "add", "--all")
+    _git(folder, "commit", "--quiet", "--message", "as it is now")
+
+
+def _difference(checkout: Path, *commits: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "build_tools/diff_generated.py", *commits]
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+
+
+def test_difference_between_commits_and_the_working_tree(checkout: Path) -> None:
+    spec = checkout / "kernels_spec" / "weighted.yaml"
+    spec.write_text(spec.read_text().replace("weight * x[i] +", "weight * x[i] * 2 +"))
+    done = _difference(checkout, "HEAD")
+    assert done.returncode == 1, done.stderr
+    assert "--- a/weighted.v3.c\n+++ b/weighted.v3.c\n" in done.stdout
+    assert "_kernels.pyx" not in done.stdout  # the signature is as it was
+    _commit(checkout)
+    assert _difference(checkout, "HEAD~1", "HEAD").stdout == done.stdout
+    done = _difference(checkout, "HEAD")
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+def test_a_commit_that_cannot_be_generated_is_told(checkout: Path) -> None:
+    spec = checkout / "kernels_spec" / "weighted.yaml"
+    spec.write_text(spec.read_text().replace("weight * x[i]", "weigth * x[i]"))
+    done = _difference(checkout, "HEAD")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "weigth" in done.stderr and "this failed: " in done.stderr
 
 
 def test_costs_of_a_kernel() -> None:

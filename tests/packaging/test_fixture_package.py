@@ -13,6 +13,8 @@ import pytest
 
 from gen import build
 
+pytestmark = pytest.mark.xdist_group("fixture package")  # what is built is built once
+
 ROOT = Path(__file__).parents[2]
 MESON = [sys.executable, "-m", "mesonbuild.mesonmain"]
 

@@ -180,13 +180,20 @@ def test_shape_errors_name_everything(ts: ModuleType) -> None:
     cases = [
         (lambda: ts.matmul(a, a), "matmul: argument b: dim k (axis 0) must be 3, as in the "
          "arguments before it, got 2"),
-        (lambda: ts.matmul(a, np.ones(3)), "matmul: argument b must have at least 2 dimensions, "
-         "got shape (3,)"),
+        (lambda: ts.matmul(a, np.ones(3)), "matmul: argument b must have the axes (k, n) at its "
+         "end, got shape (3,)"),
+        (lambda: ts.softmax(3.0), "softmax: argument x must have the axes (n,) at its end, got "
+         "shape ()"),
+        (lambda: ts.grey(3.0), "grey: argument x must have the axes (3,) at its end, got shape ()"),
+        (lambda: ts.affine(np.ones((5, 4)), np.ones((3, 2))), "affine: argument w: dim k (axis 1) "
+         "must be 4, as in the arguments before it, got 2"),
         (lambda: ts.add_into(np.ones((2, 3)), np.ones((3, 3))), "add_into: argument b: axis 0 with "
          "extent 3 does not broadcast with 2, the extent in the arguments before it"),
         (lambda: ts.grey(np.ones((5, 4))), "grey: argument x: axis 1 must have extent 3, got 4"),
         (lambda: ts.softmax(a, axis=2), "softmax: argument x: axis 2 is out of bounds for array of "
          "dimension 2"),
+        (lambda: ts.softmax(a, axis=-3), "softmax: argument x: axis -3 is out of bounds for array "
+         "of dimension 2"),
         (lambda: ts.max(np.ones((2, 0))), "max: dim n must be at least 1, got 0"),
         (lambda: ts.square(a, num_threads=0), "square: num_threads must be from 1 to 1024, got 0"),
         (lambda: ts.square(a, out=np.ones(3)), "square: out (y) must have shape (2, 3), got (3,)"),
@@ -206,6 +213,11 @@ def test_type_errors_name_everything(ts: ModuleType) -> None:
     a = np.ones((2, 3))
     cases = [
         (lambda: ts.softmax(a, axis=1.0), "softmax: axis must be an integer, got float"),
+        (lambda: ts.softmax(a, axis=None), "softmax: axis must be an integer, got NoneType"),
+        (lambda: ts.square(a, foo=1), "square() got an unexpected keyword argument 'foo'"),
+        (lambda: ts.square(), "square() takes exactly 1 positional argument (0 given)"),
+        (lambda: ts.square(None), "square: argument x has dtype object; supported: float32, "
+         "float64"),
         (lambda: ts.square(a, num_threads="2"), "square: num_threads must be an integer, got str"),
         (lambda: ts.square(a, out=[1]), "square: out (y) must be an ndarray, got list"),
         (lambda: ts.square(a, out=a.astype("f4")), "square: out (y) must have dtype float64, "
@@ -221,13 +233,21 @@ def test_type_errors_name_everything(ts: ModuleType) -> None:
         assert str(caught.value) == message
 
 
+def test_a_ragged_list_is_told_as_numpy_does(ts: ModuleType) -> None:
+    with pytest.raises(ValueError) as numpys:
+        np.asarray([[1.0, 2.0], [3.0]])
+    with pytest.raises(ValueError) as ours:
+        ts.square([[1.0, 2.0], [3.0]])
+    assert str(ours.value) == f"square: argument x: {numpys.value}"
+
+
 def test_empty_reductions_with_nothing_to_compute(ts: ModuleType) -> None:
     assert ts.max(np.ones((0, 0))).shape == (0,)
     assert ts.total(np.ones((2, 0))).tolist() == [0, 0]
 
 
 def test_strides_of_empty_arrays_do_not_matter(ts: ModuleType) -> None:
-    """No copy can mend them: an array without elements counts as contiguous whatever its strides."""
+    """No copy can mend them: an array without elements is contiguous whatever they are."""
     empty = as_strided(np.ones(1), (0, 4), (8, 24))
     assert ts.affine(np.ones((5, 4)), empty).shape == (5, 0)
     assert not ts.last_call()["copied"] and not ts.last_call()["packed"]

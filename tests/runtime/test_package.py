@@ -1,6 +1,7 @@
 """What an extension does at import and around calls: ISA levels, threads, forks, workspace."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -160,6 +161,8 @@ def test_show_config_and_manifest(ts: ModuleType, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr().out
     assert f"num_threads: {ts.get_num_threads()}\n" in printed
     assert "levels_built: v2, v3, v4\n" in printed
+    assert re.search(r"^compiler: (gcc|clang) \d+\.", printed, re.MULTILINE)
+    assert f"numpy: {np.__version__}\n" in printed
     with pytest.raises(ValueError, match="show_config: mode must be 'stdout' or 'dicts', got 'x'"):
         ts.show_config("x")
     manifest = ts.kernels()

@@ -16,31 +16,12 @@ TS_INLINE int ts_columns_float32_v3_plain_code(const ts_call *call, const bool u
     const int64_t y_s0 = call->strides[3];
     const int64_t y_s1 = unit ? 1 : call->strides[4];
     for (int64_t total_j_0 = 0, total_j_0_end = n / 8; total_j_0 < total_j_0_end; ++total_j_0) {
-        if (unit) {
-            ts_store_f32(&total[total_s0 * (total_j_0 * 8)], ts_set_f32(0.0f));
-        } else {
-            ts_store_strided_f32(&total[total_s0 * (total_j_0 * 8)], total_s0, ts_set_f32(0.0f));
-        }
-        {
-            ts_f32 total_acc1[1] = {{0}};
-            if (0 < m) {
-                total_acc1[0] = (unit ? ts_load_f32(&total[total_s0 * (total_j_0 * 8)])
-                    : ts_load_strided_f32(&total[total_s0 * (total_j_0 * 8)], total_s0));
-                for (int64_t total_i = 0; total_i < m; ++total_i) {
-                    total_acc1[0] = ts_fma_f32((unit
-                        ? ts_load_f32(&x[x_s0 * total_i + x_s1 * (total_j_0 * 8)])
-                        : ts_load_strided_f32(&x[x_s0 * total_i + x_s1 * (total_j_0 * 8)], x_s1)),
-                        (unit ? ts_load_f32(&x[x_s0 * total_i + x_s1 * (total_j_0 * 8)])
-                        : ts_load_strided_f32(&x[x_s0 * total_i + x_s1 * (total_j_0 * 8)], x_s1)),
-                        total_acc1[0]);
-                }
-                if (unit) {
-                    ts_store_f32(&total[total_s0 * (total_j_0 * 8)], total_acc1[0]);
-                } else {
-                    ts_store_strided_f32(&total[total_s0 * (total_j_0 * 8)], total_s0,
-                        total_acc1[0]);
-                }
-            }
+        ts_store_strided_f32(&total[total_s0 * (total_j_0 * 8)], total_s0, ts_set_f32(0.0f));
+        for (int64_t total_i = 0; total_i < m; ++total_i) {
+            ts_store_strided_f32(&total[total_s0 * (total_j_0 * 8)], total_s0,
+                ts_fma_f32(ts_load_strided_f32(&x[x_s0 * total_i + x_s1 * (total_j_0 * 8)], x_s1),
+                ts_load_strided_f32(&x[x_s0 * total_i + x_s1 * (total_j_0 * 8)], x_s1),
+                ts_load_strided_f32(&total[total_s0 * (total_j_0 * 8)], total_s0)));
         }
     }
     for (int64_t total_j_0 = n / 8,
@@ -48,68 +29,28 @@ TS_INLINE int ts_columns_float32_v3_plain_code(const ts_call *call, const bool u
         {
             const int64_t active = n - (total_j_0 * 8);
             if (active > 0) {
-                if (unit) {
-                    ts_store_first_f32(&total[total_s0 * (total_j_0 * 8)], ts_set_f32(0.0f),
-                        active);
-                } else {
-                    ts_store_strided_first_f32(&total[total_s0 * (total_j_0 * 8)], total_s0,
-                        ts_set_f32(0.0f), active);
-                }
+                ts_store_strided_first_f32(&total[total_s0 * (total_j_0 * 8)], total_s0,
+                    ts_set_f32(0.0f), active);
             }
         }
-        {
-            ts_f32 total_acc2[1] = {{0}};
-            if (0 < m) {
-                {
-                    const int64_t active = n - (total_j_0 * 8);
-                    if (active > 0) {
-                        total_acc2[0] = ts_select_f32(ts_first_m32(active),
-                            (unit ? ts_load_first_f32(&total[total_s0 * (total_j_0 * 8)], active)
-                            : ts_load_strided_first_f32(&total[total_s0 * (total_j_0 * 8)],
-                            total_s0, active)), total_acc2[0]);
-                    }
-                }
-                for (int64_t total_i = 0; total_i < m; ++total_i) {
-                    {
-                        const int64_t active = n - (total_j_0 * 8);
-                        if (active > 0) {
-                            total_acc2[0] = ts_select_f32(ts_first_m32(active),
-                                ts_fma_f32((unit ? ts_load_first_f32(&x[x_s0 * total_i
-                                + x_s1 * (total_j_0 * 8)], active)
-                                : ts_load_strided_first_f32(&x[x_s0 * total_i
-                                + x_s1 * (total_j_0 * 8)], x_s1, active)),
-                                (unit ? ts_load_first_f32(&x[x_s0 * total_i
-                                + x_s1 * (total_j_0 * 8)], active)
-                                : ts_load_strided_first_f32(&x[x_s0 * total_i
-                                + x_s1 * (total_j_0 * 8)], x_s1, active)), total_acc2[0]),
-                                total_acc2[0]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = n - (total_j_0 * 8);
-                    if (active > 0) {
-                        if (unit) {
-                            ts_store_first_f32(&total[total_s0 * (total_j_0 * 8)], total_acc2[0],
-                                active);
-                        } else {
-                            ts_store_strided_first_f32(&total[total_s0 * (total_j_0 * 8)], total_s0,
-                                total_acc2[0], active);
-                        }
-                    }
+        for (int64_t total_i = 0; total_i < m; ++total_i) {
+            {
+                const int64_t active = n - (total_j_0 * 8);
+                if (active > 0) {
+                    ts_store_strided_first_f32(&total[total_s0 * (total_j_0 * 8)], total_s0,
+                        ts_fma_f32(ts_load_strided_first_f32(&x[x_s0 * total_i
+                        + x_s1 * (total_j_0 * 8)], x_s1, active),
+                        ts_load_strided_first_f32(&x[x_s0 * total_i + x_s1 * (total_j_0 * 8)], x_s1,
+                        active), ts_load_strided_first_f32(&total[total_s0 * (total_j_0 * 8)],
+                        total_s0, active)), active);
                 }
             }
         }
     }
     for (int64_t y_j_0 = 0, y_j_0_end = m / 8; y_j_0 < y_j_0_end; ++y_j_0) {
         for (int64_t y_i = 0; y_i < n; ++y_i) {
-            if (unit) {
-                ts_store_f32(&y[y_s0 * y_i + y_s1 * (y_j_0 * 8)],
-                    ts_load_strided_f32(&x[x_s0 * (y_j_0 * 8) + x_s1 * y_i], x_s0));
-            } else {
-                ts_store_strided_f32(&y[y_s0 * y_i + y_s1 * (y_j_0 * 8)], y_s1,
-                    ts_load_strided_f32(&x[x_s0 * (y_j_0 * 8) + x_s1 * y_i], x_s0));
-            }
+            ts_store_strided_f32(&y[y_s0 * y_i + y_s1 * (y_j_0 * 8)], y_s1,
+                ts_load_strided_f32(&x[x_s0 * (y_j_0 * 8) + x_s1 * y_i], x_s0));
         }
     }
     for (int64_t y_j_0 = m / 8, y_j_0_end = (m + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
@@ -117,15 +58,9 @@ TS_INLINE int ts_columns_float32_v3_plain_code(const ts_call *call, const bool u
             {
                 const int64_t active = m - (y_j_0 * 8);
                 if (active > 0) {
-                    if (unit) {
-                        ts_store_first_f32(&y[y_s0 * y_i + y_s1 * (y_j_0 * 8)],
-                            ts_load_strided_first_f32(&x[x_s0 * (y_j_0 * 8) + x_s1 * y_i], x_s0,
-                            active), active);
-                    } else {
-                        ts_store_strided_first_f32(&y[y_s0 * y_i + y_s1 * (y_j_0 * 8)], y_s1,
-                            ts_load_strided_first_f32(&x[x_s0 * (y_j_0 * 8) + x_s1 * y_i], x_s0,
-                            active), active);
-                    }
+                    ts_store_strided_first_f32(&y[y_s0 * y_i + y_s1 * (y_j_0 * 8)], y_s1,
+                        ts_load_strided_first_f32(&x[x_s0 * (y_j_0 * 8) + x_s1 * y_i], x_s0,
+                        active), active);
                 }
             }
         }

@@ -1,0 +1,292 @@
+"""Tiles at the edges of an array are computed a row or a vector at a time.
+
+Input: a tree after its guards became bounds. Output: the same instances. Where the statements
+around a register buffer are all guarded inside unrolled loops that walk the tile alike, those loops
+become one serial loop around the buffer, up to the edge; the buffer shrinks to what one iteration
+uses. So an edge takes a small kernel of its own, not a guard at each unrolled statement of the
+large one.
+Iterations of the new loop touch different places, so their order does not matter.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never, final
+
+from ..ir.nodes import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Block,
+    Buffer,
+    Const,
+    Delinearize,
+    Expr,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    LoopKind,
+    Node,
+    Scope,
+    Seq,
+    Stmt,
+    Target,
+    Update,
+    Var,
+)
+from ..ir.walk import (
+    blocks,
+    conjunction,
+    conjuncts,
+    index,
+    loops,
+    map_children,
+    seq,
+    substitute,
+    targets,
+    variables,
+    walk,
+)
+from .affine import Affine, affine, constant, inequalities
+from .bounds import bounded, implied
+from .facts import Facts, of_kernel
+
+_STEP, _LANE = "#", "@"  # stand for the unrolled loop's variable, and for the lane inside it
+
+
+def edge_tiles(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel)))
+
+
+def _visit(stmt: Stmt, facts: Facts) -> Stmt:
+    match stmt:
+        case Block():
+            return stmt
+        case Loop():
+            return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))
+        case Delinearize():
+            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt)))
+        case If(condition, body):
+            return replace(stmt, body=_visit(body, facts.where(condition)))
+        case Seq(body_):
+            return seq(tuple(_visit(s, facts) for s in body_))
+        case Allocate(buffers, body):
+            if any(b.scope is Scope.REGISTER for b in buffers):
+                for walkers in _walkers(body):
+                    places = _places(stmt, walkers)
+                    if places is not None:
+                        return _visit(_a_step_at_a_time(stmt, walkers, places, facts), facts)
+            return replace(stmt, body=_visit(body, facts))
+        case _:
+            assert_never(stmt)
+
+
+# ---------------------------------------------------------------- loops that walk the tile alike
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Walkers:
+    """Unrolled loops of one extent, each block of the tile in one of them, guarded alike.
+
+    forms: what the guards hold >= 0, in _STEP and _LANE. lanes: of the vectorized loops inside.
+    """
+
+    loops: tuple[Loop, ...]
+    extent: int
+    forms: tuple[Affine, ...]
+    lanes: int
+
+
+def _walkers(body: Stmt) -> Iterator[_Walkers]:
+    found: dict[object, list[Loop]] = {}
+    for loop in loops(body):
+        if loop.kind is LoopKind.UNROLLED and (forms := _guards(loop)):
+            sets = frozenset((frozenset(f.terms), f.constant) for f in forms)
+            found.setdefault((loop.lower, loop.upper, _lanes(loop), sets), []).append(loop)
+    for group in found.values():
+        first, extent = group[0], constant(group[0].upper)
+        inside = [b for loop in group for b in blocks(loop)]
+        if first.lower == index(0) and extent and len(inside) == len(list(blocks(body))):
+            yield _Walkers(tuple(group), extent, _guards(first) or (), _lanes(first))
+
+
+def _guards(loop: Loop) -> tuple[Affine, ...] | None:
+    """The guards on the loop's variable, the same in all blocks; None where they are not."""
+    names = _names(loop)
+    every: list[tuple[Affine, ...]] = []
+    for block in blocks(loop):
+        guards = [p for p in conjuncts(block.predicate) if loop.var in variables(p)]
+        forms = [inequalities(substitute(p, names)) for p in guards]
+        if any(form is None for form in forms):
+            return None
+        every.append(tuple(f for form in forms for f in form or ()))
+    return every[0] if every and all(forms == every[0] for forms in every) else None
+
+
+def _names(loop: Loop) -> dict[str, Expr]:
+    lanes = (n.var for n in loops(loop.body) if n.kind is LoopKind.VECTORIZED)
+    return {loop.var: Var(_STEP), **{lane: Var(_LANE) for lane in lanes}}
+
+
+def _lanes(loop: Loop) -> int:
+    extents = {constant(n.upper) or 0 for n in loops(loop.body) if n.kind is LoopKind.VECTORIZED}
+    return max(extents, default=1)
+
+
+# ---------------------------------------------------------------- places of one iteration
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an iteration accesses a buffer: [step * k, step * (k + 1)) along an axis, modulo
+    `modulo` if not 0.
+    """
+
+    axis: int
+    step: int
+    modulo: int
+
+
+def _places(allocate: Allocate, walkers: _Walkers) -> Mapping[str, _Place] | None:
+    """For each buffer that the tile's statements write, the places that keep iterations apart; None
+    where there are none, or where a buffer of the tile would not shrink to them.
+    """
+    own = {b.name: b for b in allocate.buffers}
+    uses: dict[str, list[tuple[Expr, ...]]] = {}
+    for loop in walkers.loops:
+        for block in blocks(loop):
+            for name, indices in _uses(block, _names(loop)):
+                uses.setdefault(name, []).append(indices)
+    written = {t.buffer for b in blocks(allocate.body) for t in targets(b.body)}
+    places: dict[str, _Place] = {}
+    for name in written:
+        place = _place(uses[name], walkers)
+        if place is None or (name in own and not _shrinks(own[name], place, uses[name][0])):
+            return None
+        places[name] = place
+    return places if written >= own.keys() else None
+
+
+def _uses(block: Block, names: Mapping[str, Expr]) -> Iterator[tuple[str, tuple[Expr, ...]]]:
+    values = {
+        it.name: substitute(b, names) for it, b in zip(block.iters, block.bindings, strict=True)
+    }
+    for node in walk(block.body):
+        if isinstance(node, Load | Target):
+            yield node.buffer, tuple(substitute(i, values) for i in node.indices)
+
+
+def _place(uses: Sequence[tuple[Expr, ...]], walkers: _Walkers) -> _Place | None:
+    for axis, i in enumerate(uses[0]):
+        value, modulo = _modulo(i)
+        step = value.coefficient(_STEP)
+        rest = value.put(_STEP, Affine(()))
+        reach = value.coefficient(_LANE) * (walkers.lanes - 1)
+        inner = variables(i) & {_STEP, _LANE}
+        if (
+            step <= 0
+            or not 0 <= reach < step
+            or any({_STEP, _LANE} & variables(atom) for atom, _ in rest.terms if atom != Var(_LANE))
+        ):
+            continue
+        if modulo and (modulo % step or modulo < step * walkers.extent):
+            continue
+        if inner and all(_same(u[axis], i) for u in uses):
+            return _Place(axis, step, modulo)
+    return None
+
+
+def _modulo(i: Expr) -> tuple[Affine, int]:
+    match i:
+        case Binary(BinaryOp.MOD, value, Const(int(modulo))):
+            return affine(value), int(modulo)
+        case _:
+            return affine(i), 0
+
+
+def _same(a: Expr, b: Expr) -> bool:
+    (x, m), (y, n) = _modulo(a), _modulo(b)
+    return m == n and not (x - y).terms and not (x - y).constant
+
+
+def _shrinks(buffer: Buffer, place: _Place, use: tuple[Expr, ...]) -> bool:
+    """Whether the places of an iteration, modulo the step, are 0, 1, ... from its first lane on."""
+    value, modulo = _modulo(use[place.axis])
+    rest = value.modulo(place.step)
+    whole = constant(buffer.shape[place.axis]) == modulo
+    return whole and not rest.constant and all(a == Var(_LANE) for a, _ in rest.terms)
+
+
+# ---------------------------------------------------------------- rewriting
+
+
+def _a_step_at_a_time(
+    allocate: Allocate, walkers: _Walkers, places: Mapping[str, _Place], facts: Facts
+) -> Stmt:
+    updates = (n for n in walkers.loops if any(isinstance(b.body, Update) for b in blocks(n)))
+    var = next(updates, walkers.loops[0]).var
+    buffers = tuple(_shrunk(b, places[b.name]) for b in allocate.buffers)
+    body = _without(allocate.body, walkers, var)
+    for b in allocate.buffers:
+        body = _moved(body, b.name, places[b.name])
+    loop = Loop(var, index(0), index(walkers.extent), LoopKind.SERIAL, Allocate(buffers, body))
+    for form in walkers.forms:
+        lane = form.coefficient(_LANE)
+        widest = form.put(_LANE, Affine((), walkers.lanes - 1 if lane > 0 else 0))
+        loop = bounded(loop, widest.put(_STEP, affine(Var(var))), facts)
+    return replace(loop, body=_unguarded(loop.body, facts.loop(loop)))
+
+
+def _shrunk(buffer: Buffer, place: _Place) -> Buffer:
+    shape = list(buffer.shape)
+    shape[place.axis] = index(place.step)
+    return replace(buffer, shape=tuple(shape))
+
+
+def _without(stmt: Stmt, walkers: _Walkers, var: str) -> Stmt:
+    """The tile's body in one iteration."""
+    match stmt:
+        case Block():
+            return stmt
+        case Loop():
+            if any(stmt is loop for loop in walkers.loops):
+                return substitute(stmt.body, {stmt.var: Var(var)})
+            return replace(stmt, body=_without(stmt.body, walkers, var))
+        case Delinearize() | If() | Allocate():
+            return replace(stmt, body=_without(stmt.body, walkers, var))
+        case Seq(body):
+            return seq(tuple(_without(s, walkers, var) for s in body))
+        case _:
+            assert_never(stmt)
+
+
+def _moved(stmt: Stmt, name: str, place: _Place) -> Stmt:
+    """The accesses of the buffer modulo the step."""
+
+    def go(node: Node) -> Node:
+        new = map_children(node, go)
+        if isinstance(new, Load | Target) and new.buffer == name:
+            at = list(new.indices)
+            old = at[place.axis]
+            assert isinstance(old, Binary)
+            at[place.axis] = replace(old, rhs=index(place.step))
+            return replace(new, indices=tuple(at))
+        return new
+
+    return map_children(stmt, go)
+
+
+def _unguarded(stmt: Stmt, facts: Facts) -> Stmt:
+    """Without the guards that the facts imply."""
+    match stmt:
+        case Block():
+            left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
+            return replace(stmt, predicate=conjunction(*left))
+        case Loop() | Delinearize() | If() | Allocate():
+            return replace(stmt, body=_unguarded(stmt.body, facts))
+        case Seq(body):
+            return seq(tuple(_unguarded(s, facts) for s in body))
+        case _:
+            assert_never(stmt)

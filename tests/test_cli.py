@@ -1,0 +1,329 @@
+"""The command line as its users meet it: what it prints, where, and its exit codes."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gen.cli import main
+from gen.schedule.registry import PRIMITIVES
+
+ROOT = Path(__file__).parents[1]
+SOFTMAX = ROOT / "kernels_spec" / "softmax.yaml"
+
+SPEC = """\
+tilesmith: 1
+kernel: k
+doc: A kernel of these tests.
+signature: {signature}
+dtypes: {{T: [float32]}}
+arguments:
+  {arguments}
+compute: |
+{compute}
+oracle: {oracle}
+accuracy: 8 * ulp(y{element})
+recipes:
+  - target: cpu
+    variants:
+      - steps:
+          - {step}
+"""
+MATRIX = "x: {type: 'T[m, n]'}\n  y: {type: 'T[m, n]', intent: out}"
+
+
+def spec(
+    folder: Path,
+    step: str,
+    compute: str,
+    signature: str = "(n)->(n)",
+    arguments: str = MATRIX,
+    oracle: str = "x",
+    element: str = "[i, j]",
+) -> Path:
+    path = folder / "k.yaml"
+    body = "\n".join(f"  {line}" for line in compute.splitlines())
+    text = SPEC.format(
+        signature=signature,
+        arguments=arguments,
+        compute=body,
+        oracle=oracle,
+        element=element,
+        step=step,
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def row_sums(folder: Path, step: str) -> Path:
+    return spec(
+        folder,
+        step,
+        "y[i] = sum(x[i, j] for j in n)",
+        "(n)->()",
+        "x: {type: 'T[m, n]'}\n  y: {type: 'T[m]', intent: out}",
+        "np.sum(x, axis=-1)",
+        "[i]",
+    )
+
+
+def diagonal_sums(folder: Path, step: str) -> Path:
+    return spec(
+        folder,
+        step,
+        "for i in range(1, m):\n  for j in range(n - 1):\n    y[i, j] = y[i - 1, j + 1] + y[i, j]",
+        "(m,n)->(m,n)",
+        "y: {type: 'T[m, n]', intent: inout}",
+        "y",
+    )
+
+
+def neighbours(folder: Path, step: str) -> Path:
+    return spec(
+        folder,
+        step,
+        "t[i] = x[i] * 2\n"
+        "for i in range(n - 1):\n"
+        "  y[i] = t[i] + t[i + 1]\n"
+        "if n > 0:\n"
+        "  y[n - 1] = t[n - 1]",
+        arguments="x: {type: 'T[n]'}\n  y: {type: 'T[n]', intent: out}",
+        element="[i]",
+    )
+
+
+def prefix_sums(folder: Path, step: str) -> Path:
+    return spec(
+        folder,
+        step,
+        "for i in m:\n"
+        "  if n > 0:\n"
+        "    y[i, 0] = x[i, 0]\n"
+        "  for j in range(1, n):\n"
+        "    y[i, j] = y[i, j - 1] + x[i, j]",
+        oracle="np.cumsum(x, axis=-1)",
+    )
+
+
+def shares(folder: Path, step: str) -> Path:
+    return spec(
+        folder,
+        step,
+        "s[i] = sum(x[i, j] for j in n)\ny[i, j] = x[i, j] / s[i]",
+        oracle="x / np.sum(x, axis=-1, keepdims=True)",
+    )
+
+
+# ---------------------------------------------------------------- prove
+
+Make = Callable[[Path, str], Path]
+
+REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
+    "a parallel reduction": (
+        row_sums,
+        "parallel: {loop: y.j}",
+        \"parallel (loop y.j): the proof was refused: parallel loop 'y.j' has a race: \"
+        \"y[i=0, j=0] writes 'y' and y[i=0, j=1] writes it in another iteration\",
+        (
+            "for example: m=1, n=2",
+            "  y[i=0, j=0] runs at y.i=0, y.j=0",
+            "  y[i=0, j=1] runs at y.i=0, y.j=1",
+            "  element y[0]",
+        ),
+    ),
+    "a recurrence turned round": (
+        diagonal_sums,
+        "reorder: {loops: [y.j, y.i]}",
+        \"reorder (loops [y.j, y.i]): the proof was refused: y[i=2, j=0] reads 'y' before \"
+        'y[i=1, j=1] computes it',
+        (
+            "for example: m=3, n=3",
+            "  y[i=2, j=0] runs at y.j=0, y.i=2",
+            "  y[i=1, j=1] runs at y.j=1, y.i=1",
+            "  element y[1, 1]",
+        ),
+    ),
+    "a stencil merged with what it reads": (
+        neighbours,
+        "merge: {loops: [t.i, y.i]}",
+        \"merge (loops [t.i, y.i]): the proof was refused: y[i=0] reads 't' before t[i=1] \"
+        'computes it',
+        (
+            "for example: n=2",
+            "  y[i=0] runs at t.i=0",
+            "  t[i=1] runs at t.i=1",
+            "  element t[1]",
+        ),
+    ),
+    "a recurrence in lanes": (
+        prefix_sums,
+        "vectorize: {loop: y_1.j, width: $lanes}",
+        \"vectorize (loop y_1.j_1): the proof was refused: vectorized loop 'y_1.j_1' has a \"
+        \"race: y_1[i=0, j=1] writes 'y' and y_1[i=0, j=2] reads it in another iteration\",
+        (
+            "for example: m=1, n=3",
+            "  y_1[i=0, j=1] runs at y.i=0, y_1.j_0=0, y_1.j_1=0",
+            "  y_1[i=0, j=2] runs at y.i=0, y_1.j_0=0, y_1.j_1=1",
+            "  element y[0, 1]",
+        ),
+    ),
+    "a block inside its own loop": (
+        shares,
+        "compute_at: {block: s, loop: s.j}",
+        \"compute_at (block s, loop s.j): loop 's.j' is around block 's' already\",
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make, step, message, notes = REFUSALS[name]
+    path = make(tmp_path, step)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert main(["prove", str(path), "--levels", "v3"]) == 1
+    result, error, source, caret, *more = capsys.readouterr().out.splitlines()[-4 - len(notes) :]
+    assert more == [f"  {note}" for note in notes]
+    assert re.fullmatch(r"k float32 v3 +refused +[\d.]+ s  after \d proved", result)
+    assert error == f"{path}:{len(lines)}:13: error: {message}"
+    assert source == f"    {lines[-1]}"
+    assert caret == f"    {' ' * 12}^"
+
+
+def test_a_wrong_spec_is_not_blamed_on_a_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = prefix_sums(tmp_path, "parallel: {loop: y.i}")
+    text = path.read_text(encoding="utf-8").replace("if n > 0", "if n >= 0")
+    path.write_text(text, encoding="utf-8")
+    assert main(["prove", str(path), "--levels", "v3"]) == 1
+    out = capsys.readouterr().out
+    assert "before the first proof" in out
+    assert f"{path}:12:7: error: y[i=0] reads 'x' outside its bounds, at [0, 0]" in out
+    assert "          y[i, 0] = x[i, 0]\n          ^^^^^^^^^^^^^^^^^" in out
+
+
+def test_mistakes_have_hints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for step, message, hint in [
+        ("paralel: {loop: y.i}", "there is no primitive 'paralel'", "parallel"),
+        ("parallel: {loop: y.k}", "parallel (loop y.k): there is no loop 'y.k'", "y.j"),
+        ("parallel: {loops: y.i}", "unknown key 'loops' in parallel", "loop"),
+    ]:
+        path = shares(tmp_path, step)
+        assert main(["check", str(path), "--levels", "v3"]) == 1
+        out = capsys.readouterr().out
+        assert f"error: {message}\n" in out
+        assert out.endswith(f"^\n  hint: did you mean '{hint}'?\n")
+
+
+def test_a_line_a_step(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", str(SOFTMAX), "--levels", "v3"]) == 0
+    text = capsys.readouterr()
+    lines = [line.split(" s  ", 1) for line in text.out.splitlines()]
+    assert all(re.match(r"softmax float(32|64) v3 +proved", left) for left, _ in lines)
+    steps = [step for _, step in lines]
+    assert steps[:2] == [
+        "0: the plain schedule",
+        "0: compute_at: {block: total, loop: y.i}",
+    ]
+    assert steps[-1] == "plain: lowered, end to end"
+    assert text.err == ""
+    main(["prove", str(SOFTMAX), "--levels", "v3", "--json"])
+    objects = json.loads(capsys.readouterr().out)
+    assert [o["step"] for o in objects] == steps
+    assert {o["status"] for o in objects} == {"proved"}
+
+
+# ---------------------------------------------------------------- the other commands
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--stage", "plain"], 'with block("e", i=spatial(e.i), j=spatial(e.j)):'),
+        (["--stage", "steps"], "# step 1: compute_at: {block: total, loop: y.i}\n@@"),
+        (["--step", "4"], "for pass_.j in range(n):"),
+        (["--stage", "scheduled"], "in vectorized(8):"),
+        (["--stage", "lowered"], "identity.max"),
+        (["--stage", "c"], "int64_t lower, int64_t upper"),
+    ],
+)
+def test_show(options: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(SOFTMAX), *options]) == 0
+    assert expected in capsys.readouterr().out
+
+
+def test_show_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(SOFTMAX), "--variant", "7"]) == 1
+    assert "there is no variant '7': there are 0, plain" in capsys.readouterr().err
+    assert main(["show", str(SOFTMAX), "--step", "99"]) == 1
+    assert re.search(r"variant 0 has \d+ steps, not 99", capsys.readouterr().err)
+    assert main(["show", str(SOFTMAX), "--dtype", "int8"]) == 1
+    assert "softmax has no dtype 'int8': it has float32, float64" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(SOFTMAX), "--size", "m=3", "--size", "n=70", "--level", "v2"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("softmax float32 v2  m=3 n=70\n  time ")
+    assert re.search(r"edges +\d+ small sizes, 0 wrong", out)
+    assert main(["run", str(SOFTMAX), "--size", "q=3"]) == 1
+    assert "softmax has no dim 'q': it has m, n" in capsys.readouterr().err
+    assert main(["run", str(SOFTMAX), "--size", "m=x"]) == 1
+    assert "--size takes NAME=NUMBER, not 'm=x'" in capsys.readouterr().err
+
+
+def test_generate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path, out = row_sums(tmp_path, "parallel: {loop: y.i}"), tmp_path / "out"
+    assert main(["generate", str(path), "--levels", "v2,v3", "-o", str(out)]) == 0
+    made = sorted(p.name for p in out.iterdir())
+    assert made == ["k.json", "k.v2.c", "k.v3.c"]
+    assert sorted(capsys.readouterr().out.split()) == [str(out / name) for name in made]
+    assert json.loads((out / "k.json").read_text(encoding="utf-8"))["kernel"] == "k"
+    refused = row_sums(tmp_path, "parallel: {loop: y.j}")
+    assert main(["generate", str(refused), "-o", str(tmp_path / "none")]) == 1
+    assert not list((tmp_path / "none").iterdir())
+
+
+def test_primitives(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["primitives"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [p.name for p in PRIMITIVES]
+    assert main(["primitives", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["compute_at"]["arguments"][:2] == ["block", "loop"]
+    assert rows["compute_at"]["layer"] == "II"
+    assert all(row["summary"] for row in rows.values())
+
+
+def test_help_names_every_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gen", "--help"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    for command in ("check", "show", "prove", "run", "generate", "primitives", "build"):
+        assert re.search(rf"\b{command}\b", done.stdout), command
+
+
+def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for arguments, message in [
+        (["prune", "x.yaml"], "invalid choice: 'prune'"),
+        (["prove", "x.yaml", "--levels", "v9"], "unknown level 'v9': there are v2, v3, v4, neon"),
+        ([], "the following arguments are required: COMMAND"),
+    ]:
+        with pytest.raises(SystemExit) as exited:
+            main(arguments)
+        assert exited.value.code == 2
+        assert message in capsys.readouterr().err
+    missing = tmp_path / "missing.yaml"
+    assert main(["prove", str(missing)]) == 1
+    assert capsys.readouterr().err == f"error: {missing}: No such file or directory\n"
