@@ -30,7 +30,7 @@ lint: $(VENV)/.ready  ## ruff and mypy
 	$(BIN)/mypy
 
 test: lint install  ## everything that CI checks
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 fast: lint  ## the generator's own tests, without a build
 	$(BIN)/python -m pytest -n 2 tests --ignore tests/kernels --ignore tests/packaging

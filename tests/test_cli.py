@@ -127,8 +127,8 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
     "a parallel reduction": (
         row_sums,
         "parallel: {loop: y.j}",
-        \"parallel (loop y.j): the proof was refused: parallel loop 'y.j' has a race: \"
-        \"y[i=0, j=0] writes 'y' and y[i=0, j=1] writes it in another iteration\",
+        "parallel (loop y.j): the proof was refused: parallel loop 'y.j' has a race: "
+        "y[i=0, j=0] writes 'y' and y[i=0, j=1] writes it in another iteration",
         (
             "for example: m=1, n=2",
             "  y[i=0, j=0] runs at y.i=0, y.j=0",
@@ -139,8 +139,8 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
     "a recurrence turned round": (
         diagonal_sums,
         "reorder: {loops: [y.j, y.i]}",
-        \"reorder (loops [y.j, y.i]): the proof was refused: y[i=2, j=0] reads 'y' before \"
-        'y[i=1, j=1] computes it',
+        "reorder (loops [y.j, y.i]): the proof was refused: y[i=2, j=0] reads 'y' before "
+        "y[i=1, j=1] computes it",
         (
             "for example: m=3, n=3",
             "  y[i=2, j=0] runs at y.j=0, y.i=2",
@@ -151,8 +151,8 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
     "a stencil merged with what it reads": (
         neighbours,
         "merge: {loops: [t.i, y.i]}",
-        \"merge (loops [t.i, y.i]): the proof was refused: y[i=0] reads 't' before t[i=1] \"
-        'computes it',
+        "merge (loops [t.i, y.i]): the proof was refused: y[i=0] reads 't' before t[i=1] "
+        "computes it",
         (
             "for example: n=2",
             "  y[i=0] runs at t.i=0",
@@ -163,8 +163,8 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
     "a recurrence in lanes": (
         prefix_sums,
         "vectorize: {loop: y_1.j, width: $lanes}",
-        \"vectorize (loop y_1.j_1): the proof was refused: vectorized loop 'y_1.j_1' has a \"
-        \"race: y_1[i=0, j=1] writes 'y' and y_1[i=0, j=2] reads it in another iteration\",
+        "vectorize (loop y_1.j_1): the proof was refused: vectorized loop 'y_1.j_1' has a "
+        "race: y_1[i=0, j=1] writes 'y' and y_1[i=0, j=2] reads it in another iteration",
         (
             "for example: m=1, n=3",
             "  y_1[i=0, j=1] runs at y.i=0, y_1.j_0=0, y_1.j_1=0",
@@ -175,7 +175,7 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
     "a block inside its own loop": (
         shares,
         "compute_at: {block: s, loop: s.j}",
-        \"compute_at (block s, loop s.j): loop 's.j' is around block 's' already\",
+        "compute_at (block s, loop s.j): loop 's.j' is around block 's' already",
         (),
     ),
 }

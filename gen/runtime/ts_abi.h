@@ -32,7 +32,7 @@ typedef struct ts_variant {
     int (*run)(const ts_call *call);   /* TS_OK or TS_NO_MEMORY */
     bool (*when)(const ts_call *call); /* whether the variant may be chosen; NULL: always */
     uint64_t unit;                     /* bit k: axis k (numbered as `strides`) must have stride 1
-                                          or extent at most 1 */
+                                          or extent at most 1, or the array no elements */
     const char *name;                  /* for show_config and bench: "0", "1", ..., "plain" */
 } ts_variant;
 
