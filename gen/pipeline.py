@@ -14,10 +14,11 @@ from typing import final
 from . import spec as specs
 from .emit.c import LoweredVariant, emit_file, emit_kernel
 from .emit.manifest import Argument, Entry, Parameter, entry_to_json
-from .errors import Span
-from .ir.nodes import Expr, Intent, Kernel
+from .errors import Span, SpecError
+from .ir.nodes import Buffer, Cast, Const, Expr, Intent, Kernel
 from .ir.types import DType
 from .ir.verify import verify
+from .ir.walk import walk
 from .lower.lower import lower
 from .lower.target import Level, Target
 from .poly.cache import prove_once
@@ -86,12 +87,23 @@ def schedule(
     The plain schedule is always there, as the last of them. Raises SpecError and ScheduleError.
     """
     plain = specs.build(spec, dtypes)
+    _require_c_types(spec, plain)
     recipe = recipes.choose(spec.recipes, "cpu", target.level.value)
     lanes = target.lanes(next(iter(dtypes.values())))
     return tuple(
         _variant(name, plain, when, steps, span, target, prove)
         for name, when, steps, span in _plans(recipe, target.level.value, lanes)
     )
+
+
+_NO_C_FORM = (DType.FLOAT16, DType.BFLOAT16, DType.COMPLEX64, DType.COMPLEX128)
+
+
+def _require_c_types(spec: KernelSpec, plain: Kernel) -> None:
+    """Refuses what the language can say and the emitter cannot, before any step is tried."""
+    for node in walk(plain):
+        if isinstance(node, Buffer | Cast | Const) and node.dtype in _NO_C_FORM:
+            raise SpecError(f"{node.dtype.value} has no form in C yet", node.span or spec.span)
 
 
 _Plan = tuple[str, Expr | None, tuple[Primitive, ...], Span | None]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from . import jit
 from . import spec as specs
-from .errors import TilesmithError
+from .errors import SpecError, TilesmithError
 from .ir.nodes import Intent, Kernel
 from .lower.lower import lower
 from .lower.target import Level, Target
@@ -215,7 +215,7 @@ def compare(
         kernel(arrays, sizes)  # nothing to compare, and not every oracle takes nothing
         return Case(dict(sizes), 0.0, 0.0, "")
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-        exact = oracle.evaluate(spec, arrays)
+        exact = _exact(spec, arrays)
     kernel(arrays, sizes)
     values = {**arrays, **temporaries(spec, dtypes, arrays, sizes)}
     bounds = oracle.accuracy_bound(spec, values)
@@ -227,13 +227,31 @@ def compare(
         with np.errstate(all="ignore"):
             off = np.abs(got.astype(np.longdouble) - expected)
             off = np.where((got == expected) | (np.isnan(got) & np.isnan(expected)), 0, off)
-            ratio = np.where(off == 0, 0, off / np.maximum(bounds[name], np.finfo(float).tiny))
+            bound = bounds.get(name, _usual(expected, got))
+            ratio = np.where(off == 0, 0, off / np.maximum(bound, np.finfo(float).tiny))
         ratio = np.where(np.isnan(ratio), np.inf, ratio)
         at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
         if float(ratio[at]) >= worst:
             worst, error = float(ratio[at]), float(off[at])
             place = f"{name}[{', '.join(map(str, at))}]"
     return Case(dict(sizes), worst, error, place)
+
+
+def _exact(spec: KernelSpec, arrays: Arrays) -> dict[str, Array]:
+    """The oracle's outputs. Raises SpecError at the oracle for whatever goes wrong in it."""
+    try:
+        return oracle.evaluate(spec, arrays)
+    except (ArithmeticError, MemoryError, TypeError, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        raise SpecError(f"the oracle fails: {reason}", spec.oracle[0].text.span) from error
+
+
+def _usual(expected: Array, got: Array) -> float:
+    """The bound where a spec promises none: integers exactly, floats to 1000 eps of the largest."""
+    if got.dtype.kind not in "fc" or not expected.size:
+        return 0.0
+    finite = np.abs(expected[np.isfinite(expected)])
+    return float(1000 * np.finfo(got.dtype).eps * finite.max(initial=0))
 
 
 def temporaries(
