@@ -6,8 +6,8 @@ names.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ..errors import TilesmithError
@@ -26,63 +26,15 @@ from ..ir.nodes import (
 )
 from ..ir.types import DType
 from ..ir.walk import TRUE, conjuncts, loads, targets, variables
-from ..lower.affine import affine, constant
-from ..lower.facts import Facts
-from ..lower.target import Target
+from ..lower.affine import constant
 from . import update
+from .context import Context
 from .cost import grain
-from .expr import Scalars, c_type, suffix
 from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
-from .registers import register_view
+from .temporaries import temporary
 from .unroll import has_vector_form, in_lanes
 from .vector import Before, Vectors
-from .views import Dense, View, plain_scalars, register_count
-
-
-@final
-@dataclass(slots=True)
-class Module:
-    """The C functions of one variant so far, and the names of those that are taken."""
-
-    functions: list[str] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)
-
-    def name(self, wish: str) -> str:
-        name, k = wish, 1
-        while name in self.taken:
-            k += 1
-            name = f"{wish}_{k}"
-        self.taken.add(name)
-        return name
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What stands around a statement.
-
-    symbol: the variant's C name. unit: C names of the strides that are 1 in one of two copies of
-    the code, told apart by the constant `unit`; none: there is one. dtypes: of all buffers. scope:
-    C declarations, without initialisers, of what the code here can name. held: workspace to release
-    on the way out of this C function. parallel: inside a parallel loop.
-    """
-
-    symbol: str
-    module: Module
-    target: Target
-    unit: frozenset[str]
-    names: Mapping[str, str]
-    dtypes: Mapping[str, DType]
-    views: Mapping[str, View]
-    facts: Facts
-    scope: tuple[tuple[str, str], ...]
-    held: tuple[str, ...] = ()
-    parallel: bool = False
-
-    @property
-    def scalars(self) -> Scalars:
-        return plain_scalars(self.names, self.views, self.facts)
 
 
 def statement(stmt: Stmt, context: Context) -> list[str]:
@@ -299,48 +251,12 @@ def _allocate(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list
     lines: list[str] = []
     after: list[str] = []
     for buffer in buffers:
-        new, context = _temporary(buffer, body, context)
+        new, context = temporary(buffer, body, context)
         lines += new
         if buffer.scope is Scope.HEAP:
             after.insert(0, f"ts_workspace_release({context.names[buffer.name]});")
     inner = statement(body, context)
     return ["{", *indented([*lines, *inner, *after]), "}"]
-
-
-def _temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], Context]:
-    """The declaration, and the context in which the buffer is there, for `body`."""
-    name, ctype = context.names[buffer.name], c_type(buffer.dtype)
-    sizes = [context.scalars.index(e) for e in buffer.shape]
-    if buffer.scope is Scope.REGISTER:
-        view = register_view(name, buffer, body, context.target, context.dtypes)
-        if view is not None:
-            declared = f"ts_{suffix(buffer.dtype)} {name}[{register_count(view)}] = {{{{0}}}};"
-            return [declared], replace(context, views={**context.views, buffer.name: view})
-    inside = replace(
-        context,
-        views={**context.views, buffer.name: Dense(name, buffer)},
-        scope=(*context.scope, (f"{ctype} *restrict", name)),
-    )
-    match buffer.scope:
-        case Scope.STACK | Scope.REGISTER:
-            size = " * ".join(sizes) or "1"
-            return [f"_Alignas(64) {ctype} {name}[{size}];"], inside
-        case Scope.HEAP:
-            counts = [
-                s if context.facts.holds(affine(e)) else f"ts_max_i64_s({s}, 0)"
-                for s, e in zip(sizes, buffer.shape, strict=True)
-            ]
-            elements = " * ".join(f"(size_t)({s})" for s in counts) or "1"
-            release = [f"ts_workspace_release({p});" for p in reversed(context.held)]
-            return [
-                f"{ctype} *const restrict {name} =",
-                f"    ts_workspace_acquire({elements} * sizeof({ctype}));",
-                *_if(f"!{name}", [*release, "return TS_NO_MEMORY;"]),
-            ], replace(inside, held=(*context.held, name))
-        case Scope.AUTO | Scope.GLOBAL:
-            raise AssertionError(f"lowering decides where {buffer.name} is")
-        case _:
-            assert_never(buffer.scope)
 
 
 # ---------------------------------------------------------------- parallel loops
@@ -362,13 +278,12 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
     context.module.functions.append(_function(name, captured, body, context.unit))
     lower, upper = context.scalars.index(loop.lower), context.scalars.index(loop.upper)
     function = f"unit ? {name}_unit : {name}_any" if context.unit else name
-    release = [f"ts_workspace_release({p});" for p in reversed(context.held)]
     lines = [
         f"const struct {name} env = {{{', '.join(n for _, n in captured)}}};",
         f"const int64_t grain = {grain(loop, context.scalars)};",
         "const int status =",
         f"    ts_parallel({function}, &env, {lower}, {upper}, grain, call->threads);",
-        *_if("status != TS_OK", [*release, "return status;"]),
+        *_if("status != TS_OK", [*context.releases, "return status;"]),
     ]
     return ["{", *indented(lines), "}"]
 

@@ -17,7 +17,8 @@ from ..lower.affine import affine
 from ..lower.contract import contract
 from ..lower.facts import Facts, of_kernel
 from ..lower.target import Level, Target
-from .body import Context, Module, const, indented, join, statement
+from .body import const, indented, join, statement
+from .context import Context, Module
 from .expr import c_type
 from .inline import inline
 from .layout import wrapped

@@ -1,8 +1,8 @@
 """Which lanes of a vector statement are active, as C.
 
 A mask is all lanes, the first `count` lanes, or one vector mask a part. A value of W lanes of B
-bits is held in max(1, W*B / vector bits) native vectors, its *parts*; where W lanes fill less than
-one native vector, only the lower W lanes of the one part mean anything.
+bits is held in W*B / vector bits native vectors, rounded up, its *parts*; where W lanes do not fill
+the last one, its upper lanes mean nothing: in a value they hold anything, in a mask they are off.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,20 @@ class Shape:
         return self.vector_bits // bits
 
     def parts(self, bits: int) -> int:
-        return max(1, self.lanes // self.native(bits))
+        return max(1, -(-self.lanes // self.native(bits)))
+
+    def room(self, bits: int) -> int:
+        """How many lanes the parts have together."""
+        return self.parts(bits) * self.native(bits)
 
     def partial(self, bits: int) -> bool:
-        """Whether the one part has lanes that mean nothing."""
-        return self.lanes < self.native(bits)
+        """Whether the last part has lanes that mean nothing."""
+        return self.lanes < self.room(bits)
+
+    def count(self, bits: int, part: int) -> int:
+        """How many lanes of a part mean something."""
+        n = self.native(bits)
+        return min(self.lanes - part * n, n)
 
 
 @final
@@ -45,7 +54,7 @@ class First:
 @final
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """parts: C text of masks of lanes `bits` wide."""
+    """parts: C text of masks of lanes `bits` wide, off where lanes mean nothing (see `clipped`)."""
 
     bits: int
     parts: tuple[str, ...]
@@ -60,7 +69,7 @@ def count_in(shape: Shape, bits: int, part: int, count: str) -> str:
         return count
     n = shape.native(bits)
     start = f"{count} - {part * n}" if part else count
-    return f"ts_min_i64_s(ts_max_i64_s({start}, 0), {n})"
+    return f"ts_min_i64_s(ts_max_i64_s({start}, 0), {shape.count(bits, part)})"
 
 
 def as_bits(mask: Mask, bits: int, shape: Shape) -> Bits:
@@ -71,15 +80,29 @@ def as_bits(mask: Mask, bits: int, shape: Shape) -> Bits:
             counts = (count_in(shape, bits, q, count) for q in range(shape.parts(bits)))
             return Bits(bits, tuple(f"ts_first_m{bits}({k})" for k in counts))
         case Bits(own, parts):
-            return Bits(bits, convert(parts, (f"m{own}", own), (f"m{bits}", bits), shape))
+            if own == bits:
+                return mask
+            return clipped(bits, convert(parts, (f"m{own}", own), (f"m{bits}", bits), shape), shape)
         case _:
             assert_never(mask)
+
+
+def clipped(bits: int, parts: tuple[str, ...], shape: Shape) -> Bits:
+    """The mask of parts that may be on in lanes that mean nothing."""
+    if not shape.partial(bits):
+        return Bits(bits, parts)
+    *full, last = parts
+    within = f"ts_first_m{bits}({shape.count(bits, len(full))})"
+    return Bits(bits, (*full, f"ts_mand_m{bits}({last}, {within})"))
 
 
 def convert(
     parts: tuple[str, ...], old: tuple[str, int], new: tuple[str, int], shape: Shape
 ) -> tuple[str, ...]:
-    """Lanes of one (type, width) as lanes of another, a factor of two in width at most."""
+    """Lanes of one (type, width) as lanes of another, a factor of two in width at most.
+
+    Lanes that mean nothing may hold copies of others.
+    """
     (a, narrow), (b, wide) = old, new
     if wide > narrow:
         halves = [f"ts_{half}_{b}_{a}({p})" for p in parts for half in ("lo", "hi")]
@@ -111,5 +134,5 @@ def combine(op: str, a: Bits, b: Mask, shape: Shape) -> Bits:
     return Bits(a.bits, tuple(f"ts_m{op}_m{a.bits}({x}, {y})" for x, y in pairs))
 
 
-def negate(a: Bits) -> Bits:
-    return Bits(a.bits, tuple(f"ts_mnot_m{a.bits}({p})" for p in a.parts))
+def negate(a: Bits, shape: Shape) -> Bits:
+    return clipped(a.bits, tuple(f"ts_mnot_m{a.bits}({p})" for p in a.parts), shape)

@@ -1,15 +1,14 @@
 """Which native vectors a register buffer is made of.
 
 Input: a buffer of register scope and what runs while it lives, unrolled and inlined. Output: the
-vectors that hold it, or that it holds scalars: all its accesses are of whole vectors, or scalars,
-at constant places, which a C compiler keeps in registers.
+vectors that hold it, where all its accesses are of whole vectors at constant places; else it is a
+local array of its own type, whose elements a C compiler keeps in registers where it can.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never, final
 
-from ..errors import TilesmithError
 from ..ir.nodes import (
     Allocate,
     Block,
@@ -26,7 +25,6 @@ from ..ir.nodes import (
     Target,
     Var,
 )
-from ..ir.printer import expr_to_text
 from ..ir.types import DType
 from ..ir.walk import children, conjuncts, loads, substitute, variables, walk
 from ..lower.affine import constant, inequalities
@@ -54,37 +52,21 @@ class _Access:
 def register_view(
     name: str, buffer: Buffer, body: Stmt, machine: Machine, dtypes: Mapping[str, DType]
 ) -> Registers | None:
-    """How the buffer, of that C name, is held in vectors; None where in scalars. dtypes: of all
-    buffers.
-
-    Raises TilesmithError where an access is neither a whole vector nor a scalar at a constant
-    place, or where there are both, or vectors of several lengths.
+    """How the buffer, of that C name, is held in vectors; None where it is a local array: it has
+    scalar accesses, or vectors at no constant place, or of several lengths. dtypes: of all buffers.
     """
     accesses = tuple(_accesses(body, buffer.name, dtypes, "", 0))
-    lengths = {a.lanes for a in accesses} or {1}
-    vectors = lengths - {1}
-    lanes = min(*vectors, machine.lanes(buffer.dtype)) if vectors else 1
+    native = machine.lanes(buffer.dtype)
+    lanes = min((native, *(a.lanes for a in accesses)))
+    if lanes == 1 or not accesses:
+        return None
     view = Registers(name, buffer, lanes, _blend(accesses, body))
-    for a in accesses:
-        if a.lanes % lanes or (a.lanes > 1) is not (lanes > 1):
-            raise _refusal(buffer, a, f"as {_length(a.lanes)}, and elsewhere as {_length(lanes)}")
-        if register_number(view, a.indices, a.lane) is None:
-            raise _refusal(buffer, a, f"as {_length(a.lanes)} at no constant place")
-    return view if lanes > 1 else None
-
-
-def _length(lanes: int) -> str:
-    return "a scalar" if lanes == 1 else f"a vector of {lanes}"
-
-
-def _refusal(buffer: Buffer, access: _Access, how: str) -> TilesmithError:
-    place = ", ".join(map(expr_to_text, access.indices))
-    return TilesmithError(
-        f"'{buffer.name}' cannot be kept in registers: {buffer.name}[{place}] is used {how}",
-        buffer.span,
-        "unroll the loops that the index depends on, vectorize all its uses alike, or give it"
-        " another scope",
+    held = all(
+        (a.lanes == lanes or (lanes == native and a.lanes % lanes == 0))
+        and register_number(view, a.indices, a.lane) is not None
+        for a in accesses
     )
+    return view if held else None
 
 
 def _accesses(
@@ -99,7 +81,7 @@ def _accesses(
                 if node.buffer == name:
                     yield _Access(node.indices, moving, lanes if moving else 1, guards)
         case Loop(var, _, upper, LoopKind.VECTORIZED) if not lane and in_lanes(stmt.body, var):
-            yield from _accesses(stmt.body, name, dtypes, var, constant(upper) or 0)
+            yield from _accesses(stmt.body, name, dtypes, var, constant(upper) or 1)
         case Loop() | Delinearize() | If() | Allocate():
             yield from _accesses(stmt.body, name, dtypes, lane, lanes)
         case Seq(parts):

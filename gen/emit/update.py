@@ -9,7 +9,7 @@ from ..ir.types import DType
 from ..ir.walk import dtype_of, index
 from . import masks
 from .expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix
-from .masks import All, Bits, First
+from .masks import All
 from .vector import Parts, Vectors, advanced
 from .views import Registers, at_lane, register_number, steps
 
@@ -166,10 +166,8 @@ def _tree(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
 def _active(combiner: Combiner, value: Expr, position: int, code: Vectors) -> Parts:
     dtype, mask = dtype_of(value), code.mask
     parts = code.parts(value)
-    if isinstance(mask, All):
-        if not code.shape.partial(dtype.bits):
-            return parts
-        mask = First(str(code.shape.lanes))
+    if isinstance(mask, All) and not code.shape.partial(dtype.bits):
+        return parts
     s = suffix(dtype)
     none = f"ts_set_{s}({identity(combiner, dtype, position)})"
     on = masks.as_bits(mask, dtype.bits, code.shape).parts
@@ -187,7 +185,7 @@ def _tree_of_pairs(
     lines = ["{"]
     for name, dtype, parts in zip(("values", "ats"), dtypes, values, strict=True):
         n = code.shape.native(dtype.bits)
-        lines.append(f"    {c_type(dtype)} {name}[{max(code.shape.lanes, n)}];")
+        lines.append(f"    {c_type(dtype)} {name}[{code.shape.room(dtype.bits)}];")
         lines += [
             f"    ts_store_{suffix(dtype)}(&{name}[{q * n}], {p});" for q, p in enumerate(parts)
         ]
@@ -213,11 +211,9 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     ):
         lines += [f"    const ts_{suf} {name}{q} = {p};" for q, p in enumerate(parts)]
     count = code.shape.parts(b)
-    nearer = Bits(
-        index_type.bits,
-        tuple(f"ts_lt_{t}(at{q}, best_at{q})" for q in range(code.shape.parts(index_type.bits))),
-    )
-    tie = masks.as_bits(nearer, b, code.shape).parts
+    index_bits = index_type.bits
+    nearer = tuple(f"ts_lt_{t}(at{q}, best_at{q})" for q in range(code.shape.parts(index_bits)))
+    tie = masks.convert(nearer, (f"m{index_bits}", index_bits), (f"m{b}", b), code.shape)
     sign = "le" if body.combiner is Combiner.ARGMAX else "ge"
     wins = []
     for q in range(count):
@@ -231,9 +227,9 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
             f"    const ts_m{b} wins{q} = ts_mor_m{b}({beyond}, ts_mand_m{b}({equal}, {tie[q]}));"
         )
         wins.append(f"wins{q}")
-    won = Bits(b, tuple(wins))
     for position, (name, dtype) in enumerate(zip(("value", "at"), dtypes, strict=True)):
-        on = masks.as_bits(won, dtype.bits, code.shape).parts
+        own = (f"m{dtype.bits}", dtype.bits)
+        on = masks.convert(tuple(wins), (f"m{b}", b), own, code.shape)
         old = "best" if position == 0 else "best_at"
         new = tuple(
             f"ts_select_{suffix(dtype)}({m}, {name}{q}, {old}{q})" for q, m in enumerate(on)

@@ -143,7 +143,7 @@ class Vectors:
         chosen = self.where(condition)
         bits = masks.as_bits(chosen, dtype.bits, self.shape)
         taken = replace(self, mask=masks.both(self.mask, chosen, self.shape))
-        left = replace(self, mask=masks.both(self.mask, masks.negate(bits), self.shape))
+        left = replace(self, mask=masks.both(self.mask, masks.negate(bits, self.shape), self.shape))
         s = suffix(dtype)
         chosen_parts = zip(bits.parts, taken.parts(then), left.parts(otherwise), strict=True)
         return tuple(f"ts_select_{s}({m}, {a}, {b})" for m, a, b in chosen_parts)
@@ -183,10 +183,10 @@ class Vectors:
             case Binary(BinaryOp.BITXOR, lhs, rhs):
                 return masks.combine("xor", self._bits(lhs), self.where(rhs), self.shape)
             case Unary(UnaryOp.NOT | UnaryOp.INVERT, operand):
-                return masks.negate(self._bits(operand))
+                return masks.negate(self._bits(operand), self.shape)
             case Call(Function.ISNAN, args):
                 dtype = dtype_of(args[0])
-                return Bits(dtype.bits, self._map("isnan", dtype, *args))
+                return masks.clipped(dtype.bits, self._map("isnan", dtype, *args), self.shape)
             case Binary(op, lhs, rhs) if op in COMPARISONS:
                 return self._compare(condition, lhs, rhs)
             case _:
@@ -205,7 +205,8 @@ class Vectors:
             return mask
         assert isinstance(condition, Binary)
         dtype = dtype_of(lhs)
-        return Bits(dtype.bits, self._map(FORMS[condition.op], dtype, lhs, rhs))
+        found = self._map(FORMS[condition.op], dtype, lhs, rhs)
+        return masks.clipped(dtype.bits, found, self.shape)
 
     def _half(self, form: Affine) -> Mask:
         """The lanes in which an affine form is >= 0: the first ones, or all but them."""
@@ -214,7 +215,7 @@ class Vectors:
         first = First(self.scalars.index(clamped))
         if form.coefficient(self.lane) < 0:
             return first
-        return masks.negate(masks.as_bits(first, 32, self.shape))
+        return masks.negate(masks.as_bits(first, 32, self.shape), self.shape)
 
     # ------------------------------------------------------------ memory
 
@@ -243,27 +244,28 @@ class Vectors:
 
     def access(self, bits: int, part: int) -> tuple[str, tuple[str, ...]]:
         """Which lanes of a part memory is accessed in: the form's name, and its last argument."""
-        mask = self.mask
-        if isinstance(mask, All) and self.shape.partial(bits):
-            mask = First(str(self.shape.lanes))
-        match mask:
+        match self.mask:
             case All():
-                return "", ()
+                count = self.shape.count(bits, part)
+                return ("", ()) if count == self.shape.native(bits) else ("_first", (str(count),))
             case First(count):
                 return "_first", (masks.count_in(self.shape, bits, part, count),)
-            case Bits():
+            case Bits() as mask:
                 return "_mask", (masks.as_bits(mask, bits, self.shape).parts[part],)
             case _:
-                assert_never(mask)
+                assert_never(self.mask)
 
     def _loop_over_lanes(self, expr: Expr) -> Parts:
         dtype = dtype_of(expr)
         s, n = suffix(dtype), self.shape.native(dtype.bits)
         name = self.before.name("lanes")
-        size = max(self.shape.lanes, n)
         value = self.scalars.value(expr)
         first, *rest = self.each_lane(f"{name}[{self.lane_name}] = {value};")
-        self.before.lines += [f"{c_type(dtype)} {name}[{size}] = {{0}};", first, *rest]
+        self.before.lines += [
+            f"{c_type(dtype)} {name}[{self.shape.room(dtype.bits)}] = {{0}};",
+            first,
+            *rest,
+        ]
         return tuple(f"ts_load_{s}(&{name}[{q * n}])" for q in range(self.shape.parts(dtype.bits)))
 
     def each_lane(self, statement: str) -> list[str]:
@@ -277,7 +279,7 @@ class Vectors:
             case Bits(bits, parts):
                 flags = self.before.name("active")
                 n = self.shape.native(bits)
-                self.before.lines.append(f"bool {flags}[{max(self.shape.lanes, n)}];")
+                self.before.lines.append(f"bool {flags}[{self.shape.room(bits)}];")
                 self.before.lines += [
                     f"ts_store_bool_m{bits}(&{flags}[{q * n}], {p});" for q, p in enumerate(parts)
                 ]

@@ -51,4 +51,12 @@ int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int
 void *ts_workspace_acquire(size_t bytes);
 void ts_workspace_release(void *memory);
 
+/* The size of `count` things (none where it is negative) of `each` bytes; where that is too much for
+   size_t, SIZE_MAX, which is more than there ever is. */
+static inline size_t ts_bytes(int64_t count, size_t each)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(count > 0 ? count : 0, each, &bytes) ? SIZE_MAX : bytes;
+}
+
 #endif

@@ -125,7 +125,7 @@ def parse(scalar: yaml.Scalar, mode: str, casts: frozenset[str]) -> tuple[Place,
             f"not an expression or statement: {error.msg}", place.at(start, start + 1)
         ) from None
     except (RecursionError, MemoryError, ValueError):
-        raise SpecError("the text nests too deeply", scalar.span) from None
+        raise SpecError(f"the expression nests deeper than {MAX_DEPTH}", scalar.span) from None
     _check_depth(tree, place)
     return place, tree
 

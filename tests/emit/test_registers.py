@@ -1,13 +1,11 @@
-"""Register buffers become vectors at constant places, or are refused."""
+"""Register buffers become vectors at constant places, or local arrays."""
 
 import numpy as np
 import pytest
 
-from gen.errors import TilesmithError
-from gen.jit import compile_kernel
 from gen.lower.target import Level
 
-from .kernels import compiled, lowered
+from .kernels import compiled
 
 
 def copied(
@@ -40,29 +38,62 @@ def test_vectors_longer_and_shorter_than_native_ones(level: Level, dtype: str) -
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("tile", "store", "load", "outer"),
     [
-        (
-            copied("t=float32[2, 8]", "t[a, l]", "t[a, l]", outer="range"),
-            r"'t' cannot be kept in registers: t\[t.a, t.l\] is used as a vector of 8 at no",
-        ),
-        (
-            copied("t=float32[2, 16]", "t[a, 2*l]", "t[a, 2*l]"),
-            r"t\[0, (2 \* t.l|t.l \* 2)\] is used as a vector of 8 at no constant place",
-        ),
-        (
-            copied("t=float32[2, 8]", "t[a, l]", "t[a, l] + t[a, 0]"),
-            r"t\[0, 0\] is used as a scalar, and elsewhere as a vector of 8",
-        ),
-        (
-            copied("t=int8[2, 8]", "t[a, l]", "t[a, l]", dtype="int8"),
-            r"'t' cannot be kept in registers: t\[0, t.l\] is used as a scalar at no",
-        ),
+        ("t=float32[2, 8]", "t[a, l]", "t[a, l]", "range"),  # at no constant place
+        ("t=float32[2, 16]", "t[a, 2*l]", "t[a, 2*l]", "unrolled"),  # not whole vectors
+        ("t=float32[2, 8]", "t[a, l]", "t[a, l] + (t[a, 0] - t[a, 0])", "unrolled"),  # scalars too
     ],
 )
-def test_other_places_are_refused(text: str, words: str) -> None:
-    with pytest.raises(TilesmithError, match=words):
-        compile_kernel(lowered(text, Level.V3), Level.V3)
+def test_other_places_are_in_a_local_array(
+    level: Level, tile: str, store: str, load: str, outer: str
+) -> None:
+    kernel = compiled(copied(tile, store, load, outer), level)
+    assert "_Alignas(64) float t[" in kernel.source
+    x = np.arange(48, dtype="f").reshape(3, 2, 8)
+    y = np.zeros_like(x)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(x, y)
+
+
+def test_vectors_of_several_lengths_are_in_a_local_array(level: Level) -> None:
+    """Two of half a native vector (on v4) do not make a whole one."""
+    text = copied("t=float32[2, 8]", "t[a, l]", "t[a, l]").replace(
+        """                for y.l in vectorized(8):
+                    with block("y", i=spatial(y.i), a=spatial(y.a), l=spatial(y.l)):""",
+        """              for y.h in unrolled(2):
+                for y.l in vectorized(4):
+                    with block("y", i=spatial(y.i), a=spatial(y.a), l=spatial(y.h*4 + y.l, 8)):""",
+    )
+    kernel = compiled(text, level)
+    assert ("ts_f32 t[" in kernel.source) is (level is Level.V2)
+    x = np.arange(48, dtype="f").reshape(3, 2, 8)
+    y = np.zeros_like(x)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_scalars_in_registers_are_a_local_array(level: Level, width: int) -> None:
+    """A type that has no vectors, and vectors of one lane."""
+    dtype, loop = ("int32", "vectorized") if width == 1 else ("int8", "range")
+    text = f"""
+def k(n, x: {dtype}[n, {width}], y: Out[{dtype}[n]]):
+    for y.i in range(n):
+        with allocate(t={dtype}[{width}] @ register):
+            for t.l in {loop}({width}):
+                with block("t", i=spatial(y.i), l=spatial(t.l)):
+                    t[l] = x[i, l]
+            for y.l in {loop}({width}):
+                with block("y", i=spatial(y.i), l=reduction(y.l), initialises=True):
+                    y[i] = combine.max(y[i], t[l])
+"""
+    kernel = compiled(text, level)
+    x = np.arange(3 * width, dtype=dtype).reshape(3, width)[::-1].copy() - 5
+    x = x.astype(dtype)
+    y = np.zeros(3, dtype)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(y, x.max(axis=1))
 
 
 def test_lanes_that_a_mask_leaves_out_keep_their_value_where_it_is_read(level: Level) -> None:

@@ -159,3 +159,29 @@ def test_arguments_that_do_not_fit() -> None:
         kernel({"x": x.astype(float), "y": x}, {"a": 1})
     with pytest.raises(TilesmithError, match="axis 1 of 'axpb' has not stride 1"):
         kernel({"x": x[:, ::2], "y": x[:, :4]}, {"a": 1})
+
+
+def test_temporaries_that_are_too_large_are_refused() -> None:
+    kernel = compiled(
+        """
+def k(m, n, x: float32[1], y: Out[float32[1]]):
+    with allocate(t=float32[m - 1, n] @ heap):
+        for t.i in range(m - 1):
+            for t.j in range(n):
+                with block("t", i=spatial(t.i), j=spatial(t.j)):
+                    t[i, j] = x[0]
+        for y.i in range(m - 1):
+            for y.j in range(n):
+                with block("y", i=reduction(y.i), j=reduction(y.j), initialises=True):
+                    y[0] = combine.sum(y[0], t[i, j])
+""",
+        Level.V2,
+    )
+    assert "ts_bytes(m - 1, ts_bytes(n, sizeof(float)))" in kernel.source
+    arrays = {"x": np.ones(1, "f"), "y": np.zeros(1, "f")}
+    for m, n in ((3, 5), (1, 2**62), (0, 2**62)):  # m - 1 < 0 is none, too
+        kernel(arrays, dims={"m": m, "n": n})
+        assert arrays["y"][0] == (10 if m == 3 else 0)
+    for m, n in ((2**31 + 1, 2**31), (2**62 + 1, 1), (2, 2**62), (2**31 + 1, 2**30 - 32)):
+        with pytest.raises(MemoryError, match="'k' could not allocate its temporaries"):
+            kernel(arrays, dims={"m": m, "n": n})

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from gen.errors import ScheduleError, SpecError
@@ -8,9 +6,8 @@ from gen.ir.printer import to_text
 from gen.schedule.base import Context
 from gen.schedule.recipe import apply, choose, read, run
 
+from ..conftest import Golden
 from .support import assert_same, from_spec, recipe, steps
-
-GOLDEN = Path(__file__).parent.parent / "golden" / "softmax.steps.txt"
 
 TWO_LEVELS = """
 - target: cpu
@@ -89,8 +86,8 @@ def test_a_refused_step_is_located() -> None:
     )
 
 
-def test_softmax_step_by_step() -> None:
-    """design.md's recipe: the IR after each step is the docs' first page."""
+def test_softmax_step_by_step(golden: Golden) -> None:
+    """The IR after each step of the recipe: the first thing to read about schedules."""
     recipes, start = from_spec("softmax")
     chosen = choose(recipes, "cpu", "v3")
     assert chosen is not None
@@ -103,5 +100,5 @@ def test_softmax_step_by_step() -> None:
         script = to_text(state.kernel)
         assert from_text(script) == state.kernel
         text += f"\n# {primitive}\n{script}"
-    assert text == GOLDEN.read_text()
+    golden("softmax.steps.txt", text)
     assert_same(start.kernel, state.kernel, sizes=(1, 3, 33))

@@ -109,6 +109,17 @@ REFUSALS = [
         "loops 'x_cache.d0' and 'y.i' do not start at the same value",
     ),
     (TWICE, "vectorize: {loop: y.i, width: 4, accumulators: 0}", "accumulators 0 is not positive"),
+    (TWICE, "vectorize: {loop: y.i, width: 513}", "width 513 is more than 512 lanes"),
+    (
+        TWICE,
+        "split: {loop: y.i, factors: [null, 1000000]}\n- vectorize: {loop: y.i_1, width: 1000000}",
+        "width 1000000 is more than 512 lanes",
+    ),
+    (
+        TWICE,
+        "vectorize: {loop: y.i, width: 512, accumulators: 9}",
+        "9 accumulators of 512 lanes are more than 4096 lanes in all",
+    ),
     (TWICE, "vectorize: {loop: y.i, width: 4, as: [y.a]}", "`as` must give 2 names"),
     (
         TWICE,

@@ -111,9 +111,9 @@ TEXTS = {
     "brackets": ("(" * 6000, "brackets nest deeper than 50"),
     "parentheses": ("(" * 49 + "x" + ")" * 49 + "+" + "[" * 51, "brackets nest deeper than 50"),
     "sums": ("x+" * 120 + "x", "the expression nests deeper than 100"),
-    "long sums": ("x+" * 9000 + "x", "the text nests too deeply"),
-    "powers": ("x**" * 6000 + "x", "the text nests too deeply"),
-    "attributes": ("x" + ".a" * 9000, "the text nests too deeply"),
+    "long sums": ("x+" * 9000 + "x", "the expression nests deeper than 100"),
+    "powers": ("x**" * 6000 + "x", "the expression nests deeper than 100"),
+    "attributes": ("x" + ".a" * 9000, "the expression nests deeper than 100"),
     "conditions": ("x if x else " * 500 + "x", "the expression nests deeper than 100"),
 }
 

@@ -13,8 +13,11 @@ from ..examples import TWICE
 @final
 @dataclass(frozen=True)
 class SetScope(Primitive):
-    """Says where a temporary lives: in registers, on the stack, on the heap, or `auto`, where
-    lowering decides by size.
+    """Says where a temporary lives: on the stack, on the heap, `auto`, where lowering decides by
+    size, or in registers.
+
+    A buffer in registers has a small constant size. It is vectors there if every access of it is a
+    whole vector at a constant place, once loops are unrolled; if not, it is a local array.
     """
 
     buffer: str

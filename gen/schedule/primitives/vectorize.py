@@ -15,6 +15,10 @@ from .set_scope import SetScope
 from .split import Split
 from .unroll import Unroll
 
+# Code is as long as the vectors are wide; 512 lanes are 32 of the widest native vectors of 32 bits.
+MOST_LANES = 512
+MOST_LANES_IN_ALL = 4096
+
 
 @final
 @dataclass(frozen=True)
@@ -92,6 +96,13 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             return f"width {self.width} is not positive"
         if self.accumulators < 1:
             return f"accumulators {self.accumulators} is not positive"
+        if self.width > MOST_LANES:
+            return f"width {self.width} is more than {MOST_LANES} lanes"
+        if self.width * self.accumulators > MOST_LANES_IN_ALL:
+            return (
+                f"{self.accumulators} accumulators of {self.width} lanes are more than "
+                f"{MOST_LANES_IN_ALL} lanes in all"
+            )
         if reason := serial(loop):
             return reason
         if self._marks(state):

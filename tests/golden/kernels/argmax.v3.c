@@ -309,7 +309,7 @@ static int ts_argmax_float32_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         float *const restrict y_value =
-            ts_workspace_acquire((size_t)(m) * sizeof(float));
+            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
         if (!y_value) {
             return TS_NO_MEMORY;
         }
@@ -670,7 +670,7 @@ static int ts_argmax_float32_v3_1(const ts_call *call)
     int64_t *const restrict y = call->data[1];
     {
         float *const restrict y_value =
-            ts_workspace_acquire((size_t)(m) * sizeof(float));
+            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
         if (!y_value) {
             return TS_NO_MEMORY;
         }
@@ -959,7 +959,7 @@ static int ts_argmax_float64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         double *const restrict y_value =
-            ts_workspace_acquire((size_t)(m) * sizeof(double));
+            ts_workspace_acquire(ts_bytes(m, sizeof(double)));
         if (!y_value) {
             return TS_NO_MEMORY;
         }
@@ -1260,7 +1260,7 @@ static int ts_argmax_float64_v3_1(const ts_call *call)
     int64_t *const restrict y = call->data[1];
     {
         double *const restrict y_value =
-            ts_workspace_acquire((size_t)(m) * sizeof(double));
+            ts_workspace_acquire(ts_bytes(m, sizeof(double)));
         if (!y_value) {
             return TS_NO_MEMORY;
         }

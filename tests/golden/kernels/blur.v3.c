@@ -29,7 +29,7 @@ TS_INLINE int ts_blur_float32_v3_0_column_i_code(const void *env, int64_t lower,
     for (int64_t column_i = lower; column_i < upper; ++column_i) {
         {
             float *const restrict column =
-                ts_workspace_acquire((size_t)(1) * (size_t)(w + 2) * sizeof(float));
+                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
             if (!column) {
                 return TS_NO_MEMORY;
             }
@@ -148,7 +148,7 @@ TS_INLINE int ts_blur_float64_v3_0_column_i_code(const void *env, int64_t lower,
     for (int64_t column_i = lower; column_i < upper; ++column_i) {
         {
             double *const restrict column =
-                ts_workspace_acquire((size_t)(1) * (size_t)(w + 2) * sizeof(double));
+                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
             if (!column) {
                 return TS_NO_MEMORY;
             }

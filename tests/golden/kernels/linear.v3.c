@@ -39,7 +39,7 @@ TS_INLINE int ts_linear_float32_v3_0_z_j0_code(const void *env, int64_t lower, i
     for (int64_t z_j0 = lower; z_j0 < upper; ++z_j0) {
         {
             float *const restrict packed =
-                ts_workspace_acquire((size_t)(k) * (size_t)(16) * sizeof(float));
+                ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
             if (!packed) {
                 return TS_NO_MEMORY;
             }
@@ -227,7 +227,7 @@ TS_INLINE int ts_linear_float32_v3_0_code(const ts_call *call, const bool unit)
     for (int64_t z_j0 = n / 16, z_j0_end = (n + 15) / 16; z_j0 < z_j0_end; ++z_j0) {
         {
             float *const restrict packed =
-                ts_workspace_acquire((size_t)(k) * (size_t)(16) * sizeof(float));
+                ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
             if (!packed) {
                 return TS_NO_MEMORY;
             }
@@ -989,7 +989,7 @@ TS_INLINE int ts_linear_float64_v3_0_z_j0_code(const void *env, int64_t lower, i
     for (int64_t z_j0 = lower; z_j0 < upper; ++z_j0) {
         {
             double *const restrict packed =
-                ts_workspace_acquire((size_t)(k) * (size_t)(8) * sizeof(double));
+                ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
             if (!packed) {
                 return TS_NO_MEMORY;
             }
@@ -1177,7 +1177,7 @@ TS_INLINE int ts_linear_float64_v3_0_code(const ts_call *call, const bool unit)
     for (int64_t z_j0 = n / 8, z_j0_end = (n + 7) / 8; z_j0 < z_j0_end; ++z_j0) {
         {
             double *const restrict packed =
-                ts_workspace_acquire((size_t)(k) * (size_t)(8) * sizeof(double));
+                ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
             if (!packed) {
                 return TS_NO_MEMORY;
             }

@@ -35,7 +35,7 @@ TS_INLINE int ts_matmul_float32_v3_0_c_j0_code(const void *env, int64_t lower, i
     for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
         {
             float *const restrict packed =
-                ts_workspace_acquire((size_t)(k) * (size_t)(16) * sizeof(float));
+                ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
             if (!packed) {
                 return TS_NO_MEMORY;
             }
@@ -176,7 +176,7 @@ TS_INLINE int ts_matmul_float32_v3_0_code(const ts_call *call, const bool unit)
     for (int64_t c_j0 = n / 16, c_j0_end = (n + 15) / 16; c_j0 < c_j0_end; ++c_j0) {
         {
             float *const restrict packed =
-                ts_workspace_acquire((size_t)(k) * (size_t)(16) * sizeof(float));
+                ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
             if (!packed) {
                 return TS_NO_MEMORY;
             }
@@ -782,7 +782,7 @@ TS_INLINE int ts_matmul_float64_v3_0_c_j0_code(const void *env, int64_t lower, i
     for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
         {
             double *const restrict packed =
-                ts_workspace_acquire((size_t)(k) * (size_t)(8) * sizeof(double));
+                ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
             if (!packed) {
                 return TS_NO_MEMORY;
             }
@@ -923,7 +923,7 @@ TS_INLINE int ts_matmul_float64_v3_0_code(const ts_call *call, const bool unit)
     for (int64_t c_j0 = n / 8, c_j0_end = (n + 7) / 8; c_j0 < c_j0_end; ++c_j0) {
         {
             double *const restrict packed =
-                ts_workspace_acquire((size_t)(k) * (size_t)(8) * sizeof(double));
+                ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
             if (!packed) {
                 return TS_NO_MEMORY;
             }

@@ -29,12 +29,12 @@ TS_INLINE int ts_sobel_float32_v3_0_smooth_i_code(const void *env, int64_t lower
     for (int64_t smooth_i = lower; smooth_i < upper; ++smooth_i) {
         {
             float *const restrict smooth =
-                ts_workspace_acquire((size_t)(1) * (size_t)(w + 2) * sizeof(float));
+                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
             if (!smooth) {
                 return TS_NO_MEMORY;
             }
             float *const restrict slope =
-                ts_workspace_acquire((size_t)(1) * (size_t)(w + 2) * sizeof(float));
+                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
             if (!slope) {
                 ts_workspace_release(smooth);
                 return TS_NO_MEMORY;
@@ -179,12 +179,12 @@ TS_INLINE int ts_sobel_float64_v3_0_smooth_i_code(const void *env, int64_t lower
     for (int64_t smooth_i = lower; smooth_i < upper; ++smooth_i) {
         {
             double *const restrict smooth =
-                ts_workspace_acquire((size_t)(1) * (size_t)(w + 2) * sizeof(double));
+                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
             if (!smooth) {
                 return TS_NO_MEMORY;
             }
             double *const restrict slope =
-                ts_workspace_acquire((size_t)(1) * (size_t)(w + 2) * sizeof(double));
+                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
             if (!slope) {
                 ts_workspace_release(smooth);
                 return TS_NO_MEMORY;

@@ -23,7 +23,7 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
         {
             _Alignas(64) float peak[1];
             float *const restrict e =
-                ts_workspace_acquire((size_t)(1) * (size_t)(n) * sizeof(float));
+                ts_workspace_acquire(ts_bytes(1, ts_bytes(n, sizeof(float))));
             if (!e) {
                 return TS_NO_MEMORY;
             }
@@ -223,18 +223,18 @@ static int ts_softmax_float32_v3_plain(const ts_call *call)
     const int64_t y_s1 = call->strides[3];
     {
         float *const restrict peak =
-            ts_workspace_acquire((size_t)(m) * sizeof(float));
+            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
         if (!peak) {
             return TS_NO_MEMORY;
         }
         float *const restrict e =
-            ts_workspace_acquire((size_t)(m) * (size_t)(n) * sizeof(float));
+            ts_workspace_acquire(ts_bytes(m, ts_bytes(n, sizeof(float))));
         if (!e) {
             ts_workspace_release(peak);
             return TS_NO_MEMORY;
         }
         float *const restrict total =
-            ts_workspace_acquire((size_t)(m) * sizeof(float));
+            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
         if (!total) {
             ts_workspace_release(e);
             ts_workspace_release(peak);
@@ -295,7 +295,7 @@ static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t u
         {
             _Alignas(64) double peak[1];
             double *const restrict e =
-                ts_workspace_acquire((size_t)(1) * (size_t)(n) * sizeof(double));
+                ts_workspace_acquire(ts_bytes(1, ts_bytes(n, sizeof(double))));
             if (!e) {
                 return TS_NO_MEMORY;
             }
@@ -495,18 +495,18 @@ static int ts_softmax_float64_v3_plain(const ts_call *call)
     const int64_t y_s1 = call->strides[3];
     {
         double *const restrict peak =
-            ts_workspace_acquire((size_t)(m) * sizeof(double));
+            ts_workspace_acquire(ts_bytes(m, sizeof(double)));
         if (!peak) {
             return TS_NO_MEMORY;
         }
         double *const restrict e =
-            ts_workspace_acquire((size_t)(m) * (size_t)(n) * sizeof(double));
+            ts_workspace_acquire(ts_bytes(m, ts_bytes(n, sizeof(double))));
         if (!e) {
             ts_workspace_release(peak);
             return TS_NO_MEMORY;
         }
         double *const restrict total =
-            ts_workspace_acquire((size_t)(m) * sizeof(double));
+            ts_workspace_acquire(ts_bytes(m, sizeof(double)));
         if (!total) {
             ts_workspace_release(e);
             ts_workspace_release(peak);

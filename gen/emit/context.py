@@ -1,0 +1,61 @@
+"""What the C of a statement depends on: the module that it is part of and what stands around it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from ..ir.types import DType
+from ..lower.facts import Facts
+from ..lower.target import Target
+from .expr import Scalars
+from .views import View, plain_scalars
+
+
+@final
+@dataclass(slots=True)
+class Module:
+    """The C functions of one variant so far, and the names of those that are taken."""
+
+    functions: list[str] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+
+    def name(self, wish: str) -> str:
+        name, k = wish, 1
+        while name in self.taken:
+            k += 1
+            name = f"{wish}_{k}"
+        self.taken.add(name)
+        return name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What stands around a statement.
+
+    symbol: the variant's C name. unit: C names of the strides that are 1 in one of two copies of
+    the code, told apart by the constant `unit`; none: there is one. dtypes: of all buffers. scope:
+    C declarations, without initialisers, of what the code here can name. held: workspace to release
+    on the way out of this C function. parallel: inside a parallel loop.
+    """
+
+    symbol: str
+    module: Module
+    target: Target
+    unit: frozenset[str]
+    names: Mapping[str, str]
+    dtypes: Mapping[str, DType]
+    views: Mapping[str, View]
+    facts: Facts
+    scope: tuple[tuple[str, str], ...]
+    held: tuple[str, ...] = ()
+    parallel: bool = False
+
+    @property
+    def scalars(self) -> Scalars:
+        return plain_scalars(self.names, self.views, self.facts)
+
+    @property
+    def releases(self) -> list[str]:
+        """What releases the workspace held, the last first."""
+        return [f"ts_workspace_release({name});" for name in reversed(self.held)]

@@ -1,0 +1,63 @@
+"""Temporaries as C.
+
+Input: a buffer whose place is decided, and what runs while it lives. Output: its declaration, and
+the context in which it is there.
+"""
+
+from dataclasses import replace
+from typing import assert_never
+
+from ..ir.nodes import Buffer, Scope, Stmt
+from .context import Context
+from .expr import c_type, suffix
+from .registers import register_view
+from .views import Dense, register_count
+
+
+def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], Context]:
+    """The declaration, and the context in which the buffer is there, for `body`."""
+    name = context.names[buffer.name]
+    match buffer.scope:
+        case Scope.REGISTER:
+            view = register_view(name, buffer, body, context.target, context.dtypes)
+            if view is None:
+                return _local(name, buffer, context)
+            declared = f"ts_{suffix(buffer.dtype)} {name}[{register_count(view)}] = {{{{0}}}};"
+            return [declared], replace(context, views={**context.views, buffer.name: view})
+        case Scope.STACK:
+            return _local(name, buffer, context)
+        case Scope.HEAP:
+            return _workspace(name, buffer, context)
+        case Scope.AUTO | Scope.GLOBAL:
+            raise AssertionError(f"lowering decides where {buffer.name} is")
+        case _:
+            assert_never(buffer.scope)
+
+
+def _local(name: str, buffer: Buffer, context: Context) -> tuple[list[str], Context]:
+    size = " * ".join(context.scalars.index(e) for e in buffer.shape) or "1"
+    declared = f"_Alignas(64) {c_type(buffer.dtype)} {name}[{size}];"
+    return [declared], _in_memory(name, buffer, context)
+
+
+def _workspace(name: str, buffer: Buffer, context: Context) -> tuple[list[str], Context]:
+    ctype = c_type(buffer.dtype)
+    size = f"sizeof({ctype})"
+    for extent in reversed(buffer.shape):
+        size = f"ts_bytes({context.scalars.index(extent)}, {size})"
+    inside = _in_memory(name, buffer, context)
+    return [
+        f"{ctype} *const restrict {name} =",
+        f"    ts_workspace_acquire({size});",
+        f"if (!{name}) {{",
+        *(f"    {line}" for line in (*context.releases, "return TS_NO_MEMORY;")),
+        "}",
+    ], replace(inside, held=(*context.held, name))
+
+
+def _in_memory(name: str, buffer: Buffer, context: Context) -> Context:
+    return replace(
+        context,
+        views={**context.views, buffer.name: Dense(name, buffer)},
+        scope=(*context.scope, (f"{c_type(buffer.dtype)} *restrict", name)),
+    )
