@@ -78,20 +78,26 @@ cdef str _wanted(int count):
     return "an array or a tuple of 1" if count == 1 else f"a tuple of {count}"
 
 
+cdef str _out_name(const ts_kernel *kernel, int k):
+    return f"{_text(kernel.name)}: out ({_text(kernel.arguments[k].name)})"
+
+
 cdef object _checked_out(const ts_kernel *kernel, int k, object out, int ndim, cnp.npy_intp *shape,
                          int type_number):
-    cdef str where = f"{_text(kernel.name)}: out ({_text(kernel.arguments[k].name)})"
     cdef cnp.ndarray array
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"{where} must be an ndarray, got {type(out).__name__}")
+    if not cnp.PyArray_Check(out):
+        raise TypeError(
+            f"{_out_name(kernel, k)} must be an ndarray, got {type(out).__name__}")
     array = <cnp.ndarray> out
     if not cnp.PyArray_EquivTypenums(cnp.PyArray_TYPE(array), type_number):
         expected = np.dtype(cnp.PyArray_DescrFromType(type_number))
-        raise TypeError(f"{where} must have dtype {expected}, got {array.dtype}")
+        raise TypeError(
+            f"{_out_name(kernel, k)} must have dtype {expected}, got {array.dtype}")
     if not _has_shape(array, ndim, shape):
-        raise ValueError(f"{where} must have shape {_shape_tuple(ndim, shape)}, got {out.shape}")
+        raise ValueError(f"{_out_name(kernel, k)} must have shape {_shape_tuple(ndim, shape)}, "
+                         f"got {out.shape}")
     if not cnp.PyArray_ISWRITEABLE(array):
-        raise ValueError(f"{where} is read-only")
+        raise ValueError(f"{_out_name(kernel, k)} is read-only")
     return array
 
 
