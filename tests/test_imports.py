@@ -19,7 +19,7 @@ TOOLS = sorted(chain.from_iterable((ROOT / d).rglob("*.py") for d in ("bench", "
 # The parts of `gen`: its folders and its own modules. A module imports from its own part and from
 # those of a lower rank, and at the top from those of the same rank.
 RANKS = {
-    "errors": 0, "ir": 1, "spec": 2, "poly": 3, "schedule": 4, "rules": 5, "lower": 6, "emit": 7,
+    "errors": 0, "ir": 1, "spec": 2, "poly": 3, "schedule": 4, "lower": 6, "emit": 7,
     "pipeline": 8, "jit": 8, "notebook": 8, "trial": 8, "show": 8, "build": 9, "cli": 9,
     "__main__": 10,
 }  # fmt: skip
