@@ -413,6 +413,14 @@ static int64_t volume(const frame *f, const ts_kernel *kernel)
     return product;
 }
 
+static bool has_inout(const ts_kernel *kernel)
+{
+    for (int k = 0; k < kernel->arguments_count; k++)
+        if (kernel->arguments[k].intent == TS_INOUT)
+            return true;
+    return false;
+}
+
 int ts_run(ts_invocation *v)
 {
     plan p = {.invocation = v, .threads = v->threads};
@@ -433,7 +441,10 @@ int ts_run(ts_invocation *v)
     if (!p.variant)
         return TS_NEEDS_COPY;
     const bool ready = !(p.variant->unit & strided);
-    p.packed = operands_to_pack(v, ready ? 0 : units_of_all(v->variants) & strided & packable);
+    uint64_t pack = ready ? 0 : units_of_all(v->variants) & strided & packable;
+    if (!(p.variant->unit & strided & given) && !has_inout(v->kernel))
+        pack &= ~given; /* packing what is read would let the layout of `out=` choose a variant */
+    p.packed = operands_to_pack(v, pack);
     latest = (ts_record){v->kernel->name, p.variant->name, p.packed != 0, v->copied};
     if (p.packed)
         plan_blocks(&p);

@@ -94,6 +94,20 @@ def test_layouts_of_out(name: str, dtypes: Dtypes, layout: str) -> None:
 
 
 @every_case
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_out_does_not_change_a_bit(name: str, dtypes: Dtypes, order: str) -> None:
+    """The layout of what is read may choose the variant; that of what is written may not."""
+    spec = SPECS[name]
+    sizes = {dim: 200 + 31 * k for k, dim in enumerate(spec.dims)}
+    arrays = trial.random_arrays(spec, dtypes, sizes, np.random.default_rng(4))
+    given = {a.name: np.asarray(arrays[a.name], order=order) for a in spec.arguments}
+    expected = call(spec, given)[0]
+    for layout in ("every second", "reversed", "Fortran order"):
+        out = LAYOUTS[layout](np.zeros_like(arrays[outputs(spec)[0]]))
+        np.testing.assert_array_equal(call(spec, given, out=out)[0], expected)
+
+
+@every_case
 def test_the_same_bits_on_any_number_of_threads(name: str, dtypes: Dtypes) -> None:
     spec = SPECS[name]
     sizes = {dim: 300 if len(spec.dims) > 1 else 100_000 for dim in spec.dims}
