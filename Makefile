@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(abspath $(VENV))/bin
+PEERS  ?= .venv-bench
+ARGS   ?= --json build/bench-results.json --plot build/bench-results.svg
 
 .PHONY: help demo test lint fast bench golden clean
 
@@ -38,8 +40,18 @@ fast: lint  ## the generator's own tests, without a build
 golden: $(VENV)/.ready  ## write the goldens anew; look at the difference before you commit it
 	$(BIN)/python -m pytest -n 2 --update-golden
 
-bench: install  ## side by side with the peers that are installed
-	$(BIN)/python -m bench
+# The peers' own environment, with this checkout installed as a user would have it.
+$(PEERS)/.ready: bench/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(PEERS)/bin/python -m pip install --quiet --group build
+	$(PEERS)/bin/python -m pip install --quiet --retries 1 -r bench/requirements.txt
+	touch $@
+
+bench: $(PEERS)/.ready  ## side by side with the peers; ARGS="--quick", ARGS="compare HEAD~1 ." and so on
+	PATH="$(abspath $(PEERS))/bin:$$PATH" $(PEERS)/bin/python -m pip install --quiet \
+		--no-build-isolation --no-deps --force-reinstall -Cbuild-dir=build/bench .
+	$(PEERS)/bin/python -m bench $(ARGS)
 
 clean:  ## build outputs and caches
 	rm -rf build dist .cache

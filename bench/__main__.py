@@ -1,21 +1,151 @@
-"""`python -m bench [overhead | kernels]`: side by side with the peers, in one run."""
+"""Every kernel side by side with the peers, on this machine, in one run.
 
+python -m bench [kernels...]        measure; no kernel named: all
+python -m bench overhead            what a call on tiny arrays and an import cost
+python -m bench compare A B [...]   two commits, or a commit and . for the working tree
+python -m bench report FILE         the table of a run kept by --json
+"""
+
+import argparse
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
-from . import kernels, overhead
-
-SUITES = {"overhead": overhead.main, "kernels": kernels.main}
+from . import cases, compare, peers, plot, prefer_installed, report, results, run
 
 
-def main() -> int:
-    names = sys.argv[1:] or list(SUITES)
-    unknown = [n for n in names if n not in SUITES]
-    if unknown:
-        print(f"error: no suite {unknown[0]!r}; there are {', '.join(SUITES)}", file=sys.stderr)
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        match words:
+            case ["overhead"]:
+                prefer_installed()
+                from . import overhead  # imports tilesmith, which the rest of this process does not
+
+                overhead.main()
+            case ["compare", *rest]:
+                _compare(rest)
+            case ["report", *rest]:
+                _report(rest)
+            case _:
+                _measure(words)
+    except (cases.UnknownName, compare.BuildFailed, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
         return 2
-    for name in names:
-        SUITES[name]()
     return 0
+
+
+def _measure(words: Sequence[str]) -> None:
+    parser = _parser("python -m bench", __doc__)
+    parser.add_argument("--peers", type=_names, default=[], help="by name, with commas between")
+    parser.add_argument("--level", choices=["v3"], help="hold every peer to x86-64-v3")
+    _add_outputs(parser)
+    options = parser.parse_intermixed_args(words)
+    chosen, others = _cases(options), peers.choose(options.peers)
+    found = run.run(chosen, others, _settings(options))
+    print(report.markdown(found), end="", flush=True)
+    _write(found, options)
+
+
+def _compare(words: Sequence[str]) -> None:
+    parser = _parser(
+        "python -m bench compare",
+        "Two commits, built and measured side by side.",
+        before="a commit",
+        after="a commit, or . for the working tree",
+    )
+    _add_outputs(parser)
+    parser.set_defaults(level=None, rounds=15)
+    options = parser.parse_intermixed_args(words)
+    chosen = _cases(options)
+    pair = compare.peers(options.before, options.after)
+    found = run.run(chosen, pair, _settings(options))
+    print(compare.markdown(found, options.before, options.after), end="", flush=True)
+    _write(found, options)
+
+
+def _report(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench report")
+    parser.add_argument("file", type=Path)
+    _add_outputs(parser)
+    options = parser.parse_args(words)
+    _check_outputs(options)
+    found = results.read(options.file)
+    print(report.markdown(found), end="", flush=True)
+    _write(found, options)
+
+
+# ---------------------------------------------------------------- options
+
+
+def _parser(program: str, description: str | None, **positionals: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=program, description=description, formatter_class=argparse.RawTextHelpFormatter
+    )
+    for name, meaning in positionals.items():
+        parser.add_argument(name, help=meaning)
+    parser.add_argument("kernels", nargs="*", help="names; none: all")
+    parser.add_argument(
+        "--sizes",
+        type=_names,
+        default=[],
+        help="kinds (main, odd, L1, ...) or dims such as 512x512",
+    )
+    parser.add_argument("--threads", type=_numbers, default=(1, 2), help="such as 1,2")
+    parser.add_argument("--rounds", type=_count, default=7)
+    parser.add_argument(
+        "--offset", type=int, choices=range(0, 64, 4), default=16, metavar="BYTES",
+        help="where arrays begin, past a multiple of 64 (16, as NumPy's large ones do)",
+    )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="the headline kernels' main sizes")
+    return parser
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, help="keep everything that was measured in this file")
+    parser.add_argument("--plot", type=Path, help="draw it: a file .svg or .png")
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Now, and not at the end of a long run."""
+    if options.plot:
+        plot.check(options.plot)
+    for path in filter(None, (options.json, options.plot)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _cases(options: argparse.Namespace) -> list[cases.Case]:
+    _check_outputs(options)
+    kernels, sizes = options.kernels, options.sizes
+    if options.quick:
+        kernels = kernels or [name for name, k in cases.KERNELS.items() if k.headline]
+        sizes = sizes or ["main"]
+    return cases.choose(kernels, sizes)
+
+
+def _settings(options: argparse.Namespace) -> run.Settings:
+    return run.Settings(options.threads, options.rounds, options.offset, options.level)
+
+
+def _write(found: results.Results, options: argparse.Namespace) -> None:
+    if options.json:
+        found.write(options.json)
+    if options.plot:
+        plot.draw(found, options.plot)
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+    return int(text)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(_count(part) for part in _names(text))
 
 
 if __name__ == "__main__":

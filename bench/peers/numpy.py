@@ -1,0 +1,101 @@
+"""NumPy: ufuncs with `out=`, temporaries made by each call where an expression needs them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..worker import Array, Call, Maker
+
+VERSION = np.__version__
+_LUMINANCE = np.array([0.2125, 0.7154, 0.0721], np.float32)
+
+
+def _with(function: Callable[..., Any], **options: Any) -> Maker:
+    def make(out: Array | None, *arguments: Array) -> Call:
+        return partial(function, *arguments, out=out, **options)
+
+    return make
+
+
+def _softmax(x: Array, out: Array | None) -> Array:
+    e = np.subtract(x, x.max(axis=-1, keepdims=True), out=out)
+    np.exp(e, out=e)
+    return np.divide(e, e.sum(axis=-1, keepdims=True), out=e)
+
+
+def _layer_norm(x: Array, weight: Array, bias: Array, out: Array | None) -> Array:
+    y = np.subtract(x, x.mean(axis=-1, keepdims=True), out=out)
+    y *= 1 / np.sqrt(np.einsum("ij,ij->i", y, y)[:, None] / x.shape[-1] + np.float32(1e-5))
+    y *= weight
+    y += bias
+    return y
+
+
+def _transpose(x: Array, out: Array | None) -> Array:
+    if out is None:
+        return np.ascontiguousarray(x.T)
+    out[...] = x.T
+    return out
+
+
+def _rows_and_columns(x: Array) -> tuple[Array, Array]:
+    """The sum of each 3 rows, padded, so that 3 slices of it are the sums over neighbourhoods."""
+    p = np.pad(x, 1, mode="edge")
+    return p, p[:-2] + p[1:-1] + p[2:]
+
+
+def _blur(x: Array, out: Array | None) -> Array:
+    _, rows = _rows_and_columns(x)
+    y = np.add(rows[:, :-2], rows[:, 1:-1], out=out)
+    y += rows[:, 2:]
+    y *= np.float32(1 / 9)
+    return y
+
+
+def _unsharp(x: Array, out: Array | None) -> Array:
+    y = _blur(x, out)
+    return np.subtract(2 * x, y, out=y)
+
+
+def _sobel(x: Array, out: Array | None) -> Array:
+    p = np.pad(x, 1, mode="edge")
+    smooth, slope = p[:-2] + 2 * p[1:-1] + p[2:], p[:-2] - p[2:]
+    across = smooth[:, :-2] - smooth[:, 2:]
+    along = slope[:, :-2] + 2 * slope[:, 1:-1] + slope[:, 2:]
+    across *= across
+    along *= along
+    across += along
+    across *= np.float32(1 / 32)
+    return np.sqrt(across, out=out)
+
+
+def _grey(rgb: Array, out: Array | None) -> Array:
+    return np.asarray(np.matmul(rgb, _LUMINANCE, out=out))
+
+
+def _linear(x: Array, weight: Array, bias: Array, out: Array | None) -> Array:
+    y = np.matmul(x, weight, out=out)
+    y += bias
+    return np.maximum(y, 0, out=y)
+
+
+_reductions = {"sum": np.sum, "mean": np.mean, "max": np.max, "argmax": np.argmax}
+
+KERNELS = {
+    "matmul": _with(np.matmul),
+    "exp": _with(np.exp),
+    "clamp": _with(np.clip, a_min=0, a_max=1),
+    "cumsum": _with(np.cumsum, axis=-1),
+    "grey": _with(_grey),
+    **{f"{name}_first": _with(f, axis=0) for name, f in _reductions.items()},
+    **{f"{name}_last": _with(f, axis=-1) for name, f in _reductions.items()},
+    "softmax": _with(_softmax),
+    "layer_norm": _with(_layer_norm),
+    "transpose": _with(_transpose),
+    "blur": _with(_blur),
+    "unsharp": _with(_unsharp),
+    "sobel": _with(_sobel),
+    "linear": _with(_linear),
+}

@@ -1,0 +1,105 @@
+"""PyTorch, eager: `out=` where an operator has it; the others' results come from kept memory."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from ..worker import Array, Call, Maker
+
+VERSION = torch.__version__
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+torch.set_grad_enabled(False)
+
+Tensor = torch.Tensor
+aten = torch.ops.aten
+_luminance = torch.tensor([0.2125, 0.7154, 0.0721])
+_reductions = {
+    f"{name}_{place}": (function, axis)
+    for name, function in (
+        ("sum", torch.sum), ("mean", torch.mean), ("max", torch.amax), ("argmax", torch.argmax),
+    )
+    for axis, place in ((0, "first"), (1, "last"))
+}  # fmt: skip
+
+
+def _padded(x: Tensor) -> Tensor:
+    if torch.compiler.is_compiling():  # it compiles this to less
+        rows = torch.cat([x[:1], x, x[-1:]])
+        return torch.cat([rows[:, :1], rows, rows[:, -1:]], 1)
+    return F.pad(x[None, None], (1, 1, 1, 1), mode="replicate")[0, 0]
+
+
+def blur(x: Tensor) -> Tensor:
+    p = _padded(x)
+    rows = p[:-2] + p[1:-1] + p[2:]
+    return (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) * (1 / 9)
+
+
+def sobel(x: Tensor) -> Tensor:
+    p = _padded(x)
+    smooth, slope = p[:-2] + 2 * p[1:-1] + p[2:], p[:-2] - p[2:]
+    across = smooth[:, :-2] - smooth[:, 2:]
+    along = slope[:, :-2] + 2 * slope[:, 1:-1] + slope[:, 2:]
+    return torch.sqrt((across * across + along * along) * (1 / 32))
+
+
+# Each from its arguments to a new result: what is compiled, too.
+FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    "matmul": torch.matmul,
+    "linear": lambda x, w, b: torch.relu(torch.addmm(b, x, w)),
+    "softmax": lambda x: torch.softmax(x, -1),
+    "layer_norm": lambda x, w, b: F.layer_norm(x, (x.shape[-1],), w, b, 1e-5),
+    "exp": torch.exp,
+    "gelu": F.gelu,
+    "clamp": lambda x: torch.clamp(x, 0, 1),
+    "transpose": lambda x: x.t().contiguous(),
+    "cumsum": lambda x: torch.cumsum(x, -1),
+    "grey": lambda rgb: rgb @ _luminance,
+    "blur": blur,
+    "sobel": sobel,
+    "unsharp": lambda x: 2 * x - blur(x),
+    **{name: lambda x, f=f, axis=axis: f(x, axis) for name, (f, axis) in _reductions.items()},
+}
+
+
+def _layer_norm_out(x: Tensor, w: Tensor, b: Tensor, out: Tensor) -> Tensor:
+    moments = torch.empty(2, x.shape[0], 1)
+    shape = (x.shape[-1],)
+    aten.native_layer_norm.out(x, shape, w, b, 1e-5, out0=out, out1=moments[0], out2=moments[1])
+    return out
+
+
+# The same into `out`, where PyTorch can.
+FILLING: dict[str, Callable[..., Tensor]] = {
+    "matmul": lambda a, b, out: torch.matmul(a, b, out=out),
+    "linear": lambda x, w, b, out: torch.addmm(b, x, w, out=out).relu_(),
+    "softmax": lambda x, out: torch.softmax(x, -1, out=out),
+    "layer_norm": _layer_norm_out,
+    "exp": lambda x, out: torch.exp(x, out=out),
+    "gelu": lambda x, out: aten.gelu.out(x, out=out),
+    "clamp": lambda x, out: torch.clamp(x, 0, 1, out=out),
+    "transpose": lambda x, out: out.copy_(x.t()),
+    "cumsum": lambda x, out: torch.cumsum(x, -1, out=out),
+    "grey": lambda rgb, out: torch.matmul(rgb, _luminance, out=out),
+    **{
+        name: lambda x, out, f=f, axis=axis: f(x, axis, out=out)
+        for name, (f, axis) in _reductions.items()
+    },
+}
+
+
+def _maker(name: str) -> Maker:
+    def make(out: Array | None, *arguments: Array) -> Call:
+        tensors: list[Any] = [torch.from_numpy(x) for x in arguments]
+        if out is None or name not in FILLING:
+            return lambda: FUNCTIONS[name](*tensors)
+        into = torch.from_numpy(out)
+        return lambda: FILLING[name](*tensors, out=into)
+
+    return make
+
+
+KERNELS = {name: _maker(name) for name in FUNCTIONS}
