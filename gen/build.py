@@ -17,7 +17,14 @@ from .emit.manifest import Entry, entry_from_json, entry_to_json, manifest_text
 from .errors import TilesmithError
 
 RUNTIME = Path(__file__).parent / "runtime"
-RUNTIME_SOURCES = ("ts_engine.c", "ts_levels.c", "ts_move.c", "ts_threads.c", "ts_workspace.c")
+RUNTIME_SOURCES = (
+    "ts_cache.c",
+    "ts_engine.c",
+    "ts_levels.c",
+    "ts_move.c",
+    "ts_threads.c",
+    "ts_workspace.c",
+)
 
 
 def generate(spec: Path, levels: Sequence[str], folder: Path, depfile: Path | None) -> None:

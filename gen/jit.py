@@ -7,6 +7,7 @@ under a name that is the digest of everything that goes into it.
 
 import ctypes
 import hashlib
+import math
 import os
 import platform
 import re
@@ -42,7 +43,7 @@ FLAGS = (
     "-fopenmp",
     "-fPIC",
 )
-_SOURCES = ("ts_levels.c", "ts_threads.c", "ts_workspace.c")
+_SOURCES = ("ts_cache.c", "ts_levels.c", "ts_threads.c", "ts_workspace.c")
 
 Array = NDArray[np.generic]
 
@@ -54,6 +55,8 @@ class _Call(ctypes.Structure):
         ("dims", ctypes.POINTER(ctypes.c_int64)),
         ("scalars", ctypes.c_void_p),
         ("threads", ctypes.c_int),
+        ("stream_above", ctypes.c_double),
+        ("prefetch_above", ctypes.c_double),
     )
 
 
@@ -86,12 +89,14 @@ class Compiled:
         *,
         dims: Mapping[str, int] | None = None,
         threads: int = 1,
+        stream: bool | None = None,
     ) -> None:
         """Runs the first variant that takes these sizes, in place on all arrays, OUT ones included.
 
         arrays: by name, of the exact dtypes, with strides that are whole numbers of elements; an
             axis that vector code walks must have stride 1. dims: every size; those that a shape
-            gives may be left out.
+            gives may be left out. stream: whether stores that may pass the caches by do so, by
+            default by the sizes.
         Raises TilesmithError where an array does not fit, and MemoryError.
         """
         kernel = self.kernel
@@ -106,11 +111,20 @@ class Compiled:
             (ctypes.c_int64 * len(kernel.dims))(*(sizes[d] for d in kernel.dims)),
             ctypes.cast(_scalars(kernel, scalars or {}), ctypes.c_void_p),
             threads,
+            *self._limits(threads, stream),
         )
         variant = self._chosen(call, _strided(given))
         _check_unit(kernel, given, int(variant.unit))
         if variant.run(ctypes.byref(call)):
             raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
+
+    def _limits(self, threads: int, stream: bool | None) -> tuple[float, float]:
+        """The bytes above which a call stores past the caches, and reads ahead."""
+        library = _library(self.library)
+        library.ts_stream_above.restype = library.ts_prefetch_above.restype = ctypes.c_double
+        if stream is not None:
+            return (-1.0, -1.0) if stream else (math.inf, math.inf)
+        return library.ts_stream_above(threads), library.ts_prefetch_above()
 
     def _chosen(self, call: _Call, strided: int) -> _Variant:
         """The first variant for these sizes, one whose unit strides there are if there is one."""

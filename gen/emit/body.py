@@ -23,15 +23,17 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Update,
+    Var,
 )
 from ..ir.types import DType
 from ..ir.walk import TRUE, conjuncts, loads, targets, variables
 from ..lower.affine import constant
-from . import update
+from . import streams, update
 from .context import Context
 from .cost import grain
 from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
+from .prefetch import prefetches
 from .temporaries import temporary
 from .unroll import has_vector_form, in_lanes
 from .vector import Before, Vectors
@@ -73,6 +75,7 @@ def _block(block: Block, context: Context) -> list[str]:
     lines = update.scalar(
         block.body, _dtypes(block, context), replace(context, facts=facts).scalars
     )
+    lines = [*prefetches(block, replace(context, facts=facts)), *lines]
     if block.predicate == TRUE:
         return lines
     return _if(context.scalars.condition(block.predicate), lines)
@@ -95,13 +98,17 @@ def _loop(loop: Loop, context: Context) -> list[str]:
             vector = _Lanes(loop.var, Shape(lanes, context.target.vector_bytes * 8))
             return _vectorized(loop.body, vector, replace(context, facts=context.facts.loop(loop)))
         case LoopKind.UNROLLED:
-            return ["#pragma GCC unroll 8", *_for(loop, inner)]
+            return _for(loop, inner, "#pragma GCC unroll 8")
         case _:
             return _for(loop, inner)
 
 
-def _for(loop: Loop, inner: Context) -> list[str]:
-    return _counted(loop, inner, statement(loop.body, _declared(inner, "int64_t", loop.var)))
+def _for(loop: Loop, inner: Context, *pragma: str) -> list[str]:
+    def emit(context: Context) -> list[str]:
+        body = statement(loop.body, _declared(context, "int64_t", loop.var))
+        return [*pragma, *_counted(loop, context, body)]
+
+    return streams.either(loop, loop.lower, inner, emit)
 
 
 def _declared(context: Context, ctype: str, name: str) -> Context:
@@ -208,7 +215,9 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
     before = Before()
     guards = conjuncts(blocks[0].predicate)
     inside = replace(context, facts=context.facts.where(blocks[0].predicate))
-    code = Vectors(inside.scalars, context.views, lanes.var, lanes.shape, All(), before)
+    code = Vectors(
+        inside.scalars, context.views, lanes.var, lanes.shape, All(), before, context.pushes
+    )
     mask: Mask = All()
     for p in guards:
         if lanes.var in variables(p):
@@ -218,7 +227,8 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
     inner: list[str] = []
     for block in blocks:
         own = update.vector(block.body, _dtypes(block, context), replace(code, mask=mask))
-        inner += [*before.taken(), *own]
+        early = prefetches(block, inside, lanes.var, lanes.shape.lanes)
+        inner += [*early, *before.taken(), *own]
     lines += _if(opened, inner) if opened else inner
     if opened or before.count:
         lines = ["{", *indented(lines), "}"]
@@ -272,7 +282,12 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
     )
     var = context.names[loop.var]
     head = f"for (int64_t {var} = lower; {var} < upper; ++{var}) {{"
-    body = [head, *indented(statement(loop.body, inner)), "}", "return TS_OK;"]
+
+    def emit(context: Context) -> list[str]:
+        return [head, *indented(statement(loop.body, context)), "}"]
+
+    body = streams.either(loop, Var(streams.FIRST), inner, emit)
+    body += [*streams.fenced(body), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))
     captured = [(ctype, n) for ctype, n in context.scope if n in used]
     context.module.functions.append(_function(name, captured, body, context.unit))

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
+from ..ir.nodes import Target
 from ..ir.types import DType
 from ..lower.facts import Facts
-from ..lower.target import Target
+from ..lower.target import Target as Machine
 from .expr import Scalars
 from .views import View, plain_scalars
 
@@ -14,10 +15,13 @@ from .views import View, plain_scalars
 @final
 @dataclass(slots=True)
 class Module:
-    """The C functions of one variant so far, and the names of those that are taken."""
+    """The C functions of one variant so far, the names that are taken, and the blocks that a loop
+    streams.
+    """
 
     functions: list[str] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
+    streamed: set[str] = field(default_factory=set)
 
     def name(self, wish: str) -> str:
         name, k = wish, 1
@@ -36,12 +40,13 @@ class Context:
     symbol: the variant's C name. unit: C names of the strides that are 1 in one of two copies of
     the code, told apart by the constant `unit`; none: there is one. dtypes: of all buffers. scope:
     C declarations, without initialisers, of what the code here can name. held: workspace to release
-    on the way out of this C function. parallel: inside a parallel loop.
+    on the way out of this C function. parallel: inside a parallel loop. pushes: the rows of
+    `ts_stream.h` that stores go to, where they do.
     """
 
     symbol: str
     module: Module
-    target: Target
+    target: Machine
     unit: frozenset[str]
     names: Mapping[str, str]
     dtypes: Mapping[str, DType]
@@ -50,6 +55,7 @@ class Context:
     scope: tuple[tuple[str, str], ...]
     held: tuple[str, ...] = ()
     parallel: bool = False
+    pushes: Mapping[Target, str] = field(default_factory=dict)
 
     @property
     def scalars(self) -> Scalars:

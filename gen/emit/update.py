@@ -81,6 +81,9 @@ def unwrapped(text: str) -> str:
 def vector(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     """All active lanes of one statement."""
     match body:
+        case Store(target, value) if target in code.pushes:
+            push = f"ts_row_push_{suffix(dtypes[0])}(&{code.pushes[target]}"
+            return [f"{push}, {p});" for p in code.parts(value)]
         case Store(target, value):
             return store(target, dtypes[0], code.parts(value), code)
         case Init(combiner, targets):

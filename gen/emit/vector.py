@@ -21,6 +21,7 @@ from ..ir.nodes import (
     Function,
     Load,
     Select,
+    Target,
     Unary,
     UnaryOp,
     Var,
@@ -67,7 +68,7 @@ class Before:
 @final
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """What vector code knows where it stands."""
+    """What vector code knows where it stands. pushes: see `Context`."""
 
     scalars: Scalars
     views: Mapping[str, View]
@@ -75,6 +76,7 @@ class Vectors:
     shape: Shape
     mask: Mask
     before: Before
+    pushes: Mapping[Target, str] = field(default_factory=dict)
 
     @property
     def lane_name(self) -> str:

@@ -9,6 +9,7 @@
 #ifndef TS_ABI_H
 #define TS_ABI_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +25,11 @@ typedef struct ts_call {
     const int64_t *dims;      /* the spec's dims, in its order */
     const ts_scalar *scalars; /* the spec's scalar parameters, in its order */
     int threads;              /* at least 1 */
+    double stream_above;      /* kernels that move more bytes than this store past the caches, */
+    double prefetch_above;    /* ... and than this, read ahead; TS_NEVER where none should */
 } ts_call;
+
+#define TS_NEVER ((double)INFINITY)
 
 enum { TS_OK = 0, TS_NO_MEMORY = 1 };
 

@@ -18,6 +18,7 @@ typedef struct plan {
     uint32_t packed;                        /* bit k: argument k is packed */
     int64_t slice_bytes[TS_MAX_ARGUMENTS];
     int threads;                            /* inside the kernel */
+    double stream_above, prefetch_above;    /* as in ts_call */
 } plan;
 
 /* A ts_call and what it points to. */
@@ -174,7 +175,8 @@ static void describe(frame *f, const plan *p, int64_t rows)
         }
         f->data[k] = o->data;
     }
-    f->call = (ts_call){f->data, f->strides, f->dims, v->scalars, p->threads};
+    f->call = (ts_call){f->data, f->strides, f->dims, v->scalars, p->threads, p->stream_above,
+                        p->prefetch_above};
 }
 
 static bool is_empty(const frame *f, const ts_invocation *v, const ts_argument *argument)
@@ -421,6 +423,18 @@ static bool has_inout(const ts_kernel *kernel)
     return false;
 }
 
+/* From how many bytes on each of `tasks` kernel calls is part of too much for the caches. Slices that
+   are packed are in the caches, and stay there. */
+static void set_limits(plan *p, int64_t tasks)
+{
+    const ts_kernel *kernel = p->invocation->kernel;
+    p->stream_above = ts_stream_above(p->invocation->threads) / (double)tasks;
+    p->prefetch_above = p->packed ? TS_NEVER : ts_prefetch_above() / (double)tasks;
+    for (int k = 0; k < kernel->arguments_count; k++)
+        if (p->packed >> k & 1 && kernel->arguments[k].intent != TS_IN && p->stream_above > 0)
+            p->stream_above = TS_NEVER;
+}
+
 int ts_run(ts_invocation *v)
 {
     plan p = {.invocation = v, .threads = v->threads};
@@ -449,6 +463,7 @@ int ts_run(ts_invocation *v)
     if (p.packed)
         plan_blocks(&p);
     const int64_t tasks = p.packed ? outer * p.blocks : outer;
+    set_limits(&p, tasks);
     const ts_body run = p.packed ? run_packed : run_whole_slices;
     if (tasks >= v->threads) { /* enough of them to go round: one thread each */
         p.threads = 1;

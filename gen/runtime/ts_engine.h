@@ -104,6 +104,22 @@ int ts_best_level(void);
 bool ts_level_supported(ts_level level);
 extern const char *const ts_level_names[TS_LEVELS];
 
+/* Caches as one processor sees them, in bytes, and how many of the last level this process has. */
+typedef struct ts_caches {
+    int64_t second, last;
+    int lasts;
+} ts_caches;
+
+ts_caches ts_find_caches(void);
+
+/* What ts_call says of them, for a call on so many threads. */
+double ts_stream_above(int threads);
+double ts_prefetch_above(void);
+
+/* For tests: whether kernels store past the caches; by default the size decides. */
+typedef enum ts_streaming { TS_STREAM_BY_SIZE, TS_STREAM_ON, TS_STREAM_OFF } ts_streaming;
+void ts_set_streaming(ts_streaming how);
+
 /* The number of threads that a call without num_threads= uses: 1 in a forked child until it is set. */
 int ts_default_threads(void);
 void ts_set_default_threads(int threads);

@@ -110,6 +110,8 @@ def _yaml(value: object) -> str:
     match value:
         case tuple():
             return f"[{', '.join(map(_yaml, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{key}: {_yaml(item)}' for key, item in value.items())}}}"
         case None:
             return "null"
         case Enum():

@@ -13,12 +13,14 @@ from .primitives.decompose_reduction import DecomposeReduction
 from .primitives.fuse import Fuse
 from .primitives.merge import Merge
 from .primitives.parallel import Parallel
+from .primitives.prefetch import Prefetch
 from .primitives.reorder import Reorder
 from .primitives.reverse_compute_at import ReverseComputeAt
 from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
 from .primitives.set_scope import SetScope
 from .primitives.split import Split
+from .primitives.stream import Stream
 from .primitives.tile import Tile
 from .primitives.unroll import Unroll
 from .primitives.vectorize import Vectorize
@@ -32,6 +34,8 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Merge,
     Parallel,
     Vectorize,
+    Stream,
+    Prefetch,
     ComputeAt,
     ReverseComputeAt,
     ComputeInline,

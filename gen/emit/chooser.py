@@ -1,0 +1,30 @@
+"""What a call of a kernel chooses for itself, at its start, in a few nanoseconds.
+
+Input: a kernel and the C names of its dims. Output: declarations of the run-time integers that
+streamed stores and prefetches go by. They change when memory is written and read, never a result:
+`stream`, whether results pass the caches by; `ahead`, 1 where prefetches are worth their
+instructions, else 0. Both follow from `moved`, the bytes of all arguments, against what the call
+says is too much for the caches (see `ts_call`).
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ..ir.nodes import Expr, Kernel
+from ..lower.facts import Facts
+from .views import plain_scalars
+
+
+def choices(kernel: Kernel, names: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """C type, name and declaration of each, in an order in which they can stand."""
+    scalars = plain_scalars(names, {}, Facts((), ()))
+
+    def size(extent: Expr) -> str:
+        return f"(double)({scalars.index(extent)})"
+
+    arrays = (
+        " * ".join([f"{p.buffer.dtype.bytes}.0", *map(size, p.buffer.shape)])
+        for p in kernel.parameters
+    )
+    yield "double", "moved", f"const double moved = {' + '.join(arrays)};"
+    yield "bool", "stream", "const bool stream = moved > call->stream_above;"
+    yield "int64_t", "ahead", "const int64_t ahead = moved > call->prefetch_above;"

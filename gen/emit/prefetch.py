@@ -1,0 +1,63 @@
+"""What a block asks the caches for ahead of time.
+
+Input: a block marked by the step `prefetch`, in the loops' variables. Output: C for each line of
+memory that it reads, further on by the marked steps along the array's axes. The addresses are
+integers: they may lie outside the array. `ahead` is 1, or 0 in a call that has all in its caches.
+"""
+
+from ..ir.nodes import Block, Expr
+from ..ir.walk import index, loads
+from ..lower.affine import affine
+from .context import Context
+from .expr import c_type
+from .views import Argument, at_lane, element
+
+LINE = 64
+
+
+def prefetches(block: Block, context: Context, lane: str = "", lanes: int = 1) -> list[str]:
+    """lane: the variable of the vectorized loop around, of `lanes` lanes; empty: one instance."""
+    lines: list[str] = []
+    for key, value in block.annotations:
+        kind, _, buffer = key.partition(" ")
+        if kind != "prefetch":
+            continue
+        by = [int(step) for step in str(value).split(",")]
+        asked: list[tuple[Expr, ...]] = []
+        for read in loads(block.body):
+            if read.buffer != buffer:
+                continue
+            moving = lane and affine(read.indices[-1]).coefficient(lane) == 1
+            first = at_lane(read.indices, lane, index(0)) if lane else read.indices
+            width = LINE // read.dtype.bytes
+            if any(_near(first, other, width) for other in asked):
+                continue
+            asked.append(first)
+            for k in range(0, lanes if moving else 1, width):
+                lines.append(_line(buffer, first, k, by, context))
+    return lines
+
+
+def _near(a: tuple[Expr, ...], b: tuple[Expr, ...], width: int) -> bool:
+    """Whether two places are less than a line apart, as far as one can tell."""
+    apart = [affine(i) - affine(j) for i, j in zip(a, b, strict=True)]
+    if any(d.terms for d in apart) or any(d.constant for d in apart[:-1]):
+        return False
+    return not apart or abs(apart[-1].constant) < width
+
+
+def _line(buffer: str, first: tuple[Expr, ...], lanes: int, by: list[int], context: Context) -> str:
+    view = context.views[buffer]
+    assert isinstance(view, Argument)
+    moved = [_step(view, axis, step) for axis, step in enumerate(by) if step]
+    offset = element(context.views, context.scalars, buffer, first)[len(view.name) + 1 : -1]
+    place = f"{offset} + {lanes}" if lanes else offset
+    size = f"sizeof({c_type(view.buffer.dtype)})"
+    at = f"({place} + ahead * ({' + '.join(moved)}))"
+    return f"__builtin_prefetch((const void *)((uintptr_t){view.name} + {size} * (uintptr_t){at}));"
+
+
+def _step(view: Argument, axis: int, step: int) -> str:
+    if axis in view.unit:
+        return str(step)
+    return view.strides[axis] if step == 1 else f"{step} * {view.strides[axis]}"

@@ -1,0 +1,211 @@
+"""Loops whose vector stores may pass the caches by: each is there twice, and a call takes one copy.
+
+Input: a lowered tree, unrolled and inlined, in which blocks are marked by the step `stream`.
+Output: for a loop that stores whole vectors of a marked block one after another, the loop as it is,
+and a copy that pushes them into rows of `ts_stream.h`, one for each row of the array that an
+iteration stores into. Invariant: every marked block has a loop of that kind on every level, or it
+is an error. Stores under a mask are of tails, and remain what they are.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never, final
+
+from ..errors import Span, TilesmithError
+from ..ir.nodes import (
+    Allocate,
+    Block,
+    Delinearize,
+    Expr,
+    If,
+    Loop,
+    LoopKind,
+    Seq,
+    Stmt,
+    Target,
+)
+from ..ir.walk import TRUE, blocks, index, substitute, targets, variables
+from ..lower.affine import Affine, affine, constant
+from .context import Context
+from .expr import suffix
+from .unroll import has_vector_form, in_lanes
+from .views import at_lane, plain_scalars, steps
+
+FIRST = "@lower"  # the first iteration of a parallel loop's part, `lower` in C
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A marked block's vector of `lanes` lanes."""
+
+    block: Block
+    lane: str
+    lanes: int
+
+    @property
+    def target(self) -> Target:
+        return targets(self.block.body)[0]
+
+
+def either(
+    loop: Loop, first: Expr, context: Context, emit: Callable[[Context], list[str]]
+) -> list[str]:
+    """The loop that `emit` emits in a context, in both copies if there is anything to stream.
+
+    first: the loop variable's first value. Raises TilesmithError where a marked block's stores in
+    the loop do not follow one another.
+    """
+    found = _stored(loop.body, context)
+    plain = emit(context)
+    if not found:
+        return plain
+    rows = _rows(loop, found, context)
+    context.module.streamed.update(s.block.name for s in found)
+    if context.target.vector_bytes < 32:
+        return plain
+    named = {f"line{k}": row for k, row in enumerate(rows)}
+    pushes = {s.target: name for name, row in named.items() for s in row}
+    begun: list[str] = []
+    ended: list[str] = []
+    for name, row in named.items():
+        s = suffix(context.dtypes[row[0].target.buffer])
+        at = at_lane(row[0].target.indices, row[0].lane, index(0))
+        start = tuple(substitute(i, {loop.var: first}) for i in at)
+        names = {**context.names, FIRST: "lower"}
+        scalars = plain_scalars(names, context.views, context.facts)
+        place = scalars.element(row[0].target.buffer, start, context.facts)
+        begun.append(f"ts_row_{s} {name} = ts_row_begin_{s}(&{place});")
+        ended.append(f"ts_row_end_{s}(&{name});")
+    lines = [*begun, *emit(replace(context, pushes=pushes)), *ended]
+    return [
+        f"if ({_condition(found, context)}) {{",
+        *("    " + line for line in lines),
+        "} else {",
+        *("    " + line for line in plain),
+        "}",
+    ]
+
+
+def fenced(lines: Sequence[str]) -> list[str]:
+    """What a function whose body is `lines` has to end with: stores past the caches are seen by
+    other threads after a fence alone.
+    """
+    streams = any("ts_row_end" in line for line in lines)
+    return ["if (stream) {", "    ts_stream_fence();", "}"] if streams else []
+
+
+def check_all(stmt: Stmt, context: Context) -> None:
+    """Raises TilesmithError for a marked block that no loop streams."""
+    for block in blocks(stmt):
+        if marked(block) and block.name not in context.module.streamed:
+            raise _error(block, "no loop stores whole vectors of it one after another")
+
+
+def marked(block: Block) -> bool:
+    return any(key == "stream" for key, _ in block.annotations)
+
+
+def _error(block: Block, reason: str) -> TilesmithError:
+    line = next(value for key, value in block.annotations if key == "stream")
+    where = Span(block.span.path, int(line), 1) if block.span and line else block.span
+    return TilesmithError(f"stream (block {block.name}): {reason}", where)
+
+
+# ---------------------------------------------------------------- what a loop stores
+
+
+def _stored(body: Stmt, context: Context) -> list[_Stored]:
+    """The marked blocks' vectors that one iteration stores, in order; none where one of them is
+    under a guard, as they are in tails.
+    """
+    found = [s for s in _direct(body, "", 0) if marked(s.block)]
+    whole = all(
+        s.lane and s.block.predicate == TRUE and has_vector_form(s.block, s.lane, context.dtypes)
+        for s in found
+    )
+    return found if whole else []
+
+
+def _direct(stmt: Stmt, lane: str, lanes: int) -> Iterator[_Stored]:
+    """The blocks that run once an iteration."""
+    match stmt:
+        case Block():
+            yield _Stored(stmt, lane, lanes)
+        case Loop(var, _, upper, LoopKind.VECTORIZED, body) if in_lanes(body, var):
+            yield from _direct(body, var, constant(upper) or 0)
+        case Seq(parts):
+            for part in parts:
+                yield from _direct(part, lane, lanes)
+        case Allocate(_, body):
+            yield from _direct(body, lane, lanes)
+        case Loop() | If() | Delinearize():
+            return
+        case _:
+            assert_never(stmt)
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _rows(loop: Loop, found: list[_Stored], context: Context) -> list[list[_Stored]]:
+    """The vectors by row, each row's in order; an error where they are not all of what an iteration
+    stores there, one after another, from where the iteration before has stopped.
+    """
+    rows: dict[object, list[_Stored]] = {}
+    for s in found:
+        rows.setdefault(_row(s), []).append(s)
+    for row in rows.values():
+        if reason := _gap(loop, row, context):
+            raise _error(row[0].block, f"in loop '{loop.var}' {reason}")
+    names = {s.block.name for s in found}
+    buffers = {s.target.buffer for s in found}
+    for block in blocks(loop.body):
+        if block.name not in names and buffers & {t.buffer for t in targets(block.body)}:
+            raise _error(found[0].block, f"block '{block.name}' stores into the same array")
+    return list(rows.values())
+
+
+def _row(s: _Stored) -> object:
+    """What tells the rows of an array apart."""
+    *outer, last = (affine(i) for i in at_lane(s.target.indices, s.lane, index(0)))
+    where = tuple((frozenset(a.terms), a.constant) for a in outer)
+    return (s.target.buffer, where, frozenset(last.terms))
+
+
+def _start(s: _Stored) -> Affine:
+    """Where in its row a vector begins."""
+    return affine(at_lane(s.target.indices, s.lane, index(0))[-1])
+
+
+def _gap(loop: Loop, row: list[_Stored], context: Context) -> str | None:
+    """Why the vectors do not make a row without gaps; None where they do."""
+    target, first = row[0].target, _start(row[0])
+    native = context.target.lanes(context.dtypes[target.buffer])
+    for s in row:
+        by = [affine(i).coefficient(s.lane) for i in s.target.indices]
+        if by != [0] * (len(by) - 1) + [1]:
+            return f"its lanes are not neighbours along the last axis of '{target.buffer}'"
+        if s.lanes % native:
+            return f"its {s.lanes} lanes are no whole number of vectors of {native}"
+    at = first.constant
+    for s in row:
+        if _start(s).constant != at:
+            return f"it stores element {_start(s).constant} where element {at} comes next"
+        at += s.lanes
+    if any(loop.var in variables(i) for i in target.indices[:-1]):
+        return f"each iteration stores into another row of '{target.buffer}'"
+    if first.coefficient(loop.var) != at - first.constant:
+        return (
+            f"an iteration stores {at - first.constant} elements of a row and moves on by"
+            f" {first.coefficient(loop.var)}"
+        )
+    return None
+
+
+def _condition(found: list[_Stored], context: Context) -> str:
+    """When to stream: where the call says so, in code for arrays of unit stride."""
+    places = ((context.views[s.target.buffer], s) for s in found)
+    moves = [steps(view, s.target.indices, s.lane, context.scalars) for view, s in places]
+    chosen = any(move is not None and not move.unit for move in moves)
+    return "unit && stream" if chosen else "stream"

@@ -1,0 +1,118 @@
+"""prefetch: what a later iteration reads is asked for early."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir.nodes import Block, Expr, Load, Var
+from ...ir.walk import loads, variables
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..bounds import linear
+from ..edit import (
+    CannotApply,
+    block_named,
+    is_argument,
+    nearest,
+    rebuild,
+    tree,
+    update_blocks,
+)
+from ..examples import SCALE, SHARE
+
+
+@final
+@dataclass(frozen=True)
+class Prefetch(Primitive):
+    """Asks for what an instance of a block further on reads of an argument: the one whose iteration
+    variables are larger by `ahead`, whatever loops run it and whether it exists or not.
+
+    It is for reads that the processor does not foresee, such as the row after next while this one
+    runs. Where the kernel's arrays fit into the second-level cache it does nothing.
+    """
+
+    block: str
+    buffer: str
+    ahead: dict[str, int]
+
+    name: ClassVar[str] = "prefetch"
+    aliases: ClassVar[tuple[str, ...]] = ()
+    layer: ClassVar[Layer] = Layer.STORAGE
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Two rows ahead; the annotation counts along the axes of the array",
+            SCALE,
+            "- prefetch: {block: y, buffer: x, ahead: {i: 2}}",
+            after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i in range(m):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=spatial(y.j), annotations={'prefetch x': '2, 0'}):
+                y[i, j] = x[i, j] * 2.0
+""",
+        ),
+        Example(
+            "What the block does not read",
+            SHARE,
+            "- prefetch: {block: y, buffer: y, ahead: {i: 1}}",
+            refused="block 'y' does not read 'y'",
+        ),
+        Example(
+            "No iteration variable of the block",
+            SCALE,
+            "- prefetch: {block: y, buffer: x, ahead: {k: 1}}",
+            refused="block 'y' has no iteration variable 'k'",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        block = block_named(state.kernel, self.block)
+        known = [it.name for it in block.iters]
+        if unknown := next((name for name in self.ahead if name not in known), None):
+            raise CannotApply(
+                f"block '{self.block}' has no iteration variable '{unknown}'",
+                nearest(unknown, known),
+            )
+        found = {_steps(read, self.ahead) for read in self._reads(block)}
+        if not found:
+            return f"block '{self.block}' does not read '{self.buffer}'"
+        if not is_argument(state.kernel, self.buffer):
+            return f"'{self.buffer}' is a temporary, which is in the caches already"
+        if None in found:
+            return (
+                f"the places of '{self.buffer}' that block '{self.block}' reads do not move by"
+                " fixed steps"
+            )
+        if len(found) > 1:
+            return f"the reads of '{self.buffer}' in block '{self.block}' move by different steps"
+        if found == {(0,) * len(self._reads(block)[0].indices)}:
+            return f"`ahead` leads to the same place of '{self.buffer}'"
+        if any(key == self._key() for key, _ in block.annotations):
+            return f"block '{self.block}' has a prefetch of '{self.buffer}' already"
+        return None
+
+    def _key(self) -> str:
+        return f"prefetch {self.buffer}"
+
+    def _reads(self, block: Block) -> tuple[Load, ...]:
+        return tuple(read for read in loads(block.body) if read.buffer == self.buffer)
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        block = block_named(state.kernel, self.block)
+        steps = _steps(self._reads(block)[0], self.ahead) or ()
+        note = (self._key(), ", ".join(map(str, steps)))
+        new = replace(block, annotations=(*block.annotations, note))
+        body = update_blocks(tree(state.kernel), lambda b: new if b.name == self.block else b)
+        return replace(state, kernel=rebuild(state.kernel, body))
+
+
+def _steps(read: Load, ahead: dict[str, int]) -> tuple[int, ...] | None:
+    """How far the read moves along each axis; None where that is not fixed."""
+    steps = tuple(_step(i, ahead) for i in read.indices)
+    return None if None in steps else tuple(s for s in steps if s is not None)
+
+
+def _step(at: Expr, ahead: dict[str, int]) -> int | None:
+    terms = linear(at).terms
+    if any(variables(atom) & ahead.keys() for atom in terms if not isinstance(atom, Var)):
+        return None
+    return sum(terms.get(Var(name), 0) * by for name, by in ahead.items())
