@@ -6,7 +6,7 @@ names.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
@@ -51,7 +51,7 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
             inner = replace(context, facts=context.facts.where(condition))
             return _if(context.scalars.condition(condition), statement(body, inner))
         case Allocate(buffers, body):
-            return _allocate(buffers, body, context)
+            return _allocate(buffers, body, context, lambda inner: statement(body, inner))
         case Seq(body_):
             return [line for s in body_ for line in statement(s, context)]
         case _:
@@ -104,11 +104,28 @@ def _loop(loop: Loop, context: Context) -> list[str]:
 
 
 def _for(loop: Loop, inner: Context, *pragma: str) -> list[str]:
-    def emit(context: Context) -> list[str]:
-        body = statement(loop.body, _declared(context, "int64_t", loop.var))
-        return [*pragma, *_counted(loop, context, body)]
+    outer, body = _lasting(loop)
 
-    return streams.either(loop, loop.lower, inner, emit)
+    def emit(context: Context) -> list[str]:
+        lines = statement(body, _declared(context, "int64_t", loop.var))
+        return [*pragma, *_counted(loop, context, lines)]
+
+    return _allocate(outer, body, inner, lambda c: streams.either(loop, loop.lower, c, emit))
+
+
+def _lasting(loop: Loop) -> tuple[tuple[Buffer, ...], Stmt]:
+    """The workspace that all iterations can use one after another, and the body without it: to
+    acquire it is an atomic operation, which waits for all stores before it.
+    """
+    if not isinstance(loop.body, Allocate):
+        return (), loop.body
+    outer = tuple(
+        b
+        for b in loop.body.buffers
+        if b.scope is Scope.HEAP and not any(loop.var in variables(e) for e in b.shape)
+    )
+    rest = tuple(b for b in loop.body.buffers if b not in outer)
+    return outer, replace(loop.body, buffers=rest) if rest else loop.body.body
 
 
 def _declared(context: Context, ctype: str, name: str) -> Context:
@@ -257,7 +274,15 @@ def _named(mask: Mask, lines: list[str]) -> tuple[list[str], Mask, str]:
 # ---------------------------------------------------------------- temporaries
 
 
-def _allocate(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list[str]:
+def _allocate(
+    buffers: tuple[Buffer, ...],
+    body: Stmt,
+    context: Context,
+    emit: Callable[[Context], list[str]],
+) -> list[str]:
+    """The buffers around what `emit` emits where they are there, for `body`."""
+    if not buffers:
+        return emit(context)
     lines: list[str] = []
     after: list[str] = []
     for buffer in buffers:
@@ -265,8 +290,7 @@ def _allocate(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list
         lines += new
         if buffer.scope is Scope.HEAP:
             after.insert(0, f"ts_workspace_release({context.names[buffer.name]});")
-    inner = statement(body, context)
-    return ["{", *indented([*lines, *inner, *after]), "}"]
+    return ["{", *indented([*lines, *emit(context), *after]), "}"]
 
 
 # ---------------------------------------------------------------- parallel loops
@@ -283,10 +307,13 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
     var = context.names[loop.var]
     head = f"for (int64_t {var} = lower; {var} < upper; ++{var}) {{"
 
-    def emit(context: Context) -> list[str]:
-        return [head, *indented(statement(loop.body, context)), "}"]
+    outer, rest = _lasting(loop)
 
-    body = streams.either(loop, Var(streams.FIRST), inner, emit)
+    def emit(context: Context) -> list[str]:
+        return [head, *indented(statement(rest, context)), "}"]
+
+    first = Var(streams.FIRST)
+    body = _allocate(outer, rest, inner, lambda c: streams.either(loop, first, c, emit))
     body += [*streams.fenced(body), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))
     captured = [(ctype, n) for ctype, n in context.scope if n in used]
