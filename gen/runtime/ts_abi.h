@@ -9,7 +9,6 @@
 #ifndef TS_ABI_H
 #define TS_ABI_H
 
-#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +28,7 @@ typedef struct ts_call {
     double prefetch_above;    /* ... and than this, read ahead; TS_NEVER where none should */
 } ts_call;
 
-#define TS_NEVER ((double)INFINITY)
+#define TS_NEVER __builtin_inf()
 
 enum { TS_OK = 0, TS_NO_MEMORY = 1 };
 

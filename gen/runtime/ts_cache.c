@@ -75,14 +75,16 @@ static atomic_int streaming = TS_STREAM_BY_SIZE;
 
 void ts_set_streaming(ts_streaming how) { atomic_store(&streaming, (int)how); }
 
-/* Threads are taken to run on as many last-level caches as they can: the system spreads them. */
+/* Half of the last-level cache, which is where streaming begins to win when calls repeat: from there on
+   too little of the result is still there when it is written again. Threads are taken to run on as
+   many of these caches as they can. */
 double ts_stream_above(int threads)
 {
     const int how = atomic_load_explicit(&streaming, memory_order_relaxed);
     if (how != TS_STREAM_BY_SIZE)
         return how == TS_STREAM_ON ? -1.0 : TS_NEVER;
     const ts_caches caches = ts_find_caches();
-    return (double)caches.last * (threads < caches.lasts ? threads : caches.lasts);
+    return (double)caches.last / 2 * (threads < caches.lasts ? threads : caches.lasts);
 }
 
 double ts_prefetch_above(void) { return (double)ts_find_caches().second; }

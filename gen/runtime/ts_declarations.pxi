@@ -68,6 +68,12 @@ cdef extern from "ts_engine.h" nogil:
         int64_t *dims
         ts_scalar *scalars
         ts_operand *operands
+    ctypedef struct ts_caches:
+        int64_t second
+        int64_t last
+        int lasts
+    ctypedef enum ts_streaming:
+        TS_STREAM_BY_SIZE, TS_STREAM_ON, TS_STREAM_OFF
     ctypedef struct ts_record:
         const char *kernel
         const char *variant
@@ -86,4 +92,6 @@ cdef extern from "ts_engine.h" nogil:
     void ts_install_fork_handlers()
     bint ts_has_openmp()
     const char *ts_compiler()
+    ts_caches ts_find_caches()
+    void ts_set_streaming(ts_streaming how)
     void ts_free_workspace()

@@ -116,7 +116,7 @@ ts_caches ts_find_caches(void);
 double ts_stream_above(int threads);
 double ts_prefetch_above(void);
 
-/* For tests: whether kernels store past the caches; by default the size decides. */
+/* Whether kernels store past the caches: by default their arrays' sizes decide. */
 typedef enum ts_streaming { TS_STREAM_BY_SIZE, TS_STREAM_ON, TS_STREAM_OFF } ts_streaming;
 void ts_set_streaming(ts_streaming how);
 

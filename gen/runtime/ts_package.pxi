@@ -43,6 +43,14 @@ cdef int _initial_threads(object wanted) except -1:
     return int(wanted)
 
 
+cdef int _set_streaming(object wanted) except -1:
+    if wanted not in (None, "on", "off"):
+        raise ImportError(f"{__name__}: TILESMITH_STREAM must be 'on' or 'off', got {wanted!r}")
+    if wanted is not None:
+        ts_set_streaming(TS_STREAM_ON if wanted == "on" else TS_STREAM_OFF)
+    return 0
+
+
 cdef int _checked_threads(str where, object num_threads) except -1:
     try:
         count = operator.index(num_threads)
@@ -106,18 +114,22 @@ def last_call():
 
 
 def show_config(mode="stdout"):
-    """Prints the version, ISA levels, threads, and what it was built by and runs with; with mode="dicts", returns them instead.
+    """Prints the version, ISA levels, threads, caches (in bytes), and what it was built by and runs with; with mode="dicts", returns them instead.
 
     Raises ValueError for any other mode.
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")
+    caches = ts_find_caches()
     config = {
         "version": _VERSION,
         "level": _text(ts_level_names[_level]),
         "levels_built": _built_levels(),
         "levels_supported": _supported_levels(),
         "num_threads": ts_default_threads(),
+        "second_level_cache": caches.second,
+        "last_level_cache": caches.last,
+        "last_level_caches": caches.lasts,
         "openmp": bool(ts_has_openmp()),
         "compiler": _text(ts_compiler()).strip(),
         "numpy": np.__version__,
@@ -135,5 +147,6 @@ cdef int _set_up() except -1:
         if _text(ts_level_names[number]) == level:
             _level = number
     ts_set_default_threads(_initial_threads(os.environ.get("TILESMITH_NUM_THREADS")))
+    _set_streaming(os.environ.get("TILESMITH_STREAM"))
     ts_install_fork_handlers()
     return 0

@@ -16,78 +16,95 @@
 
 #include "ts_simd.h"
 
-/* TS_TURN(T): the lanes moved up by ts_turn, those at the end coming first. TS_MEET: the lanes of a
-   line, from two vectors that were turned. */
-#define TS_WORDS(X) X(f32, float, 32) X(i32, int32_t, 32) X(u32, uint32_t, 32) \
-    X(f64, double, 64) X(i64, int64_t, 64) X(u64, uint64_t, 64)
+#define TS_WORDS(X)        \
+    X(f32, float, 32)      \
+    X(i32, int32_t, 32)    \
+    X(u32, uint32_t, 32)   \
+    X(f64, double, 64)     \
+    X(i64, int64_t, 64)    \
+    X(u64, uint64_t, 64)
 
 #if defined TS_V4 || defined TS_V3
 
+/* ts_turn: the 32-bit lanes of v, in a ring, `shift` places up. ts_meet: a line's lanes, the first
+   `shift` from the vector before. What is kept of a vector until the next one comes is ts_kept: on v4
+   the vector, since one instruction both turns and joins two; on v3 the vector already turned. */
 #ifdef TS_V4
-TS_INLINE ts_i32 ts_turned(ts_i32 v, ts_i32 index) {
+TS_INLINE ts_i32 ts_turn(ts_i32 v, ts_i32 index) {
     return (ts_i32)_mm512_permutexvar_epi32((__m512i)index, (__m512i)v);
 }
+TS_INLINE ts_i32 ts_meet(ts_i32 kept, ts_i32 v, ts_i32 index, ts_m32 before) {
+    (void)before;
+    return (ts_i32)_mm512_permutex2var_epi32((__m512i)v, (__m512i)index, (__m512i)kept);
+}
+TS_INLINE ts_i32 ts_kept(ts_i32 v, ts_i32 index) {
+    (void)index;
+    return v;
+}
 #else
-TS_INLINE ts_i32 ts_turned(ts_i32 v, ts_i32 index) {
+TS_INLINE ts_i32 ts_turn(ts_i32 v, ts_i32 index) {
     return (ts_i32)_mm256_permutevar8x32_epi32((__m256i)v, (__m256i)index);
 }
+TS_INLINE ts_i32 ts_meet(ts_i32 kept, ts_i32 v, ts_i32 index, ts_m32 before) {
+    return ts_select_i32(before, kept, ts_turn(v, index));
+}
+TS_INLINE ts_i32 ts_kept(ts_i32 v, ts_i32 index) { return ts_turn(v, index); }
 #endif
 
-/* line: where the next store goes. shift: how many 32-bit lanes of it come before the next vector.
-   index, before: turn a vector up by so many lanes; the lanes that the vector before fills. held: that
-   vector, turned. started: the first line is behind. */
+/* line: where the next store goes. index, before: for ts_turn and ts_meet; its lanes are below
+   TS_LANES_32, more by that much where they are of the vector before. started: whether there is one,
+   `kept`. */
 typedef struct ts_row {
     char *line;
-    int64_t shift;
     ts_i32 index;
     ts_m32 before;
-    ts_i32 held;
+    ts_i32 kept;
     bool started;
 } ts_row;
 
 TS_INLINE ts_row ts_row_begin(void *p) {
-    const int64_t shift = (int64_t)((uintptr_t)p % TS_BYTES / 4);
+    const int32_t shift = (int32_t)((uintptr_t)p % TS_BYTES / 4);
     return (ts_row){
         .line = (char *)p - 4 * shift,
-        .shift = shift,
-        .index = (ts_iota_i32() - ts_set_i32((int32_t)shift)) & ts_set_i32(TS_LANES_32 - 1),
+        .index = (ts_iota_i32() - ts_set_i32(shift)) & ts_set_i32(2 * TS_LANES_32 - 1),
         .before = ts_first_m32(shift),
-        .held = {0},
+        .kept = {0},
         .started = false,
     };
 }
 
 TS_INLINE void ts_row_push(ts_row *row, ts_i32 v) {
-    const ts_i32 turned = ts_turned(v, row->index);
+    int32_t *const line = (int32_t *)(void *)row->line;
     if (__builtin_expect(row->started, 1))
-        ts_stream_i32((int32_t *)(void *)row->line, ts_select_i32(row->before, row->held, turned));
+        ts_stream_i32(line, ts_meet(row->kept, v, row->index, row->before));
     else
-        ts_store_mask_i32((int32_t *)(void *)row->line, turned, ts_mnot_m32(row->before));
+        ts_store_mask_i32(line, ts_turn(v, row->index), ts_mnot_m32(row->before));
     row->started = true;
-    row->held = turned;
+    row->kept = ts_kept(v, row->index);
     row->line += TS_BYTES;
 }
 
 TS_INLINE void ts_row_end(const ts_row *row) {
+    const ts_i32 last = ts_meet(row->kept, row->kept, row->index, row->before);
     if (row->started)
-        ts_store_mask_i32((int32_t *)(void *)row->line, row->held, row->before);
+        ts_store_mask_i32((int32_t *)(void *)row->line, last, row->before);
 }
 
-#define TS_ROW(T, C, B)                                                                  \
-    typedef ts_row ts_row_##T;                                                           \
-    TS_INLINE ts_row_##T ts_row_begin_##T(C *p) { return ts_row_begin(p); }              \
+#define TS_ROW(T, C, B)                                                                        \
+    typedef ts_row ts_row_##T;                                                                 \
+    TS_INLINE ts_row_##T ts_row_begin_##T(C *p) { return ts_row_begin(p); }                    \
     TS_INLINE void ts_row_push_##T(ts_row_##T *row, ts_##T v) { ts_row_push(row, (ts_i32)v); } \
     TS_INLINE void ts_row_end_##T(const ts_row_##T *row) { ts_row_end(row); }
 
 #else
 
-#define TS_ROW(T, C, B)                                                   \
-    typedef C *ts_row_##T;                                                \
-    TS_INLINE ts_row_##T ts_row_begin_##T(C *p) { return p; }             \
-    TS_INLINE void ts_row_push_##T(ts_row_##T *row, ts_##T v) {           \
-        ts_store_##T(*row, v);                                            \
-        *row += TS_LANES_##B;                                             \
-    }                                                                     \
+#define TS_ROW(T, C, B)                                         \
+    typedef C *ts_row_##T;                                      \
+    TS_INLINE ts_row_##T ts_row_begin_##T(C *p) { return p; }   \
+    TS_INLINE void ts_row_push_##T(ts_row_##T *row, ts_##T v) { \
+        ts_store_##T(*row, v);                                  \
+        *row += TS_LANES_##B;                                   \
+    }                                                           \
     TS_INLINE void ts_row_end_##T(const ts_row_##T *row) { (void)row; }
 
 #endif

@@ -79,4 +79,5 @@ ENTRIES = (
     ),
     _entry("grey", "(3)->()", _in("x", 3), _out("y")),
     _entry("greedy", "()->()", _in("x"), _out("y")),
+    _entry("limits", "(n)->(n)", _in("x", "n"), _out("y", "n"), dims=("m", "n")),
 )

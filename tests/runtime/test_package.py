@@ -1,5 +1,6 @@
 """What an extension does at import and around calls: ISA levels, threads, forks, workspace."""
 
+import math
 import os
 import re
 import subprocess
@@ -47,6 +48,58 @@ def test_a_wrong_number_of_threads_stops_the_import(standin_site: Path, value: s
         f"ImportError: standin._kernels: TILESMITH_NUM_THREADS must be an integer from 1 to 1024, "
         f"got {value!r}"
     ) in done.stderr
+
+
+def test_a_wrong_wish_for_streaming_stops_the_import(standin_site: Path) -> None:
+    done = _python(standin_site, "", TILESMITH_STREAM="yes")
+    assert (
+        "ImportError: standin._kernels: TILESMITH_STREAM must be 'on' or 'off', got 'yes'"
+    ) in done.stderr
+
+
+# The stand-in kernel `limits` tells from how many bytes on it streams, and reads ahead: of one
+# call; on many threads; of one of two calls that share the caches; with slices packed that are only
+# read, which stay in the caches; and with those packed that are written.
+LIMITS = """
+into = np.empty((3, 4))[:, ::2]
+ts.limits(np.empty((3, 2)), out=into, num_threads=1)
+for limits in (
+    ts.limits(np.empty(2), num_threads=1),
+    ts.limits(np.empty(2), num_threads=1024),
+    ts.limits(np.empty((2, 4, 2))[:, :3], num_threads=1)[0, 0],
+    ts.limits(np.empty((3, 2))[:, ::-1], num_threads=1)[0],
+    into[0],
+):
+    print(*limits)
+"""
+
+
+def test_what_is_too_much_for_the_caches(standin_site: Path, ts: ModuleType) -> None:
+    config = ts.show_config("dicts")
+    second, last, count = (
+        config[key] for key in ("second_level_cache", "last_level_cache", "last_level_caches")
+    )
+    assert 2**15 <= second <= last
+    assert 1 <= count <= len(os.sched_getaffinity(0))
+    expected = [
+        (last / 2, second),
+        (last / 2 * count, second),
+        (last / 4, second / 2),
+        (last / 2, math.inf),
+        (math.inf, math.inf),
+    ]
+    assert _limits(standin_site) == expected
+    on = [(-1, second), (-1, second), (-0.5, second / 2), (-1, math.inf), (-1, math.inf)]
+    assert _limits(standin_site, TILESMITH_STREAM="on") == on
+    off = [(math.inf, prefetch) for _, prefetch in expected]
+    assert _limits(standin_site, TILESMITH_STREAM="off") == off
+
+
+def _limits(site: Path, **environment: str) -> list[tuple[float, float]]:
+    done = _python(site, LIMITS, **environment)
+    assert not done.stderr
+    lines = (line.split() for line in done.stdout.splitlines())
+    return [(float(stream), float(prefetch)) for stream, prefetch in lines]
 
 
 def test_default_threads(standin_site: Path) -> None:
@@ -161,6 +214,7 @@ def test_show_config_and_manifest(ts: ModuleType, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr().out
     assert f"num_threads: {ts.get_num_threads()}\n" in printed
     assert "levels_built: v2, v3, v4\n" in printed
+    assert re.search(r"^second_level_cache: [1-9]\d+\nlast_level_cache: [1-9]\d+$", printed, re.M)
     assert re.search(r"^compiler: (gcc|clang) \d+\.", printed, re.MULTILINE)
     assert f"numpy: {np.__version__}\n" in printed
     with pytest.raises(ValueError, match="show_config: mode must be 'stdout' or 'dicts', got 'x'"):

@@ -14,6 +14,7 @@ TABLE(parts, TYPES);
 TABLE(add_into, TYPES);
 TABLE(grey, TYPES);
 TABLE(greedy, TYPES);
+TABLE(limits, TYPES);
 
 /* ---- square: ()->(), in parallel ---- */
 
@@ -188,6 +189,18 @@ static int NAME(greedy_run)(const ts_call *call)
 }
 
 TABLE(greedy, TYPES) = {{NAME(greedy_run), 0, 0, "plain"}};
+
+/* ---- limits: (n)->(n), the bytes above which the call streams and reads ahead, in turns ---- */
+
+static int NAME(limits_run)(const ts_call *call)
+{
+    for (int64_t i = 0; i < call->dims[0]; i++)
+        for (int64_t j = 0; j < call->dims[1]; j++)
+            Y(1)[i * S[2] + j * S[3]] = (T)(j % 2 ? call->prefetch_above : call->stream_above);
+    return TS_OK;
+}
+
+TABLE(limits, TYPES) = {{NAME(limits_run), 0, 0xa, "unit"}};
 
 #undef X
 #undef Y
