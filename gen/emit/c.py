@@ -24,6 +24,7 @@ from .expr import c_type
 from .inline import inline
 from .layout import wrapped
 from .names import c_names
+from .prefetch import check_reads
 from .streams import check_all, fenced
 from .unroll import has_vector_form, in_lanes, unroll
 from .views import Argument, View, plain_scalars
@@ -156,6 +157,7 @@ def _variant(
     context, declared = _context(symbol, kernel, unit, shared, target)
     body = statement(kernel.body, context)
     check_all(kernel.body, context)
+    check_reads(kernel.body)
     body += [*fenced(body), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))
     kept: list[str] = []

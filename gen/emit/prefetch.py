@@ -5,8 +5,9 @@ memory that it reads, further on by the marked steps along the array's axes. The
 integers: they may lie outside the array. `ahead` is 1, or 0 in a call that has all in its caches.
 """
 
-from ..ir.nodes import Block, Expr
-from ..ir.walk import index, loads
+from ..errors import TilesmithError
+from ..ir.nodes import Block, Expr, Stmt
+from ..ir.walk import blocks, index, loads
 from ..lower.affine import affine
 from .context import Context
 from .expr import c_type
@@ -38,6 +39,20 @@ def prefetches(block: Block, context: Context, lane: str = "", lanes: int = 1) -
     return lines
 
 
+def check_reads(stmt: Stmt) -> None:
+    """Raises TilesmithError for a block that does not read what it is marked to ask for."""
+    read = {(b.name, load.buffer) for b in blocks(stmt) for load in loads(b.body)}
+    for block in blocks(stmt):
+        for key, _ in block.annotations:
+            kind, _, buffer = key.partition(" ")
+            if kind == "prefetch" and (block.name, buffer) not in read:
+                raise TilesmithError(
+                    f"prefetch (block {block.name}, buffer {buffer}): the block does not read it",
+                    block.span,
+                    "a later step of the recipe has replaced the read",
+                )
+
+
 def _near(a: tuple[Expr, ...], b: tuple[Expr, ...], width: int) -> bool:
     """Whether two places are less than a line apart, as far as one can tell."""
     apart = [affine(i) - affine(j) for i, j in zip(a, b, strict=True)]
@@ -51,9 +66,11 @@ def _line(buffer: str, first: tuple[Expr, ...], lanes: int, by: list[int], conte
     assert isinstance(view, Argument)
     moved = [_step(view, axis, step) for axis, step in enumerate(by) if step]
     offset = element(context.views, context.scalars, buffer, first)[len(view.name) + 1 : -1]
-    place = f"{offset} + {lanes}" if lanes else offset
+    inside = _step(view, len(by) - 1, lanes)
+    place = f"{offset} + {inside}" if lanes else offset
     size = f"sizeof({c_type(view.buffer.dtype)})"
-    at = f"({place} + ahead * ({' + '.join(moved)}))"
+    by_all = moved[0] if len(moved) == 1 and "*" not in moved[0] else f"({' + '.join(moved)})"
+    at = f"({place} + ahead * {by_all})"
     return f"__builtin_prefetch((const void *)((uintptr_t){view.name} + {size} * (uintptr_t){at}));"
 
 
