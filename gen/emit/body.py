@@ -244,7 +244,8 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
     inner: list[str] = []
     for block in blocks:
         own = update.vector(block.body, _dtypes(block, context), replace(code, mask=mask))
-        early = prefetches(block, inside, lanes.var, lanes.shape.lanes)
+        whole = isinstance(mask, All)
+        early = prefetches(block, inside, lanes.var, lanes.shape.lanes) if whole else []
         inner += [*early, *before.taken(), *own]
     lines += _if(opened, inner) if opened else inner
     if opened or before.count:

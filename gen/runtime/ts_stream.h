@@ -24,72 +24,94 @@
     X(i64, int64_t, 64)    \
     X(u64, uint64_t, 64)
 
-#if defined TS_V4 || defined TS_V3
+#if defined TS_V4
 
-/* ts_turn: the 32-bit lanes of v, in a ring, `shift` places up. ts_meet: a line's lanes, the first
-   `shift` from the vector before. What is kept of a vector until the next one comes is ts_kept: on v4
-   the vector, since one instruction both turns and joins two; on v3 the vector already turned. */
-#ifdef TS_V4
-TS_INLINE ts_i32 ts_turn(ts_i32 v, ts_i32 index) {
-    return (ts_i32)_mm512_permutexvar_epi32((__m512i)index, (__m512i)v);
-}
-TS_INLINE ts_i32 ts_meet(ts_i32 kept, ts_i32 v, ts_i32 index, ts_m32 before) {
-    (void)before;
-    return (ts_i32)_mm512_permutex2var_epi32((__m512i)v, (__m512i)index, (__m512i)kept);
-}
-TS_INLINE ts_i32 ts_kept(ts_i32 v, ts_i32 index) {
-    (void)index;
-    return v;
-}
-#else
-TS_INLINE ts_i32 ts_turn(ts_i32 v, ts_i32 index) {
-    return (ts_i32)_mm256_permutevar8x32_epi32((__m256i)v, (__m256i)index);
-}
-TS_INLINE ts_i32 ts_meet(ts_i32 kept, ts_i32 v, ts_i32 index, ts_m32 before) {
-    return ts_select_i32(before, kept, ts_turn(v, index));
-}
-TS_INLINE ts_i32 ts_kept(ts_i32 v, ts_i32 index) { return ts_turn(v, index); }
-#endif
-
-/* line: where the next store goes. index, before: for ts_turn and ts_meet; its lanes are below
-   TS_LANES_32, more by that much where they are of the vector before. started: whether there is one,
-   `kept`. */
+/* line: where the next store goes. index: of its lanes in the next vector, or more by TS_LANES_32 in
+   the vector before, which is `kept` once a row has `started`. before: the lanes that are from there. */
 typedef struct ts_row {
     char *line;
-    ts_i32 index;
+    ts_i32 index, kept;
     ts_m32 before;
-    ts_i32 kept;
     bool started;
 } ts_row;
 
 TS_INLINE ts_row ts_row_begin(void *p) {
     const int32_t shift = (int32_t)((uintptr_t)p % TS_BYTES / 4);
-    return (ts_row){
-        .line = (char *)p - 4 * shift,
-        .index = (ts_iota_i32() - ts_set_i32(shift)) & ts_set_i32(2 * TS_LANES_32 - 1),
-        .before = ts_first_m32(shift),
-        .kept = {0},
-        .started = false,
-    };
+    const ts_i32 index = (ts_iota_i32() - ts_set_i32(shift)) & ts_set_i32(2 * TS_LANES_32 - 1);
+    return (ts_row){(char *)p - 4 * shift, index, {0}, ts_first_m32(shift), false};
 }
 
 TS_INLINE void ts_row_push(ts_row *row, ts_i32 v) {
-    int32_t *const line = (int32_t *)(void *)row->line;
+    const __m512i both =
+        _mm512_permutex2var_epi32((__m512i)v, (__m512i)row->index, (__m512i)row->kept);
     if (__builtin_expect(row->started, 1))
-        ts_stream_i32(line, ts_meet(row->kept, v, row->index, row->before));
+        _mm512_stream_si512((__m512i *)(void *)row->line, both);
     else
-        ts_store_mask_i32(line, ts_turn(v, row->index), ts_mnot_m32(row->before));
+        _mm512_mask_storeu_epi32(row->line, ts_mnot_m32(row->before), both);
     row->started = true;
-    row->kept = ts_kept(v, row->index);
+    row->kept = v;
     row->line += TS_BYTES;
 }
 
 TS_INLINE void ts_row_end(const ts_row *row) {
-    const ts_i32 last = ts_meet(row->kept, row->kept, row->index, row->before);
+    const __m512i last = _mm512_permutexvar_epi32((__m512i)row->index, (__m512i)row->kept);
     if (row->started)
-        ts_store_mask_i32((int32_t *)(void *)row->line, last, row->before);
+        _mm512_mask_storeu_epi32(row->line, row->before, last);
 }
 
+#elif defined TS_V3
+
+/* A line is two stores, one right after the other: what lies between could write half a line out.
+   half: where the next vector goes. index: moves the lanes of a vector up by as many, in a ring, as
+   there are of `before`, the lanes that come from the vector before, which is `kept`, moved. first:
+   the first half of the line, if it `waits`. */
+typedef struct ts_row {
+    char *half;
+    ts_i32 index, kept, first;
+    ts_m32 before;
+    bool started, waits;
+} ts_row;
+
+TS_INLINE ts_row ts_row_begin(void *p) {
+    const int32_t shift = (int32_t)((uintptr_t)p % TS_BYTES / 4);
+    const ts_i32 index = (ts_iota_i32() - ts_set_i32(shift)) & ts_set_i32(TS_LANES_32 - 1);
+    const ts_m32 before = ts_first_m32(shift);
+    return (ts_row){(char *)p - 4 * shift, index, {0}, {0}, before, false, false};
+}
+
+TS_INLINE void ts_row_push(ts_row *row, ts_i32 v) {
+    const ts_i32 moved =
+        (ts_i32)_mm256_permutevar8x32_epi32((__m256i)v, (__m256i)row->index);
+    const ts_i32 both = ts_select_i32(row->before, row->kept, moved);
+    __m256i *const half = (__m256i *)(void *)row->half;
+    if (__builtin_expect(!row->started, 0)) {
+        _mm256_maskstore_epi32((int *)half, (__m256i)ts_mnot_m32(row->before), (__m256i)both);
+    } else if ((uintptr_t)half % 64 == 0) {
+        row->first = both;
+        row->waits = true;
+    } else if (__builtin_expect(row->waits, 1)) {
+        _mm256_stream_si256(half - 1, (__m256i)row->first);
+        _mm256_stream_si256(half, (__m256i)both);
+        row->waits = false;
+    } else {
+        _mm256_store_si256(half, (__m256i)both);
+    }
+    row->started = true;
+    row->kept = moved;
+    row->half += TS_BYTES;
+}
+
+TS_INLINE void ts_row_end(const ts_row *row) {
+    __m256i *const half = (__m256i *)(void *)row->half;
+    if (row->waits)
+        _mm256_store_si256(half - 1, (__m256i)row->first);
+    if (row->started)
+        _mm256_maskstore_epi32((int *)half, (__m256i)row->before, (__m256i)row->kept);
+}
+
+#endif
+
+#if defined TS_V4 || defined TS_V3
 #define TS_ROW(T, C, B)                                                                        \
     typedef ts_row ts_row_##T;                                                                 \
     TS_INLINE ts_row_##T ts_row_begin_##T(C *p) { return ts_row_begin(p); }                    \
