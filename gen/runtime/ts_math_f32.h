@@ -3,14 +3,14 @@
 /* 2^k for an integral k in [-126, 127]: the low bits of k + 3/2 * 2^23 are k's. */
 TS_INLINE V F(pow2)(V k) { return F(from_bits)((F(bits)(k + K(0x1.8p23f)) << 23) + 0x3F800000u); }
 
-/* p * 2^k, rounded once, for p in [1/2, 2] and an integral k in [-250, 252]: half of k, as integers, is
-   added to the exponent of p, where it fits; the rest is a factor. */
+/* p * 2^k, rounded once, for p in [1/2, 2] and an integral k in [-252, 254], in two halves that fit into
+   an exponent; the division is of integers. */
 TS_INLINE V F(scale)(V p, V k) {
 #ifdef SCALE
     return SCALE(p, k);
 #else
-    U bits = F(bits)(k + K(0x1.8p23f)), half = (bits >> 1) << 23;
-    return F(from_bits)(F(bits)(p) + half) * F(from_bits)((bits << 23) - half + 0x3F800000u);
+    U bits = F(bits)(k + K(0x1.8p23f)), half = (bits >> 1) << 23, rest = (bits << 23) - half;
+    return p * F(from_bits)(half + 0x3F800000u) * F(from_bits)(rest + 0x3F800000u);
 #endif
 }
 

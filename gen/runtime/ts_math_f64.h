@@ -5,14 +5,13 @@ TS_INLINE V F(pow2)(V k) {
     return F(from_bits)((F(bits)(k + K(0x1.8p52)) << 52) + 0x3FF0000000000000u);
 }
 
-/* p * 2^k, rounded once, for p in [1/2, 2] and an integral k in [-2042, 2044]: see float32. */
+/* p * 2^k, rounded once, for p in [1/2, 2] and an integral k in [-2044, 2046]: see float32. */
 TS_INLINE V F(scale)(V p, V k) {
 #ifdef SCALE
     return SCALE(p, k);
 #else
-    U bits = F(bits)(k + K(0x1.8p52)), half = (bits >> 1) << 52;
-    U rest = (bits << 52) - half + 0x3FF0000000000000u;
-    return F(from_bits)(F(bits)(p) + half) * F(from_bits)(rest);
+    U bits = F(bits)(k + K(0x1.8p52)), half = (bits >> 1) << 52, rest = (bits << 52) - half;
+    return p * F(from_bits)(half + 0x3FF0000000000000u) * F(from_bits)(rest + 0x3FF0000000000000u);
 #endif
 }
 
