@@ -186,6 +186,8 @@ def _described(hint: object) -> str:
         return " or ".join(f"`{value}`" for value in inner)
     if origin is tuple:
         return f"[{_described(inner[0])}, ...]"
+    if origin is dict:
+        return f"{{name: {_described(inner[1])}, ...}}"
     words = {int: "integer", float: "number", bool: "`true` or `false`", str: "name"}
     if isinstance(hint, type):
         if hint is NoneType:

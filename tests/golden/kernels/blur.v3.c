@@ -26,13 +26,13 @@ TS_INLINE int ts_blur_float32_v3_0_column_i_code(const void *env, int64_t lower,
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
-    for (int64_t column_i = lower; column_i < upper; ++column_i) {
-        {
-            float *const restrict column =
-                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
-            if (!column) {
-                return TS_NO_MEMORY;
-            }
+    {
+        float *const restrict column =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
+        if (!column) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t column_i = lower; column_i < upper; ++column_i) {
             for (int64_t column_j_0 = 0,
                 column_j_0_end = w / 8; column_j_0 < column_j_0_end; ++column_j_0) {
                 ts_store_f32(&column[column_j_0 * 8 + 1],
@@ -72,8 +72,8 @@ TS_INLINE int ts_blur_float32_v3_0_column_i_code(const void *env, int64_t lower,
                     }
                 }
             }
-            ts_workspace_release(column);
         }
+        ts_workspace_release(column);
     }
     return TS_OK;
 }
@@ -145,13 +145,13 @@ TS_INLINE int ts_blur_float64_v3_0_column_i_code(const void *env, int64_t lower,
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
-    for (int64_t column_i = lower; column_i < upper; ++column_i) {
-        {
-            double *const restrict column =
-                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
-            if (!column) {
-                return TS_NO_MEMORY;
-            }
+    {
+        double *const restrict column =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
+        if (!column) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t column_i = lower; column_i < upper; ++column_i) {
             for (int64_t column_j_0 = 0,
                 column_j_0_end = w / 4; column_j_0 < column_j_0_end; ++column_j_0) {
                 ts_store_f64(&column[column_j_0 * 4 + 1],
@@ -191,8 +191,8 @@ TS_INLINE int ts_blur_float64_v3_0_column_i_code(const void *env, int64_t lower,
                     }
                 }
             }
-            ts_workspace_release(column);
         }
+        ts_workspace_release(column);
     }
     return TS_OK;
 }

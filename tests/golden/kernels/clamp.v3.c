@@ -2,12 +2,14 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
+#include "ts_stream.h"
 
 struct ts_clamp_float32_v3_0_y_chunk {
     float low;
     float high;
     const float *x;
     float *y;
+    bool stream;
 };
 
 static int ts_clamp_float32_v3_0_y_chunk(const void *env, int64_t lower, int64_t upper)
@@ -17,10 +19,24 @@ static int ts_clamp_float32_v3_0_y_chunk(const void *env, int64_t lower, int64_t
     const float high = self->high;
     const float *const x = self->x;
     float *const y = self->y;
-    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-        ts_store_f32(&y[y_chunk * 8],
-            ts_min_f32(ts_max_f32(ts_load_f32(&x[y_chunk * 8]), ts_set_f32(low)),
-            ts_set_f32(high)));
+    const bool stream = self->stream;
+    if (stream) {
+        ts_row_f32 line0 = ts_row_begin_f32(&y[lower * 8]);
+        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+            ts_row_push_f32(&line0,
+                ts_min_f32(ts_max_f32(ts_load_f32(&x[y_chunk * 8]), ts_set_f32(low)),
+                ts_set_f32(high)));
+        }
+        ts_row_end_f32(&line0);
+    } else {
+        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+            ts_store_f32(&y[y_chunk * 8],
+                ts_min_f32(ts_max_f32(ts_load_f32(&x[y_chunk * 8]), ts_set_f32(low)),
+                ts_set_f32(high)));
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -32,8 +48,10 @@ static int ts_clamp_float32_v3_0(const ts_call *call)
     const float high = (float)call->scalars[1].f64;
     const float *const x = call->data[0];
     float *const y = call->data[1];
+    const double moved = 4.0 * (double)(m) + 4.0 * (double)(m);
+    const bool stream = moved > call->stream_above;
     {
-        const struct ts_clamp_float32_v3_0_y_chunk env = {low, high, x, y};
+        const struct ts_clamp_float32_v3_0_y_chunk env = {low, high, x, y, stream};
         const int64_t grain = 5000;
         const int status =
             ts_parallel(ts_clamp_float32_v3_0_y_chunk, &env, 0, m / 8, grain, call->threads);
@@ -64,6 +82,7 @@ struct ts_clamp_float64_v3_0_y_chunk {
     double high;
     const double *x;
     double *y;
+    bool stream;
 };
 
 static int ts_clamp_float64_v3_0_y_chunk(const void *env, int64_t lower, int64_t upper)
@@ -73,10 +92,24 @@ static int ts_clamp_float64_v3_0_y_chunk(const void *env, int64_t lower, int64_t
     const double high = self->high;
     const double *const x = self->x;
     double *const y = self->y;
-    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-        ts_store_f64(&y[y_chunk * 4],
-            ts_min_f64(ts_max_f64(ts_load_f64(&x[y_chunk * 4]), ts_set_f64(low)),
-            ts_set_f64(high)));
+    const bool stream = self->stream;
+    if (stream) {
+        ts_row_f64 line0 = ts_row_begin_f64(&y[lower * 4]);
+        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+            ts_row_push_f64(&line0,
+                ts_min_f64(ts_max_f64(ts_load_f64(&x[y_chunk * 4]), ts_set_f64(low)),
+                ts_set_f64(high)));
+        }
+        ts_row_end_f64(&line0);
+    } else {
+        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+            ts_store_f64(&y[y_chunk * 4],
+                ts_min_f64(ts_max_f64(ts_load_f64(&x[y_chunk * 4]), ts_set_f64(low)),
+                ts_set_f64(high)));
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -88,8 +121,10 @@ static int ts_clamp_float64_v3_0(const ts_call *call)
     const double high = call->scalars[1].f64;
     const double *const x = call->data[0];
     double *const y = call->data[1];
+    const double moved = 8.0 * (double)(m) + 8.0 * (double)(m);
+    const bool stream = moved > call->stream_above;
     {
-        const struct ts_clamp_float64_v3_0_y_chunk env = {low, high, x, y};
+        const struct ts_clamp_float64_v3_0_y_chunk env = {low, high, x, y, stream};
         const int64_t grain = 5000;
         const int status =
             ts_parallel(ts_clamp_float64_v3_0_y_chunk, &env, 0, m / 4, grain, call->threads);

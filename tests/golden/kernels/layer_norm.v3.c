@@ -2,6 +2,7 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
+#include "ts_stream.h"
 
 struct ts_layer_norm_float32_v3_0_y_i {
     int64_t n;
@@ -14,6 +15,8 @@ struct ts_layer_norm_float32_v3_0_y_i {
     int64_t bias_s0;
     float *y;
     int64_t y_s0;
+    bool stream;
+    int64_t ahead;
 };
 
 TS_INLINE int ts_layer_norm_float32_v3_0_y_i_code(const void *env, int64_t lower, int64_t upper,
@@ -30,6 +33,8 @@ TS_INLINE int ts_layer_norm_float32_v3_0_y_i_code(const void *env, int64_t lower
     const int64_t bias_s0 = unit ? 1 : self->bias_s0;
     float *const y = self->y;
     const int64_t y_s0 = self->y_s0;
+    const bool stream = self->stream;
+    const int64_t ahead = self->ahead;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
         {
             _Alignas(64) float mean_sum[1];
@@ -188,12 +193,30 @@ TS_INLINE int ts_layer_norm_float32_v3_0_y_i_code(const void *env, int64_t lower
             variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
             variance[0] = variance_sum[0] / (float)n;
             scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8],
-                    ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + y_j_0 * 8]),
-                    ts_set_f32(mean[0])), ts_set_f32(scale[0])),
-                    ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8)], weight_s0),
-                    ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8)], bias_s0)));
+            if (stream) {
+                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i]);
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8
+                        + ahead * (2 * x_s0))));
+                    ts_row_push_f32(&line0,
+                        ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + y_j_0 * 8]),
+                        ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                        ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8)], weight_s0),
+                        ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8)], bias_s0)));
+                }
+                ts_row_end_f32(&line0);
+            } else {
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8],
+                        ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + y_j_0 * 8]),
+                        ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                        ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8)], weight_s0),
+                        ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8)], bias_s0)));
+                }
             }
             for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
                 {
@@ -209,6 +232,9 @@ TS_INLINE int ts_layer_norm_float32_v3_0_y_i_code(const void *env, int64_t lower
                 }
             }
         }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -236,9 +262,13 @@ TS_INLINE int ts_layer_norm_float32_v3_0_code(const ts_call *call, const bool un
     const int64_t bias_s0 = unit ? 1 : call->strides[3];
     float *const y = call->data[3];
     const int64_t y_s0 = call->strides[4];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(n) + 4.0 * (double)(n)
+        + 4.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t ahead = moved > call->prefetch_above;
     {
         const struct ts_layer_norm_float32_v3_0_y_i env =
-            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0};
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 73 + ((n + 7) / 8) * 17 + 36);
         const int status =
@@ -274,6 +304,8 @@ struct ts_layer_norm_float64_v3_0_y_i {
     int64_t bias_s0;
     double *y;
     int64_t y_s0;
+    bool stream;
+    int64_t ahead;
 };
 
 TS_INLINE int ts_layer_norm_float64_v3_0_y_i_code(const void *env, int64_t lower, int64_t upper,
@@ -290,6 +322,8 @@ TS_INLINE int ts_layer_norm_float64_v3_0_y_i_code(const void *env, int64_t lower
     const int64_t bias_s0 = unit ? 1 : self->bias_s0;
     double *const y = self->y;
     const int64_t y_s0 = self->y_s0;
+    const bool stream = self->stream;
+    const int64_t ahead = self->ahead;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
         {
             _Alignas(64) double mean_sum[1];
@@ -447,12 +481,30 @@ TS_INLINE int ts_layer_norm_float64_v3_0_y_i_code(const void *env, int64_t lower
             variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[3]);
             variance[0] = variance_sum[0] / (double)n;
             scale[0] = ts_rsqrt_f64_s((variance[0] + epsilon));
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4],
-                    ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + y_j_0 * 4]),
-                    ts_set_f64(mean[0])), ts_set_f64(scale[0])),
-                    ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4)], weight_s0),
-                    ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4)], bias_s0)));
+            if (stream) {
+                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i]);
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4
+                        + ahead * (2 * x_s0))));
+                    ts_row_push_f64(&line0,
+                        ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + y_j_0 * 4]),
+                        ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                        ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4)], weight_s0),
+                        ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4)], bias_s0)));
+                }
+                ts_row_end_f64(&line0);
+            } else {
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4
+                        + ahead * (2 * x_s0))));
+                    ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4],
+                        ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + y_j_0 * 4]),
+                        ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                        ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4)], weight_s0),
+                        ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4)], bias_s0)));
+                }
             }
             for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
                 {
@@ -468,6 +520,9 @@ TS_INLINE int ts_layer_norm_float64_v3_0_y_i_code(const void *env, int64_t lower
                 }
             }
         }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -495,9 +550,13 @@ TS_INLINE int ts_layer_norm_float64_v3_0_code(const ts_call *call, const bool un
     const int64_t bias_s0 = unit ? 1 : call->strides[3];
     double *const y = call->data[3];
     const int64_t y_s0 = call->strides[4];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(n) + 8.0 * (double)(n)
+        + 8.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t ahead = moved > call->prefetch_above;
     {
         const struct ts_layer_norm_float64_v3_0_y_i env =
-            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0};
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 73 + ((n + 3) / 4) * 17 + 36);
         const int status =

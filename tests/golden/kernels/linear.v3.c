@@ -36,13 +36,13 @@ TS_INLINE int ts_linear_float32_v3_0_z_j0_code(const void *env, int64_t lower, i
     const int64_t bias_s0 = unit ? 1 : self->bias_s0;
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    for (int64_t z_j0 = lower; z_j0 < upper; ++z_j0) {
-        {
-            float *const restrict packed =
-                ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
-            if (!packed) {
-                return TS_NO_MEMORY;
-            }
+    {
+        float *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t z_j0 = lower; z_j0 < upper; ++z_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                 ts_store_f32(&packed[16 * packed_d0],
                     ts_load_strided_f32(&weight[weight_s0 * packed_d0 + weight_s1 * (z_j0 * 16)],
@@ -179,8 +179,8 @@ TS_INLINE int ts_linear_float32_v3_0_z_j0_code(const void *env, int64_t lower, i
                     }
                 }
             }
-            ts_workspace_release(packed);
         }
+        ts_workspace_release(packed);
     }
     return TS_OK;
 }
@@ -224,13 +224,13 @@ TS_INLINE int ts_linear_float32_v3_0_code(const ts_call *call, const bool unit)
             return status;
         }
     }
-    for (int64_t z_j0 = n / 16, z_j0_end = (n + 15) / 16; z_j0 < z_j0_end; ++z_j0) {
-        {
-            float *const restrict packed =
-                ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
-            if (!packed) {
-                return TS_NO_MEMORY;
-            }
+    {
+        float *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t z_j0 = n / 16, z_j0_end = (n + 15) / 16; z_j0 < z_j0_end; ++z_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                 {
                     const int64_t active = ts_min_i64_s(n - (z_j0 * 16), 8);
@@ -369,8 +369,8 @@ TS_INLINE int ts_linear_float32_v3_0_code(const ts_call *call, const bool unit)
                     }
                 }
             }
-            ts_workspace_release(packed);
         }
+        ts_workspace_release(packed);
     }
     return TS_OK;
 }
@@ -986,13 +986,13 @@ TS_INLINE int ts_linear_float64_v3_0_z_j0_code(const void *env, int64_t lower, i
     const int64_t bias_s0 = unit ? 1 : self->bias_s0;
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    for (int64_t z_j0 = lower; z_j0 < upper; ++z_j0) {
-        {
-            double *const restrict packed =
-                ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
-            if (!packed) {
-                return TS_NO_MEMORY;
-            }
+    {
+        double *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t z_j0 = lower; z_j0 < upper; ++z_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                 ts_store_f64(&packed[8 * packed_d0],
                     ts_load_strided_f64(&weight[weight_s0 * packed_d0 + weight_s1 * (z_j0 * 8)],
@@ -1129,8 +1129,8 @@ TS_INLINE int ts_linear_float64_v3_0_z_j0_code(const void *env, int64_t lower, i
                     }
                 }
             }
-            ts_workspace_release(packed);
         }
+        ts_workspace_release(packed);
     }
     return TS_OK;
 }
@@ -1174,13 +1174,13 @@ TS_INLINE int ts_linear_float64_v3_0_code(const ts_call *call, const bool unit)
             return status;
         }
     }
-    for (int64_t z_j0 = n / 8, z_j0_end = (n + 7) / 8; z_j0 < z_j0_end; ++z_j0) {
-        {
-            double *const restrict packed =
-                ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
-            if (!packed) {
-                return TS_NO_MEMORY;
-            }
+    {
+        double *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t z_j0 = n / 8, z_j0_end = (n + 7) / 8; z_j0 < z_j0_end; ++z_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                 {
                     const int64_t active = ts_min_i64_s(n - (z_j0 * 8), 4);
@@ -1316,8 +1316,8 @@ TS_INLINE int ts_linear_float64_v3_0_code(const ts_call *call, const bool unit)
                     }
                 }
             }
-            ts_workspace_release(packed);
         }
+        ts_workspace_release(packed);
     }
     return TS_OK;
 }

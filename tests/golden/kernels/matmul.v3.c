@@ -32,13 +32,13 @@ TS_INLINE int ts_matmul_float32_v3_0_c_j0_code(const void *env, int64_t lower, i
     float *const restrict c = self->c;
     const int64_t c_s0 = self->c_s0;
     const int64_t c_s1 = unit ? 1 : self->c_s1;
-    for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
-        {
-            float *const restrict packed =
-                ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
-            if (!packed) {
-                return TS_NO_MEMORY;
-            }
+    {
+        float *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                 ts_store_f32(&packed[16 * packed_d0],
                     ts_load_strided_f32(&b[b_s0 * packed_d0 + b_s1 * (c_j0 * 16)], b_s1));
@@ -130,8 +130,8 @@ TS_INLINE int ts_matmul_float32_v3_0_c_j0_code(const void *env, int64_t lower, i
                     }
                 }
             }
-            ts_workspace_release(packed);
         }
+        ts_workspace_release(packed);
     }
     return TS_OK;
 }
@@ -173,13 +173,13 @@ TS_INLINE int ts_matmul_float32_v3_0_code(const ts_call *call, const bool unit)
             return status;
         }
     }
-    for (int64_t c_j0 = n / 16, c_j0_end = (n + 15) / 16; c_j0 < c_j0_end; ++c_j0) {
-        {
-            float *const restrict packed =
-                ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
-            if (!packed) {
-                return TS_NO_MEMORY;
-            }
+    {
+        float *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t c_j0 = n / 16, c_j0_end = (n + 15) / 16; c_j0 < c_j0_end; ++c_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                 {
                     const int64_t active = ts_min_i64_s(n - (c_j0 * 16), 8);
@@ -296,8 +296,8 @@ TS_INLINE int ts_matmul_float32_v3_0_code(const ts_call *call, const bool unit)
                     }
                 }
             }
-            ts_workspace_release(packed);
         }
+        ts_workspace_release(packed);
     }
     return TS_OK;
 }
@@ -779,13 +779,13 @@ TS_INLINE int ts_matmul_float64_v3_0_c_j0_code(const void *env, int64_t lower, i
     double *const restrict c = self->c;
     const int64_t c_s0 = self->c_s0;
     const int64_t c_s1 = unit ? 1 : self->c_s1;
-    for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
-        {
-            double *const restrict packed =
-                ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
-            if (!packed) {
-                return TS_NO_MEMORY;
-            }
+    {
+        double *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                 ts_store_f64(&packed[8 * packed_d0],
                     ts_load_strided_f64(&b[b_s0 * packed_d0 + b_s1 * (c_j0 * 8)], b_s1));
@@ -877,8 +877,8 @@ TS_INLINE int ts_matmul_float64_v3_0_c_j0_code(const void *env, int64_t lower, i
                     }
                 }
             }
-            ts_workspace_release(packed);
         }
+        ts_workspace_release(packed);
     }
     return TS_OK;
 }
@@ -920,13 +920,13 @@ TS_INLINE int ts_matmul_float64_v3_0_code(const ts_call *call, const bool unit)
             return status;
         }
     }
-    for (int64_t c_j0 = n / 8, c_j0_end = (n + 7) / 8; c_j0 < c_j0_end; ++c_j0) {
-        {
-            double *const restrict packed =
-                ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
-            if (!packed) {
-                return TS_NO_MEMORY;
-            }
+    {
+        double *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t c_j0 = n / 8, c_j0_end = (n + 7) / 8; c_j0 < c_j0_end; ++c_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                 {
                     const int64_t active = ts_min_i64_s(n - (c_j0 * 8), 4);
@@ -1040,8 +1040,8 @@ TS_INLINE int ts_matmul_float64_v3_0_code(const ts_call *call, const bool unit)
                     }
                 }
             }
-            ts_workspace_release(packed);
         }
+        ts_workspace_release(packed);
     }
     return TS_OK;
 }

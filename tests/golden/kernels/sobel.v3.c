@@ -26,19 +26,19 @@ TS_INLINE int ts_sobel_float32_v3_0_smooth_i_code(const void *env, int64_t lower
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
-    for (int64_t smooth_i = lower; smooth_i < upper; ++smooth_i) {
-        {
-            float *const restrict smooth =
-                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
-            if (!smooth) {
-                return TS_NO_MEMORY;
-            }
-            float *const restrict slope =
-                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
-            if (!slope) {
-                ts_workspace_release(smooth);
-                return TS_NO_MEMORY;
-            }
+    {
+        float *const restrict smooth =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
+        if (!smooth) {
+            return TS_NO_MEMORY;
+        }
+        float *const restrict slope =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
+        if (!slope) {
+            ts_workspace_release(smooth);
+            return TS_NO_MEMORY;
+        }
+        for (int64_t smooth_i = lower; smooth_i < upper; ++smooth_i) {
             for (int64_t column_j_0 = 0,
                 column_j_0_end = w / 8; column_j_0 < column_j_0_end; ++column_j_0) {
                 ts_store_f32(&smooth[column_j_0 * 8 + 1],
@@ -102,9 +102,9 @@ TS_INLINE int ts_sobel_float32_v3_0_smooth_i_code(const void *env, int64_t lower
                     }
                 }
             }
-            ts_workspace_release(slope);
-            ts_workspace_release(smooth);
         }
+        ts_workspace_release(slope);
+        ts_workspace_release(smooth);
     }
     return TS_OK;
 }
@@ -176,19 +176,19 @@ TS_INLINE int ts_sobel_float64_v3_0_smooth_i_code(const void *env, int64_t lower
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
-    for (int64_t smooth_i = lower; smooth_i < upper; ++smooth_i) {
-        {
-            double *const restrict smooth =
-                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
-            if (!smooth) {
-                return TS_NO_MEMORY;
-            }
-            double *const restrict slope =
-                ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
-            if (!slope) {
-                ts_workspace_release(smooth);
-                return TS_NO_MEMORY;
-            }
+    {
+        double *const restrict smooth =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
+        if (!smooth) {
+            return TS_NO_MEMORY;
+        }
+        double *const restrict slope =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
+        if (!slope) {
+            ts_workspace_release(smooth);
+            return TS_NO_MEMORY;
+        }
+        for (int64_t smooth_i = lower; smooth_i < upper; ++smooth_i) {
             for (int64_t column_j_0 = 0,
                 column_j_0_end = w / 4; column_j_0 < column_j_0_end; ++column_j_0) {
                 ts_store_f64(&smooth[column_j_0 * 4 + 1],
@@ -252,9 +252,9 @@ TS_INLINE int ts_sobel_float64_v3_0_smooth_i_code(const void *env, int64_t lower
                     }
                 }
             }
-            ts_workspace_release(slope);
-            ts_workspace_release(smooth);
         }
+        ts_workspace_release(slope);
+        ts_workspace_release(smooth);
     }
     return TS_OK;
 }

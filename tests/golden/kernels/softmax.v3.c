@@ -2,6 +2,7 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
+#include "ts_stream.h"
 
 struct ts_softmax_float32_v3_0_y_i {
     int64_t n;
@@ -9,6 +10,8 @@ struct ts_softmax_float32_v3_0_y_i {
     int64_t x_s0;
     float *y;
     int64_t y_s0;
+    bool stream;
+    int64_t ahead;
 };
 
 static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
@@ -19,167 +22,201 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
     const int64_t x_s0 = self->x_s0;
     float *const y = self->y;
     const int64_t y_s0 = self->y_s0;
-    for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        {
-            _Alignas(64) float peak[1];
-            float *const restrict e =
-                ts_workspace_acquire(ts_bytes(1, ts_bytes(n, sizeof(float))));
-            if (!e) {
-                return TS_NO_MEMORY;
-            }
-            _Alignas(64) float total[1];
-            ts_f32 peak_rf[4] = {{0}};
-            ts_f32 total_rf[4] = {{0}};
-            peak_rf[0] = ts_set_f32((-__builtin_inff()));
-            peak_rf[1] = ts_set_f32((-__builtin_inff()));
-            peak_rf[2] = ts_set_f32((-__builtin_inff()));
-            peak_rf[3] = ts_set_f32((-__builtin_inff()));
-            for (int64_t peak_j_0 = 0, peak_j_0_end = n / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
-                peak_rf[0] = ts_max_f32(peak_rf[0], ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32]));
-                peak_rf[1] = ts_max_f32(peak_rf[1],
-                    ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8]));
-                peak_rf[2] = ts_max_f32(peak_rf[2],
-                    ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16]));
-                peak_rf[3] = ts_max_f32(peak_rf[3],
-                    ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24]));
-            }
-            for (int64_t peak_j_0 = n / 32,
-                peak_j_0_end = (n + 31) / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
-                {
-                    const int64_t active = ts_min_i64_s(n - (peak_j_0 * 32), 8);
-                    if (active > 0) {
-                        peak_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(peak_rf[0],
-                            ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32], active)), peak_rf[0]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        peak_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(peak_rf[1],
-                            ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8], active)),
-                            peak_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        peak_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(peak_rf[2],
-                            ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16], active)),
-                            peak_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (peak_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        peak_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(peak_rf[3],
-                            ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24], active)),
-                            peak_rf[3]);
-                    }
-                }
-            }
-            peak[0] = (-__builtin_inff());
-            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[0]));
-            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[1]));
-            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[2]));
-            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[3]));
-            total_rf[0] = ts_set_f32(0.0f);
-            total_rf[1] = ts_set_f32(0.0f);
-            total_rf[2] = ts_set_f32(0.0f);
-            total_rf[3] = ts_set_f32(0.0f);
-            for (int64_t pass_j_0 = 0, pass_j_0_end = n / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                ts_store_f32(&e[pass_j_0 * 32],
-                    ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32]),
-                    ts_set_f32(peak[0]))));
-                total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
-                ts_store_f32(&e[pass_j_0 * 32 + 8],
-                    ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 8]),
-                    ts_set_f32(peak[0]))));
-                total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
-                ts_store_f32(&e[pass_j_0 * 32 + 16],
-                    ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 16]),
-                    ts_set_f32(peak[0]))));
-                total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
-                ts_store_f32(&e[pass_j_0 * 32 + 24],
-                    ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 24]),
-                    ts_set_f32(peak[0]))));
-                total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
-            }
-            for (int64_t pass_j_0 = n / 32,
-                pass_j_0_end = (n + 31) / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                {
-                    const int64_t active = ts_min_i64_s(n - (pass_j_0 * 32), 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&e[pass_j_0 * 32],
-                            ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + pass_j_0 * 32],
-                            active), ts_set_f32(peak[0]))), active);
-                        total_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[0], ts_load_first_f32(&e[pass_j_0 * 32], active)),
-                            total_rf[0]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&e[pass_j_0 * 32 + 8],
-                            ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + pass_j_0 * 32
-                            + 8], active), ts_set_f32(peak[0]))), active);
-                        total_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[1],
-                            ts_load_first_f32(&e[pass_j_0 * 32 + 8], active)), total_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&e[pass_j_0 * 32 + 16],
-                            ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + pass_j_0 * 32
-                            + 16], active), ts_set_f32(peak[0]))), active);
-                        total_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[2],
-                            ts_load_first_f32(&e[pass_j_0 * 32 + 16], active)), total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (pass_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        ts_store_first_f32(&e[pass_j_0 * 32 + 24],
-                            ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + pass_j_0 * 32
-                            + 24], active), ts_set_f32(peak[0]))), active);
-                        total_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[3],
-                            ts_load_first_f32(&e[pass_j_0 * 32 + 24], active)), total_rf[3]);
-                    }
-                }
-            }
-            total[0] = 0.0f;
-            total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
-            total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
-            total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
-            total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8],
-                    ts_div_f32(ts_load_f32(&e[y_j_0 * 8]), ts_set_f32(total[0])));
-            }
-            for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const int64_t active = n - (y_j_0 * 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8],
-                            ts_div_f32(ts_load_first_f32(&e[y_j_0 * 8], active),
-                            ts_set_f32(total[0])), active);
-                    }
-                }
-            }
-            ts_workspace_release(e);
+    const bool stream = self->stream;
+    const int64_t ahead = self->ahead;
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
         }
+        for (int64_t y_i = lower; y_i < upper; ++y_i) {
+            {
+                _Alignas(64) float peak[1];
+                _Alignas(64) float total[1];
+                _Alignas(64) float scale[1];
+                ts_f32 peak_rf[4] = {{0}};
+                ts_f32 total_rf[4] = {{0}};
+                peak_rf[0] = ts_set_f32((-__builtin_inff()));
+                peak_rf[1] = ts_set_f32((-__builtin_inff()));
+                peak_rf[2] = ts_set_f32((-__builtin_inff()));
+                peak_rf[3] = ts_set_f32((-__builtin_inff()));
+                for (int64_t peak_j_0 = 0,
+                    peak_j_0_end = n / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                    peak_rf[0] = ts_max_f32(peak_rf[0],
+                        ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32]));
+                    peak_rf[1] = ts_max_f32(peak_rf[1],
+                        ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8]));
+                    peak_rf[2] = ts_max_f32(peak_rf[2],
+                        ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16]));
+                    peak_rf[3] = ts_max_f32(peak_rf[3],
+                        ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24]));
+                }
+                for (int64_t peak_j_0 = n / 32,
+                    peak_j_0_end = (n + 31) / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (peak_j_0 * 32), 8);
+                        if (active > 0) {
+                            peak_rf[0] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rf[0],
+                                ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32], active)),
+                                peak_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 8, 0), 8);
+                        if (active > 0) {
+                            peak_rf[1] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rf[1],
+                                ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8], active)),
+                                peak_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 16, 0), 8);
+                        if (active > 0) {
+                            peak_rf[2] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rf[2],
+                                ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16], active)),
+                                peak_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active = ts_max_i64_s(n - (peak_j_0 * 32) - 24, 0);
+                        if (active > 0) {
+                            peak_rf[3] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rf[3],
+                                ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24], active)),
+                                peak_rf[3]);
+                        }
+                    }
+                }
+                peak[0] = (-__builtin_inff());
+                peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[0]));
+                peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[1]));
+                peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[2]));
+                peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[3]));
+                total_rf[0] = ts_set_f32(0.0f);
+                total_rf[1] = ts_set_f32(0.0f);
+                total_rf[2] = ts_set_f32(0.0f);
+                total_rf[3] = ts_set_f32(0.0f);
+                for (int64_t pass_j_0 = 0,
+                    pass_j_0_end = n / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&e[pass_j_0 * 32],
+                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32]),
+                        ts_set_f32(peak[0]))));
+                    total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 8
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&e[pass_j_0 * 32 + 8],
+                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 8]),
+                        ts_set_f32(peak[0]))));
+                    total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 16
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&e[pass_j_0 * 32 + 16],
+                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 16]),
+                        ts_set_f32(peak[0]))));
+                    total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 24
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&e[pass_j_0 * 32 + 24],
+                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 24]),
+                        ts_set_f32(peak[0]))));
+                    total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
+                }
+                for (int64_t pass_j_0 = n / 32,
+                    pass_j_0_end = (n + 31) / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (pass_j_0 * 32), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&e[pass_j_0 * 32],
+                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                + pass_j_0 * 32], active), ts_set_f32(peak[0]))), active);
+                            total_rf[0] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rf[0],
+                                ts_load_first_f32(&e[pass_j_0 * 32], active)), total_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 8, 0), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 8],
+                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                + pass_j_0 * 32 + 8], active), ts_set_f32(peak[0]))), active);
+                            total_rf[1] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rf[1],
+                                ts_load_first_f32(&e[pass_j_0 * 32 + 8], active)), total_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 16, 0), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 16],
+                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                + pass_j_0 * 32 + 16], active), ts_set_f32(peak[0]))), active);
+                            total_rf[2] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rf[2],
+                                ts_load_first_f32(&e[pass_j_0 * 32 + 16], active)), total_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active = ts_max_i64_s(n - (pass_j_0 * 32) - 24, 0);
+                        if (active > 0) {
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 24],
+                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                + pass_j_0 * 32 + 24], active), ts_set_f32(peak[0]))), active);
+                            total_rf[3] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rf[3],
+                                ts_load_first_f32(&e[pass_j_0 * 32 + 24], active)), total_rf[3]);
+                        }
+                    }
+                }
+                total[0] = 0.0f;
+                total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+                total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+                total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+                total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+                scale[0] = 1.0f / total[0];
+                if (stream) {
+                    ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i]);
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_row_push_f32(&line0,
+                            ts_mul_f32(ts_load_f32(&e[y_j_0 * 8]), ts_set_f32(scale[0])));
+                    }
+                    ts_row_end_f32(&line0);
+                } else {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8],
+                            ts_mul_f32(ts_load_f32(&e[y_j_0 * 8]), ts_set_f32(scale[0])));
+                    }
+                }
+                for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        const int64_t active = n - (y_j_0 * 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8],
+                                ts_mul_f32(ts_load_first_f32(&e[y_j_0 * 8], active),
+                                ts_set_f32(scale[0])), active);
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -192,10 +229,13 @@ static int ts_softmax_float32_v3_0(const ts_call *call)
     const int64_t x_s0 = call->strides[0];
     float *const y = call->data[1];
     const int64_t y_s0 = call->strides[2];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_softmax_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_softmax_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 156 + ((n + 7) / 8) * 8 + 26);
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 156 + ((n + 7) / 8) * 8 + 29);
         const int status =
             ts_parallel(ts_softmax_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -205,74 +245,9 @@ static int ts_softmax_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_softmax_float32_v3_0_when(const ts_call *call)
-{
-    const int64_t n = call->dims[1];
-    return (n <= 16384);
-}
-
-static int ts_softmax_float32_v3_plain(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const float *const x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
-    float *const y = call->data[1];
-    const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = call->strides[3];
-    {
-        float *const restrict peak =
-            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
-        if (!peak) {
-            return TS_NO_MEMORY;
-        }
-        float *const restrict e =
-            ts_workspace_acquire(ts_bytes(m, ts_bytes(n, sizeof(float))));
-        if (!e) {
-            ts_workspace_release(peak);
-            return TS_NO_MEMORY;
-        }
-        float *const restrict total =
-            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
-        if (!total) {
-            ts_workspace_release(e);
-            ts_workspace_release(peak);
-            return TS_NO_MEMORY;
-        }
-        for (int64_t peak_i = 0; peak_i < m; ++peak_i) {
-            peak[peak_i] = (-__builtin_inff());
-            for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
-                peak[peak_i] = ts_max_f32_s(peak[peak_i], x[x_s0 * peak_i + x_s1 * peak_j]);
-            }
-        }
-        for (int64_t e_i = 0; e_i < m; ++e_i) {
-            for (int64_t e_j = 0; e_j < n; ++e_j) {
-                e[n * e_i + e_j] = ts_exp_f32_s((x[x_s0 * e_i + x_s1 * e_j] - peak[e_i]));
-            }
-        }
-        for (int64_t total_i = 0; total_i < m; ++total_i) {
-            total[total_i] = 0.0f;
-            for (int64_t total_j = 0; total_j < n; ++total_j) {
-                total[total_i] = total[total_i] + e[n * total_i + total_j];
-            }
-        }
-        for (int64_t y_i = 0; y_i < m; ++y_i) {
-            for (int64_t y_j = 0; y_j < n; ++y_j) {
-                y[y_s0 * y_i + y_s1 * y_j] = e[n * y_i + y_j] / total[y_i];
-            }
-        }
-        ts_workspace_release(total);
-        ts_workspace_release(e);
-        ts_workspace_release(peak);
-    }
-    return TS_OK;
-}
-
-extern const ts_variant ts_softmax_float32_v3[2];
-const ts_variant ts_softmax_float32_v3[2] = {
-    {ts_softmax_float32_v3_0, ts_softmax_float32_v3_0_when, UINT64_C(10), "0"},
-    {ts_softmax_float32_v3_plain, NULL, UINT64_C(0), "plain"},
+extern const ts_variant ts_softmax_float32_v3[1];
+const ts_variant ts_softmax_float32_v3[1] = {
+    {ts_softmax_float32_v3_0, NULL, UINT64_C(10), "0"},
 };
 
 struct ts_softmax_float64_v3_0_y_i {
@@ -281,6 +256,8 @@ struct ts_softmax_float64_v3_0_y_i {
     int64_t x_s0;
     double *y;
     int64_t y_s0;
+    bool stream;
+    int64_t ahead;
 };
 
 static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
@@ -291,167 +268,201 @@ static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t u
     const int64_t x_s0 = self->x_s0;
     double *const y = self->y;
     const int64_t y_s0 = self->y_s0;
-    for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        {
-            _Alignas(64) double peak[1];
-            double *const restrict e =
-                ts_workspace_acquire(ts_bytes(1, ts_bytes(n, sizeof(double))));
-            if (!e) {
-                return TS_NO_MEMORY;
-            }
-            _Alignas(64) double total[1];
-            ts_f64 peak_rf[4] = {{0}};
-            ts_f64 total_rf[4] = {{0}};
-            peak_rf[0] = ts_set_f64((-__builtin_inf()));
-            peak_rf[1] = ts_set_f64((-__builtin_inf()));
-            peak_rf[2] = ts_set_f64((-__builtin_inf()));
-            peak_rf[3] = ts_set_f64((-__builtin_inf()));
-            for (int64_t peak_j_0 = 0, peak_j_0_end = n / 16; peak_j_0 < peak_j_0_end; ++peak_j_0) {
-                peak_rf[0] = ts_max_f64(peak_rf[0], ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16]));
-                peak_rf[1] = ts_max_f64(peak_rf[1],
-                    ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 4]));
-                peak_rf[2] = ts_max_f64(peak_rf[2],
-                    ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 8]));
-                peak_rf[3] = ts_max_f64(peak_rf[3],
-                    ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 12]));
-            }
-            for (int64_t peak_j_0 = n / 16,
-                peak_j_0_end = (n + 15) / 16; peak_j_0 < peak_j_0_end; ++peak_j_0) {
-                {
-                    const int64_t active = ts_min_i64_s(n - (peak_j_0 * 16), 4);
-                    if (active > 0) {
-                        peak_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_max_f64(peak_rf[0],
-                            ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16], active)), peak_rf[0]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        peak_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_max_f64(peak_rf[1],
-                            ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 4], active)),
-                            peak_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        peak_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_max_f64(peak_rf[2],
-                            ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 8], active)),
-                            peak_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (peak_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        peak_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_max_f64(peak_rf[3],
-                            ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 12], active)),
-                            peak_rf[3]);
-                    }
-                }
-            }
-            peak[0] = (-__builtin_inf());
-            peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[0]));
-            peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[1]));
-            peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[2]));
-            peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[3]));
-            total_rf[0] = ts_set_f64(0.0);
-            total_rf[1] = ts_set_f64(0.0);
-            total_rf[2] = ts_set_f64(0.0);
-            total_rf[3] = ts_set_f64(0.0);
-            for (int64_t pass_j_0 = 0, pass_j_0_end = n / 16; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                ts_store_f64(&e[pass_j_0 * 16],
-                    ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16]),
-                    ts_set_f64(peak[0]))));
-                total_rf[0] = ts_add_f64(total_rf[0], ts_load_f64(&e[pass_j_0 * 16]));
-                ts_store_f64(&e[pass_j_0 * 16 + 4],
-                    ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 4]),
-                    ts_set_f64(peak[0]))));
-                total_rf[1] = ts_add_f64(total_rf[1], ts_load_f64(&e[pass_j_0 * 16 + 4]));
-                ts_store_f64(&e[pass_j_0 * 16 + 8],
-                    ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 8]),
-                    ts_set_f64(peak[0]))));
-                total_rf[2] = ts_add_f64(total_rf[2], ts_load_f64(&e[pass_j_0 * 16 + 8]));
-                ts_store_f64(&e[pass_j_0 * 16 + 12],
-                    ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 12]),
-                    ts_set_f64(peak[0]))));
-                total_rf[3] = ts_add_f64(total_rf[3], ts_load_f64(&e[pass_j_0 * 16 + 12]));
-            }
-            for (int64_t pass_j_0 = n / 16,
-                pass_j_0_end = (n + 15) / 16; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                {
-                    const int64_t active = ts_min_i64_s(n - (pass_j_0 * 16), 4);
-                    if (active > 0) {
-                        ts_store_first_f64(&e[pass_j_0 * 16],
-                            ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + pass_j_0 * 16],
-                            active), ts_set_f64(peak[0]))), active);
-                        total_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[0], ts_load_first_f64(&e[pass_j_0 * 16], active)),
-                            total_rf[0]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        ts_store_first_f64(&e[pass_j_0 * 16 + 4],
-                            ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + pass_j_0 * 16
-                            + 4], active), ts_set_f64(peak[0]))), active);
-                        total_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[1],
-                            ts_load_first_f64(&e[pass_j_0 * 16 + 4], active)), total_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        ts_store_first_f64(&e[pass_j_0 * 16 + 8],
-                            ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + pass_j_0 * 16
-                            + 8], active), ts_set_f64(peak[0]))), active);
-                        total_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[2],
-                            ts_load_first_f64(&e[pass_j_0 * 16 + 8], active)), total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (pass_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        ts_store_first_f64(&e[pass_j_0 * 16 + 12],
-                            ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + pass_j_0 * 16
-                            + 12], active), ts_set_f64(peak[0]))), active);
-                        total_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[3],
-                            ts_load_first_f64(&e[pass_j_0 * 16 + 12], active)), total_rf[3]);
-                    }
-                }
-            }
-            total[0] = 0.0;
-            total[0] = total[0] + ts_reduce_add_f64(total_rf[0]);
-            total[0] = total[0] + ts_reduce_add_f64(total_rf[1]);
-            total[0] = total[0] + ts_reduce_add_f64(total_rf[2]);
-            total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4],
-                    ts_div_f64(ts_load_f64(&e[y_j_0 * 4]), ts_set_f64(total[0])));
-            }
-            for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const int64_t active = n - (y_j_0 * 4);
-                    if (active > 0) {
-                        ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4],
-                            ts_div_f64(ts_load_first_f64(&e[y_j_0 * 4], active),
-                            ts_set_f64(total[0])), active);
-                    }
-                }
-            }
-            ts_workspace_release(e);
+    const bool stream = self->stream;
+    const int64_t ahead = self->ahead;
+    {
+        double *const restrict e =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(n, sizeof(double))));
+        if (!e) {
+            return TS_NO_MEMORY;
         }
+        for (int64_t y_i = lower; y_i < upper; ++y_i) {
+            {
+                _Alignas(64) double peak[1];
+                _Alignas(64) double total[1];
+                _Alignas(64) double scale[1];
+                ts_f64 peak_rf[4] = {{0}};
+                ts_f64 total_rf[4] = {{0}};
+                peak_rf[0] = ts_set_f64((-__builtin_inf()));
+                peak_rf[1] = ts_set_f64((-__builtin_inf()));
+                peak_rf[2] = ts_set_f64((-__builtin_inf()));
+                peak_rf[3] = ts_set_f64((-__builtin_inf()));
+                for (int64_t peak_j_0 = 0,
+                    peak_j_0_end = n / 16; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                    peak_rf[0] = ts_max_f64(peak_rf[0],
+                        ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16]));
+                    peak_rf[1] = ts_max_f64(peak_rf[1],
+                        ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 4]));
+                    peak_rf[2] = ts_max_f64(peak_rf[2],
+                        ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 8]));
+                    peak_rf[3] = ts_max_f64(peak_rf[3],
+                        ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 12]));
+                }
+                for (int64_t peak_j_0 = n / 16,
+                    peak_j_0_end = (n + 15) / 16; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (peak_j_0 * 16), 4);
+                        if (active > 0) {
+                            peak_rf[0] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(peak_rf[0],
+                                ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16], active)),
+                                peak_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 16) - 4, 0), 4);
+                        if (active > 0) {
+                            peak_rf[1] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(peak_rf[1],
+                                ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 4], active)),
+                                peak_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 16) - 8, 0), 4);
+                        if (active > 0) {
+                            peak_rf[2] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(peak_rf[2],
+                                ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 8], active)),
+                                peak_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active = ts_max_i64_s(n - (peak_j_0 * 16) - 12, 0);
+                        if (active > 0) {
+                            peak_rf[3] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(peak_rf[3],
+                                ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 12], active)),
+                                peak_rf[3]);
+                        }
+                    }
+                }
+                peak[0] = (-__builtin_inf());
+                peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[0]));
+                peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[1]));
+                peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[2]));
+                peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[3]));
+                total_rf[0] = ts_set_f64(0.0);
+                total_rf[1] = ts_set_f64(0.0);
+                total_rf[2] = ts_set_f64(0.0);
+                total_rf[3] = ts_set_f64(0.0);
+                for (int64_t pass_j_0 = 0,
+                    pass_j_0_end = n / 16; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 16
+                        + ahead * (2 * x_s0))));
+                    ts_store_f64(&e[pass_j_0 * 16],
+                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16]),
+                        ts_set_f64(peak[0]))));
+                    total_rf[0] = ts_add_f64(total_rf[0], ts_load_f64(&e[pass_j_0 * 16]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 16 + 4
+                        + ahead * (2 * x_s0))));
+                    ts_store_f64(&e[pass_j_0 * 16 + 4],
+                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 4]),
+                        ts_set_f64(peak[0]))));
+                    total_rf[1] = ts_add_f64(total_rf[1], ts_load_f64(&e[pass_j_0 * 16 + 4]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 16 + 8
+                        + ahead * (2 * x_s0))));
+                    ts_store_f64(&e[pass_j_0 * 16 + 8],
+                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 8]),
+                        ts_set_f64(peak[0]))));
+                    total_rf[2] = ts_add_f64(total_rf[2], ts_load_f64(&e[pass_j_0 * 16 + 8]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 16 + 12
+                        + ahead * (2 * x_s0))));
+                    ts_store_f64(&e[pass_j_0 * 16 + 12],
+                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 12]),
+                        ts_set_f64(peak[0]))));
+                    total_rf[3] = ts_add_f64(total_rf[3], ts_load_f64(&e[pass_j_0 * 16 + 12]));
+                }
+                for (int64_t pass_j_0 = n / 16,
+                    pass_j_0_end = (n + 15) / 16; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (pass_j_0 * 16), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&e[pass_j_0 * 16],
+                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                + pass_j_0 * 16], active), ts_set_f64(peak[0]))), active);
+                            total_rf[0] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(total_rf[0],
+                                ts_load_first_f64(&e[pass_j_0 * 16], active)), total_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 16) - 4, 0), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&e[pass_j_0 * 16 + 4],
+                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                + pass_j_0 * 16 + 4], active), ts_set_f64(peak[0]))), active);
+                            total_rf[1] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(total_rf[1],
+                                ts_load_first_f64(&e[pass_j_0 * 16 + 4], active)), total_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 16) - 8, 0), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&e[pass_j_0 * 16 + 8],
+                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                + pass_j_0 * 16 + 8], active), ts_set_f64(peak[0]))), active);
+                            total_rf[2] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(total_rf[2],
+                                ts_load_first_f64(&e[pass_j_0 * 16 + 8], active)), total_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active = ts_max_i64_s(n - (pass_j_0 * 16) - 12, 0);
+                        if (active > 0) {
+                            ts_store_first_f64(&e[pass_j_0 * 16 + 12],
+                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                + pass_j_0 * 16 + 12], active), ts_set_f64(peak[0]))), active);
+                            total_rf[3] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(total_rf[3],
+                                ts_load_first_f64(&e[pass_j_0 * 16 + 12], active)), total_rf[3]);
+                        }
+                    }
+                }
+                total[0] = 0.0;
+                total[0] = total[0] + ts_reduce_add_f64(total_rf[0]);
+                total[0] = total[0] + ts_reduce_add_f64(total_rf[1]);
+                total[0] = total[0] + ts_reduce_add_f64(total_rf[2]);
+                total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
+                scale[0] = 1.0 / total[0];
+                if (stream) {
+                    ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i]);
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_row_push_f64(&line0,
+                            ts_mul_f64(ts_load_f64(&e[y_j_0 * 4]), ts_set_f64(scale[0])));
+                    }
+                    ts_row_end_f64(&line0);
+                } else {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4],
+                            ts_mul_f64(ts_load_f64(&e[y_j_0 * 4]), ts_set_f64(scale[0])));
+                    }
+                }
+                for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        const int64_t active = n - (y_j_0 * 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4],
+                                ts_mul_f64(ts_load_first_f64(&e[y_j_0 * 4], active),
+                                ts_set_f64(scale[0])), active);
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -464,10 +475,13 @@ static int ts_softmax_float64_v3_0(const ts_call *call)
     const int64_t x_s0 = call->strides[0];
     double *const y = call->data[1];
     const int64_t y_s0 = call->strides[2];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_softmax_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_softmax_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 156 + ((n + 3) / 4) * 8 + 26);
+            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 156 + ((n + 3) / 4) * 8 + 29);
         const int status =
             ts_parallel(ts_softmax_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -477,72 +491,7 @@ static int ts_softmax_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_softmax_float64_v3_0_when(const ts_call *call)
-{
-    const int64_t n = call->dims[1];
-    return (n <= 16384);
-}
-
-static int ts_softmax_float64_v3_plain(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const double *const x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
-    double *const y = call->data[1];
-    const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = call->strides[3];
-    {
-        double *const restrict peak =
-            ts_workspace_acquire(ts_bytes(m, sizeof(double)));
-        if (!peak) {
-            return TS_NO_MEMORY;
-        }
-        double *const restrict e =
-            ts_workspace_acquire(ts_bytes(m, ts_bytes(n, sizeof(double))));
-        if (!e) {
-            ts_workspace_release(peak);
-            return TS_NO_MEMORY;
-        }
-        double *const restrict total =
-            ts_workspace_acquire(ts_bytes(m, sizeof(double)));
-        if (!total) {
-            ts_workspace_release(e);
-            ts_workspace_release(peak);
-            return TS_NO_MEMORY;
-        }
-        for (int64_t peak_i = 0; peak_i < m; ++peak_i) {
-            peak[peak_i] = (-__builtin_inf());
-            for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
-                peak[peak_i] = ts_max_f64_s(peak[peak_i], x[x_s0 * peak_i + x_s1 * peak_j]);
-            }
-        }
-        for (int64_t e_i = 0; e_i < m; ++e_i) {
-            for (int64_t e_j = 0; e_j < n; ++e_j) {
-                e[n * e_i + e_j] = ts_exp_f64_s((x[x_s0 * e_i + x_s1 * e_j] - peak[e_i]));
-            }
-        }
-        for (int64_t total_i = 0; total_i < m; ++total_i) {
-            total[total_i] = 0.0;
-            for (int64_t total_j = 0; total_j < n; ++total_j) {
-                total[total_i] = total[total_i] + e[n * total_i + total_j];
-            }
-        }
-        for (int64_t y_i = 0; y_i < m; ++y_i) {
-            for (int64_t y_j = 0; y_j < n; ++y_j) {
-                y[y_s0 * y_i + y_s1 * y_j] = e[n * y_i + y_j] / total[y_i];
-            }
-        }
-        ts_workspace_release(total);
-        ts_workspace_release(e);
-        ts_workspace_release(peak);
-    }
-    return TS_OK;
-}
-
-extern const ts_variant ts_softmax_float64_v3[2];
-const ts_variant ts_softmax_float64_v3[2] = {
-    {ts_softmax_float64_v3_0, ts_softmax_float64_v3_0_when, UINT64_C(10), "0"},
-    {ts_softmax_float64_v3_plain, NULL, UINT64_C(0), "plain"},
+extern const ts_variant ts_softmax_float64_v3[1];
+const ts_variant ts_softmax_float64_v3[1] = {
+    {ts_softmax_float64_v3_0, NULL, UINT64_C(10), "0"},
 };

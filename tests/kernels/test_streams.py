@@ -1,0 +1,105 @@
+"""Kernels whose results may pass the caches by: the same bits, whether they do or not."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tilesmith as ts
+from gen.lower.target import Level
+from gen.spec.build import choices
+
+from . import driver
+from .support import ROOT, SPECS, Array, call, outputs
+
+STREAMED = sorted(
+    name
+    for name, spec in SPECS.items()
+    if any(step.primitive == "stream" for r in spec.recipes for v in r.variants for step in v.steps)
+)
+SUPPORTED = [
+    level for level in ts.show_config("dicts")["levels_supported"] if level in ("v3", "v4")
+]
+
+
+def placed(like: Array, offset: int) -> Array:
+    """An array of that shape and type whose data are `offset` bytes past a line of memory."""
+    room = np.full(like.nbytes + 192, 7, np.uint8)
+    start = -room.ctypes.data % 64 + offset
+    return room[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
+
+
+def results(name: str, level: str) -> Iterator[Array]:
+    """Of every edge case: into a new array, to offsets from a line, strided and in place."""
+    spec = SPECS[name]
+    in_place = ts.kernels()[name]["arguments"][-1]["in_place"]
+    for dtypes in choices(spec):
+        for arrays in driver.edge_calls(name, dtypes, Level(level)):
+            yield from call(spec, arrays, num_threads=1)
+            made = [arrays[o] for o in outputs(spec)]
+            for offset in (8, 16, 40, 56):
+                out = [placed(array, offset) for array in made]
+                yield from call(spec, arrays, num_threads=2, out=_one(out))
+            yield from call(spec, arrays, out=_one([driver.spread(array) for array in made]))
+            if in_place:
+                mine = {k: a.copy() for k, a in arrays.items()}
+                yield from call(spec, mine, out=mine[in_place[0]])
+
+
+def _one(arrays: list[Array]) -> Array | tuple[Array, ...]:
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+SCRIPT = """
+import hashlib, sys
+import numpy as np
+from tests.kernels.test_streams import results
+digest, count = hashlib.sha256(), 0
+for array in results(*sys.argv[1:]):
+    digest.update(np.ascontiguousarray(array).tobytes())
+    count += 1
+print(count, digest.hexdigest())
+"""
+
+
+def _digest(name: str, level: str, streaming: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, name, level],
+        cwd=ROOT,
+        env=os.environ | {"TILESMITH_CPU_LEVEL": level, "TILESMITH_STREAM": streaming},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("level", SUPPORTED)
+@pytest.mark.parametrize("name", STREAMED)
+def test_the_same_bits(name: str, level: str) -> None:
+    streamed = _digest(name, level, "on")
+    assert int(streamed.split()[0]) > 20
+    assert streamed == _digest(name, level, "off")
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_each_streams_on_some_level(name: str) -> None:
+    assert any("ts_row_push" in driver.c_file(name, Level(level)) for level in SUPPORTED)
+
+
+def test_streamed_results_are_right() -> None:
+    """All that test_shipped.py tests, with results that pass the caches by."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "tests/kernels/test_shipped.py"],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+        | {"TILESMITH_STREAM": "on"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
