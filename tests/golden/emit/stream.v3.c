@@ -54,8 +54,6 @@ static int ts_scale_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upp
             {
                 const int64_t active = ts_min_i64_s(n - (y_j_0 * 16), 8);
                 if (active > 0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 16 + ahead * x_s0)));
                     ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 16],
                         ts_mul_f32(ts_set_f32(2.0f),
                         ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 16], active)), active);
@@ -64,8 +62,6 @@ static int ts_scale_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upp
             {
                 const int64_t active = ts_max_i64_s(n - (y_j_0 * 16) - 8, 0);
                 if (active > 0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 16 + 8 + ahead * x_s0)));
                     ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 16 + 8],
                         ts_mul_f32(ts_set_f32(2.0f),
                         ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 16 + 8], active)), active);
@@ -158,8 +154,6 @@ static int ts_scale_float32_v3_plain_y_i(const void *env, int64_t lower, int64_t
             {
                 const int64_t active = ts_min_i64_s(n - (y_j_0 * 16), 8);
                 if (active > 0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 16 + ahead * x_s0)));
                     ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 16],
                         ts_mul_f32(ts_set_f32(2.0f),
                         ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 16], active)), active);
@@ -168,8 +162,6 @@ static int ts_scale_float32_v3_plain_y_i(const void *env, int64_t lower, int64_t
             {
                 const int64_t active = ts_max_i64_s(n - (y_j_0 * 16) - 8, 0);
                 if (active > 0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 16 + 8 + ahead * x_s0)));
                     ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 16 + 8],
                         ts_mul_f32(ts_set_f32(2.0f),
                         ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 16 + 8], active)), active);
