@@ -1,8 +1,9 @@
 """Which native vectors a register buffer is made of.
 
 Input: a buffer of register scope and what runs while it lives, unrolled and inlined. Output: the
-vectors that hold it, where all its accesses are of whole vectors at constant places; else it is a
-local array of its own type, whose elements a C compiler keeps in registers where it can.
+vectors that hold it, where all its accesses are of whole vectors at constant places, reads shifted
+by constants too; else it is a local array of its own type, whose elements a C compiler keeps in
+registers where it can.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from ..ir.types import DType
 from ..ir.walk import children, conjuncts, loads, substitute, variables, walk
 from ..lower.affine import constant, inequalities
 from ..lower.target import Target as Machine
+from .shifts import readable
 from .unroll import has_vector_form, in_lanes
 from .vector import by_lane
 from .views import Registers, register_number
@@ -40,13 +42,14 @@ _LANE = "@"
 @dataclass(frozen=True, slots=True)
 class _Access:
     """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar.
-    guards: those on the lane, which is _LANE in them.
+    guards: those on the lane, which is _LANE in them. written: else it is read.
     """
 
     indices: tuple[Expr, ...]
     lane: str
     lanes: int
     guards: tuple[Expr, ...]
+    written: bool
 
 
 def register_view(
@@ -62,11 +65,18 @@ def register_view(
         return None
     view = Registers(name, buffer, lanes, _blend(accesses, body))
     held = all(
-        (a.lanes == lanes or (lanes == native and a.lanes % lanes == 0))
-        and register_number(view, a.indices, a.lane) is not None
+        (a.lanes == lanes or (lanes == native and a.lanes % lanes == 0)) and _held(view, a, native)
         for a in accesses
     )
     return view if held else None
+
+
+def _held(view: Registers, access: _Access, native: int) -> bool:
+    """Whether an access is of vectors as they are, or reads them shifted by a constant."""
+    if register_number(view, access.indices, access.lane) is not None:
+        return True
+    shiftable = view.lanes == native and not access.written
+    return shiftable and readable(view, access.indices, access.lane, access.lanes)
 
 
 def _accesses(
@@ -79,7 +89,8 @@ def _accesses(
             guards = tuple(substitute(p, {lane: Var(_LANE)}) for p in on_lane)
             for node, moving in _places(stmt, vector):
                 if node.buffer == name:
-                    yield _Access(node.indices, moving, lanes if moving else 1, guards)
+                    written = isinstance(node, Target)
+                    yield _Access(node.indices, moving, lanes if moving else 1, guards, written)
         case Loop(var, _, upper, LoopKind.VECTORIZED) if not lane and in_lanes(stmt.body, var):
             yield from _accesses(stmt.body, name, dtypes, var, constant(upper) or 1)
         case Loop() | Delinearize() | If() | Allocate():

@@ -29,10 +29,10 @@ from ..ir.nodes import (
 from ..ir.types import INDEX, DType
 from ..ir.walk import ceildiv, dtype_of, floordiv, index, maximum, minimum, variables
 from ..lower.affine import Affine, affine, expression, inequalities
-from . import masks
+from . import masks, shifts
 from .expr import FORMS, Scalars, c_type, is_index, suffix
 from .masks import All, Bits, First, Mask, Shape
-from .views import Registers, Steps, View, at_lane, fixed_step, register_number, steps
+from .views import Registers, Steps, View, at_lane, fixed_step, steps
 
 VECTOR_TYPES = frozenset(
     {
@@ -224,10 +224,8 @@ class Vectors:
     def load(self, buffer: str, indices: tuple[Expr, ...], dtype: DType) -> Parts:
         view = self.views[buffer]
         if isinstance(view, Registers):
-            number = register_number(view, indices, self.lane)
-            assert number is not None
             count = self.shape.parts(dtype.bits)
-            return tuple(f"{view.name}[{number + q}]" for q in range(count))
+            return shifts.read(view, indices, self.lane, suffix(dtype), count)
         step = steps(view, indices, self.lane, self.scalars)
         assert step is not None
         first = at_lane(indices, self.lane, index(0))

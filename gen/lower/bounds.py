@@ -288,18 +288,18 @@ def hoist(stmt: Stmt) -> Stmt:
         case Block():
             return stmt
         case Loop():
-            body = hoist(stmt.body)
-            bound = {stmt.var} | _bound_inside(body)
-            inside = list(blocks(body))
+            bound = {stmt.var} | _bound_inside(stmt.body)
+            inside = list(blocks(stmt.body))
             shared = [
                 guard
                 for guard in (conjuncts(inside[0].predicate) if inside else ())
                 if not variables(guard) & bound
                 and all(guard in conjuncts(b.predicate) for b in inside)
             ]
+            body = stmt.body
             for guard in shared:
                 body = _without(body, guard)
-            new = replace(stmt, body=body)
+            new = replace(stmt, body=hoist(body))
             return If(conjunction(*shared), new) if shared else new
         case Delinearize() | If() | Allocate():
             return replace(stmt, body=hoist(stmt.body))

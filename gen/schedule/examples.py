@@ -83,3 +83,14 @@ def pair(n, x: float32[n], y: Out[float32[n]], z: Out[float32[n]]):
             with block("z", i=spatial(z.i)):
                 z[i] = t[i] - 1.0
 """
+
+BLUR = """\
+def blur(n, x: float32[n + 2], y: Out[float32[n]]):
+    with allocate(t=float32[n + 2]):
+        for t.i in range(n + 2):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] + t[i + 1] + t[i + 2]
+"""

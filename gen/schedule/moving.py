@@ -1,15 +1,17 @@
-"""What compute_at and reverse_compute_at have in common: leaving one place for another.
+"""What compute_at, reverse_compute_at and reuse_at have in common: leaving one place for another.
 
 Input: a hoisted tree, the block that moves and the loop that it moves into. Output: the statements
 around both places, what of the block's bindings stays, and the refusals.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 
 from ..ir.nodes import Block, Delinearize, Init, Loop, LoopKind, Stmt
-from ..ir.walk import ancestors, blocks, variables
+from ..ir.walk import ancestors, blocks, loads, targets, variables
 from ..poly.certificate import Scheduled
-from .edit import loops_around, names, scope_of, tree, written
+from .edit import block_named, loops_around, names, ranges_of, readers, scope_of, tree, written
+from .placing import Region, touched, union
 
 
 def inside_of(root: Stmt, loop: Loop) -> tuple[Stmt, ...]:
@@ -56,3 +58,16 @@ def refuse_move(state: Scheduled, block: Block, loop: Loop) -> str | None:
         if left.kind is not LoopKind.SERIAL and not any(left is x for x in new):
             return f"loop '{left.var}' around it is {left.kind.value} already; move it first"
     return None
+
+
+def read_region(state: Scheduled, block: Block, loop: Loop) -> Region:
+    """The box of the block's buffer that its readers read in one iteration of the loop."""
+    buffers = [t.buffer for t in targets(block.body)]
+    ranges = ranges_of(inside_of(tree(state.kernel), loop))
+    found: list[Region] = []
+    for reader, number in readers(state.flow, block.name):
+        consumer = block_named(state.kernel, reader)
+        load = loads(consumer.body)[number]
+        if load.buffer in buffers:
+            found.append(touched(consumer, load.indices, between(loop, consumer), ranges))
+    return reduce(lambda a, b: union(a, b, ranges), found)

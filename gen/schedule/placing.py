@@ -222,15 +222,16 @@ def predicate_at(
     block: Block, values: Mapping[str, Expr], in_scope: frozenset[str]
 ) -> tuple[Expr, ...]:
     """The conditions in the variables of the new place; those that only keep an iteration variable
-    below its upper bound are dropped, since the new loops do that.
+    within its bounds are dropped, since the new loops do that.
     """
     pairs = tuple(zip(block.iters, block.bindings, strict=True))
     loops = {b.name: values[v.name] for v, b in pairs if isinstance(b, Var)}
-    bounds = [(b, substitute(v.upper, {w.name: c for w, c in pairs})) for v, b in pairs]
+    old = {v.name: b for v, b in pairs}
+    bounds = [(b, substitute(v, old)) for v, b in pairs]
     stay = [b for v, b in pairs if values[v.name] == b]
     result: list[Expr] = []
     for condition in conjuncts(block.predicate):
-        if any(_is_bound(condition, b, upper) for b, upper in bounds if b not in stay):
+        if any(_is_bound(condition, b, v) for b, v in bounds if b not in stay):
             continue
         new = substitute(condition, loops)
         foreign = [v for v in sorted(variables(new)) if "." in v and v not in in_scope]
@@ -248,9 +249,11 @@ def is_over_dims(e: Expr) -> bool:
     return not any("." in name for name in variables(e))
 
 
-def _is_bound(condition: Expr, binding: Expr, upper: Expr) -> bool:
+def _is_bound(condition: Expr, binding: Expr, of: IterVar) -> bool:
     match condition:
         case Binary(BinaryOp.LT, lhs, rhs):
-            return same(lhs, binding) and same(rhs, upper)
+            return same(lhs, binding) and same(rhs, of.upper)
+        case Binary(BinaryOp.LE, lhs, rhs):
+            return same(lhs, of.lower) and same(rhs, binding)
         case _:
             return False

@@ -15,6 +15,7 @@ from .primitives.merge import Merge
 from .primitives.parallel import Parallel
 from .primitives.prefetch import Prefetch
 from .primitives.reorder import Reorder
+from .primitives.reuse_at import ReuseAt
 from .primitives.reverse_compute_at import ReverseComputeAt
 from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
@@ -43,6 +44,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     CacheRead,
     CacheWrite,
     SetScope,
+    ReuseAt,
     DecomposeReduction,
     Rfactor,
 )

@@ -1,11 +1,10 @@
 """compute_at: values computed where they are used."""
 
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import ClassVar, final
 
-from ...ir.nodes import Block, IterKind, Loop
-from ...ir.walk import blocks, loads, replace_stmt, substitute, targets
+from ...ir.nodes import IterKind
+from ...ir.walk import blocks, replace_stmt, substitute, targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import (
@@ -15,7 +14,6 @@ from ..edit import (
     loop_named,
     loops_around,
     prune_shared,
-    ranges_of,
     readers,
     rebuild,
     remove,
@@ -24,8 +22,8 @@ from ..edit import (
     with_body,
 )
 from ..examples import PAIR, STENCIL
-from ..moving import between, inside_of, kept_iters, refuse_move, used_names
-from ..placing import Region, place, required, touched, union
+from ..moving import inside_of, kept_iters, read_region, refuse_move, used_names
+from ..placing import place, required
 
 
 @final
@@ -90,7 +88,7 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         known = {v.name: b for v, b in pairs if v.name in kept}
         places = tuple(substitute(i, known) for i in targets(block.body)[0].indices)
         spatial = frozenset(v.name for v in block.iters if v.kind is IterKind.SPATIAL)
-        wanted = required(places, self._region(state, block, loop), spatial)
+        wanted = required(places, read_region(state, block, loop), spatial)
         new = place(block, inside_of(root, loop), kept, wanted, used_names(state, block))
         rest = remove(root, block)
         kernel = rebuild(state.kernel, rest)
@@ -105,15 +103,3 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
             for read, s in state.flow.items()
         }
         return Scheduled(kernel, prune_shared(kernel, flow))
-
-    def _region(self, state: Scheduled, block: Block, loop: Loop) -> Region:
-        """The box of the block's buffer that its readers read in one iteration of the loop."""
-        buffers = [t.buffer for t in targets(block.body)]
-        ranges = ranges_of(inside_of(tree(state.kernel), loop))
-        found: list[Region] = []
-        for reader, number in readers(state.flow, block.name):
-            consumer = block_named(state.kernel, reader)
-            load = loads(consumer.body)[number]
-            if load.buffer in buffers:
-                found.append(touched(consumer, load.indices, between(loop, consumer), ranges))
-        return reduce(lambda a, b: union(a, b, ranges), found)
