@@ -113,6 +113,19 @@ def convert(
     return parts
 
 
+def some(mask: Mask) -> str:
+    """Whether a lane is on."""
+    match mask:
+        case All():
+            return "true"
+        case First(count):
+            return f"{count} > 0"
+        case Bits(bits, parts):
+            return " || ".join(f"ts_any_m{bits}({p})" for p in parts)
+        case _:
+            assert_never(mask)
+
+
 def both(a: Mask, b: Mask, shape: Shape) -> Mask:
     """Lanes that are active in both."""
     match a, b:

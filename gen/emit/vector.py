@@ -27,7 +27,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import INDEX, DType
-from ..ir.walk import ceildiv, dtype_of, floordiv, index, maximum, minimum, variables
+from ..ir.walk import ceildiv, dtype_of, floordiv, index, loads, maximum, minimum, variables
 from ..lower.affine import Affine, affine, expression, inequalities
 from . import masks, shifts
 from .expr import FORMS, Scalars, c_type, is_index, suffix
@@ -54,6 +54,14 @@ class Before:
 
     lines: list[str] = field(default_factory=list)
     count: int = 0
+    counts: dict[str, str] = field(default_factory=dict)
+
+    def first(self, count: str) -> First:
+        """The first `count` lanes, counted once; the count is of indices, which do not change."""
+        if count not in self.counts:
+            self.counts[count] = self.name("first")
+            self.lines.append(f"const int64_t {self.counts[count]} = {count};")
+        return First(self.counts[count])
 
     def name(self, stem: str) -> str:
         self.count += 1
@@ -68,7 +76,9 @@ class Before:
 @final
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """What vector code knows where it stands. pushes: see `Context`."""
+    """What vector code knows where it stands. pushes: see `Context`. some: whether some lane of the
+    mask is on; where it may be none, nothing is read.
+    """
 
     scalars: Scalars
     views: Mapping[str, View]
@@ -77,6 +87,7 @@ class Vectors:
     mask: Mask
     before: Before
     pushes: Mapping[Target, str] = field(default_factory=dict)
+    some: bool = True
 
     @property
     def lane_name(self) -> str:
@@ -88,7 +99,7 @@ class Vectors:
         """The value's native vectors, of the expression's own type."""
         dtype = dtype_of(expr)
         if not self.varies(expr):
-            text = f"ts_set_{suffix(dtype)}({self.scalars.value(expr)})"
+            text = f"ts_set_{suffix(dtype)}({self._uniform(expr)})"
             return (text,) * self.shape.parts(dtype.bits)
         if by_lane(expr, self.lane):
             return self._loop_over_lanes(expr)
@@ -115,6 +126,13 @@ class Vectors:
     def varies(self, expr: Expr) -> bool:
         """Whether the value depends on the lane."""
         return self.lane in variables(expr)
+
+    def _uniform(self, expr: Expr) -> str:
+        """A value that is the same in all lanes, if any is on."""
+        value = self.scalars.value(expr)
+        if self.some or not loads(expr):
+            return value
+        return f"({masks.some(self.mask)} ? {value} : 0)"
 
     def _map(self, form: str, dtype: DType, *args: Expr) -> Parts:
         operands = zip(*(self.parts(arg) for arg in args), strict=True)
@@ -143,9 +161,12 @@ class Vectors:
             sides = zip(self.parts(then), self.parts(otherwise), strict=True)
             return tuple(f"({test} ? {a} : {b})" for a, b in sides)
         chosen = self.where(condition)
+        if isinstance(chosen, First) and not loads(condition):
+            chosen = self.before.first(chosen.count)
         bits = masks.as_bits(chosen, dtype.bits, self.shape)
-        taken = replace(self, mask=masks.both(self.mask, chosen, self.shape))
-        left = replace(self, mask=masks.both(self.mask, masks.negate(bits, self.shape), self.shape))
+        others = masks.negate(bits, self.shape)
+        taken = replace(self, mask=masks.both(self.mask, chosen, self.shape), some=False)
+        left = replace(self, mask=masks.both(self.mask, others, self.shape), some=False)
         s = suffix(dtype)
         chosen_parts = zip(bits.parts, taken.parts(then), left.parts(otherwise), strict=True)
         return tuple(f"ts_select_{s}({m}, {a}, {b})" for m, a, b in chosen_parts)
