@@ -126,6 +126,17 @@ def some(mask: Mask) -> str:
             assert_never(mask)
 
 
+def beyond(mask: Mask, first: Mask, shape: Shape) -> str:
+    """Whether a lane of `mask` is not in `first`, where both are counts; else empty."""
+    match mask, first:
+        case All(), First(count):
+            return f"{count} < {shape.lanes}"
+        case First(active), First(count):
+            return f"{count} < {active}"
+        case _:
+            return ""
+
+
 def both(a: Mask, b: Mask, shape: Shape) -> Mask:
     """Lanes that are active in both."""
     match a, b:

@@ -76,8 +76,8 @@ class Before:
 @final
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """What vector code knows where it stands. pushes: see `Context`. some: whether some lane of the
-    mask is on; where it may be none, nothing is read.
+    """What vector code knows where it stands. pushes: see `Context`. some: C for whether a lane of
+    the mask is on, without which nothing may be read; empty where one is.
     """
 
     scalars: Scalars
@@ -87,7 +87,7 @@ class Vectors:
     mask: Mask
     before: Before
     pushes: Mapping[Target, str] = field(default_factory=dict)
-    some: bool = True
+    some: str = ""
 
     @property
     def lane_name(self) -> str:
@@ -130,9 +130,7 @@ class Vectors:
     def _uniform(self, expr: Expr) -> str:
         """A value that is the same in all lanes, if any is on."""
         value = self.scalars.value(expr)
-        if self.some or not loads(expr):
-            return value
-        return f"({masks.some(self.mask)} ? {value} : 0)"
+        return f"({self.some} ? {value} : 0)" if self.some and loads(expr) else value
 
     def _map(self, form: str, dtype: DType, *args: Expr) -> Parts:
         operands = zip(*(self.parts(arg) for arg in args), strict=True)
@@ -164,11 +162,13 @@ class Vectors:
         if isinstance(chosen, First) and not loads(condition):
             chosen = self.before.first(chosen.count)
         bits = masks.as_bits(chosen, dtype.bits, self.shape)
-        others = masks.negate(bits, self.shape)
-        taken = replace(self, mask=masks.both(self.mask, chosen, self.shape), some=False)
-        left = replace(self, mask=masks.both(self.mask, others, self.shape), some=False)
+        taken = masks.both(self.mask, chosen, self.shape)
+        left = masks.both(self.mask, masks.negate(bits, self.shape), self.shape)
+        on_left = masks.beyond(self.mask, chosen, self.shape) or masks.some(left)
+        then_parts = replace(self, mask=taken, some=masks.some(taken)).parts(then)
+        else_parts = replace(self, mask=left, some=on_left).parts(otherwise)
         s = suffix(dtype)
-        chosen_parts = zip(bits.parts, taken.parts(then), left.parts(otherwise), strict=True)
+        chosen_parts = zip(bits.parts, then_parts, else_parts, strict=True)
         return tuple(f"ts_select_{s}({m}, {a}, {b})" for m, a, b in chosen_parts)
 
     def _cast(self, dtype: DType, operand: Expr) -> Parts:

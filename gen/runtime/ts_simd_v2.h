@@ -20,8 +20,17 @@ TS_INLINE ts_u8 ts_down(ts_u8 v, int bytes) {
     }
 }
 
-/* A shuffle index with its top bit set gives 0. */
+/* By a constant one instruction; else two shuffles, for which an index with its top bit set gives 0.
+ */
 TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
+    if (__builtin_constant_p(n)) {
+        switch (n) {
+        case 4: return (ts_u8)_mm_alignr_epi8((__m128i)cur, (__m128i)prev, 4);
+        case 8: return (ts_u8)_mm_alignr_epi8((__m128i)cur, (__m128i)prev, 8);
+        case 12: return (ts_u8)_mm_alignr_epi8((__m128i)cur, (__m128i)prev, 12);
+        default: break;
+        }
+    }
     ts_u8 index = ts_iota_u8() + ts_set_u8((uint8_t)n);
     return (ts_u8)_mm_shuffle_epi8((__m128i)prev, (__m128i)(index + ts_set_u8(0x70))) |
            (ts_u8)_mm_shuffle_epi8((__m128i)cur, (__m128i)(index - ts_set_u8(16)));

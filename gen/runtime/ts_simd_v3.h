@@ -21,15 +21,25 @@ TS_INLINE ts_u8 ts_down(ts_u8 v, int bytes) {
     }
 }
 
-/* Within each half: `low` moved down n <= 16 bytes, `high` following. A shuffle index with its top
-   bit set gives 0. */
+/* Within each half: `low` moved down n <= 16 bytes, `high` following. By a constant that is one
+   instruction; else by two shuffles, for which an index with its top bit set gives 0. */
+#define TS_ALIGNED(n)                                                                   \
+    case n: return (ts_u8)_mm256_alignr_epi8((__m256i)middle, (__m256i)prev, n);        \
+    case 16 + n: return (ts_u8)_mm256_alignr_epi8((__m256i)cur, (__m256i)middle, n);
 TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
     ts_u8 middle = (ts_u8)_mm256_permute2x128_si256((__m256i)prev, (__m256i)cur, 0x21);
+    if (__builtin_constant_p(n)) {
+        switch (n) {
+        TS_ALIGNED(0) TS_ALIGNED(4) TS_ALIGNED(8) TS_ALIGNED(12)
+        default: break;
+        }
+    }
     ts_u8 low = n < 16 ? prev : middle, high = n < 16 ? middle : cur;
     ts_u8 index = (ts_iota_u8() & ts_set_u8(15)) + ts_set_u8((uint8_t)(n < 16 ? n : n - 16));
     return (ts_u8)_mm256_shuffle_epi8((__m256i)low, (__m256i)(index + ts_set_u8(0x70))) |
            (ts_u8)_mm256_shuffle_epi8((__m256i)high, (__m256i)(index - ts_set_u8(16)));
 }
+#undef TS_ALIGNED
 
 #define TS_V3_POINTER_32 const int *
 #define TS_V3_POINTER_64 const long long *

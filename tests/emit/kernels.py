@@ -252,3 +252,14 @@ def columns(m, n, x: float32[m, n], total: Out[float32[n]], y: Out[float32[n, m]
                 with block("y", i=spatial(y.i), j=spatial(y.j_0*{w} + y.j_1, m), where=y.j_0*{w} + y.j_1 < m):
                     y[i, j] = x[j, i]
 """
+
+
+def sides(w: int) -> str:
+    """Reads that are there only for the lanes that take them: the sixth element, and clamped ones."""
+    return f"""
+def sides(n, x: float32[n], y: Out[float32[n]]):
+    for y.i_0 in range((n + {w - 1})//{w}):
+        for y.i_1 in vectorized({w}):
+            with block("y", i=spatial(y.i_0*{w} + y.i_1, n), where=y.i_0*{w} + y.i_1 < n):
+                y[i] = (x[5] if i > 5 else 1.0) + x[max(i - 3, 0)] + x[min(max(i + 2, 1), n - 1)]
+"""

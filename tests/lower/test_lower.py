@@ -228,3 +228,16 @@ def test_levels() -> None:
     assert lanes == [4, 8, 16, 4]
     assert Target(Level.V3).flags == ("-march=x86-64-v3",)
     assert [Target(level).has_fma for level in Level] == [False, True, True, True]
+
+
+def test_a_guard_stands_around_all_loops_that_share_it() -> None:
+    kernel = lowered("""
+def k(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i in range(m):
+        for y.j_0 in range((n + 7) // 8):
+            for y.j_1 in vectorized(8):
+                with block("y", i=spatial(y.i), j=spatial(y.j_0*8 + y.j_1, n), where=y.j_0*8 + y.j_1 < n and m > 4):
+                    y[i, j] = x[i, j]
+""")  # noqa: E501
+    assert isinstance(kernel.body, If)
+    assert not any(isinstance(n, If) for n in walk(kernel.body.body))

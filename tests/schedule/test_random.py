@@ -20,6 +20,7 @@ from gen.schedule.primitives.fuse import Fuse
 from gen.schedule.primitives.merge import Merge
 from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.reorder import Reorder
+from gen.schedule.primitives.reuse_at import ReuseAt
 from gen.schedule.primitives.reverse_compute_at import ReverseComputeAt
 from gen.schedule.primitives.reverse_compute_inline import ReverseComputeInline
 from gen.schedule.primitives.rfactor import Rfactor
@@ -32,7 +33,7 @@ from .support import assert_same, from_spec, start
 
 KERNELS: dict[str, Scheduled] = {
     **{name: from_spec(name)[1] for name in ("blur", "softmax", "matmul", "trmm", "argmax")},
-    **{name: start(getattr(examples, name)) for name in ("STENCIL", "ROW_SQUARES", "PAIR")},
+    **{name: start(getattr(examples, name)) for name in ("STENCIL", "ROW_SQUARES", "PAIR", "BLUR")},
 }
 
 
@@ -44,7 +45,8 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
     two = st.lists(loop, min_size=2, max_size=2).map(tuple)
     reads = [(b.name, x.buffer) for b in blocks(kernel.body) for x in loads(b.body)]
     cached = st.sampled_from(reads or [("none", "none")])
-    writes = st.sampled_from([(b.name, t) for b in blocks(kernel.body) for t in sorted(written(b))])
+    stores = [(b.name, t) for b in blocks(kernel.body) for t in sorted(written(b))]
+    writes = st.sampled_from(stores)
     at = st.one_of(st.none(), loop)
     few = st.integers(1, 4)
     return st.one_of(
@@ -62,6 +64,7 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(ReverseComputeInline, block),
         st.builds(DecomposeReduction, block, loop),
         st.builds(Rfactor, block, loop),
+        st.builds(ReuseAt, st.sampled_from([t for _, t in stores]), loop),
         st.builds(lambda c, a: CacheRead(c[0], c[1], a), cached, at),
         st.builds(lambda c, a: CacheWrite(c[0], c[1], a), writes, at),
     )

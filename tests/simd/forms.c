@@ -313,6 +313,13 @@ static void halves(void) {
 
 /* ------------------------------------------------------------ lanes and memory */
 
+/* Shifts by constants have instructions of their own. */
+#define SHIFTED(T, B, k)                                                         \
+    if (k <= TS_LANES_##B) {                                                     \
+        ts_##T v = ts_shift_##T(prev, cur, k);                                   \
+        LANES(B) expect(same_##T(v[l], a_##T[1 + k + l]), "shift", #T " by " #k, l); \
+    }
+
 #define LANE_FORMS(T, C, B, U, CU)                                                             \
     static void lanes_##T(void) {                                                              \
         ts_##T prev = ts_load_##T(a_##T + 1), cur = ts_load_##T(a_##T + 1 + TS_LANES_##B);     \
@@ -322,6 +329,9 @@ static void halves(void) {
             ts_##T v = ts_shift_##T(prev, cur, k);                                             \
             LANES(B) expect(same_##T(v[l], a_##T[1 + k + l]), "shift", #T, k);                 \
         }                                                                                      \
+        SHIFTED(T, B, 0) SHIFTED(T, B, 1) SHIFTED(T, B, 2) SHIFTED(T, B, 3) SHIFTED(T, B, 4)   \
+        SHIFTED(T, B, 5) SHIFTED(T, B, 6) SHIFTED(T, B, 7) SHIFTED(T, B, 8) SHIFTED(T, B, 12)  \
+        SHIFTED(T, B, 15) SHIFTED(T, B, 16) SHIFTED(T, B, 28)                                  \
         for (int stride = -2; stride <= 3; stride++) {                                         \
             C out[8 * TS_LANES_##B] = {0}, *middle = out + 3 * TS_LANES_##B;                   \
             ts_##T v = ts_load_strided_##T(a_##T + N / 2, stride);                             \
