@@ -2,9 +2,9 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
+#include "ts_stream.h"
 
-struct ts_sobel_float32_v3_0_smooth_i {
-    int64_t h;
+struct ts_sobel_float32_v3_0_y_i0 {
     int64_t w;
     const float *x;
     int64_t x_s0;
@@ -12,13 +12,13 @@ struct ts_sobel_float32_v3_0_smooth_i {
     float *y;
     int64_t y_s0;
     int64_t y_s1;
+    bool stream;
 };
 
-TS_INLINE int ts_sobel_float32_v3_0_smooth_i_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_sobel_float32_v3_0_y_i0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_sobel_float32_v3_0_smooth_i *const self = env;
-    const int64_t h = self->h;
+    const struct ts_sobel_float32_v3_0_y_i0 *const self = env;
     const int64_t w = self->w;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -26,97 +26,414 @@ TS_INLINE int ts_sobel_float32_v3_0_smooth_i_code(const void *env, int64_t lower
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
-    {
-        float *const restrict smooth =
-            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
-        if (!smooth) {
-            return TS_NO_MEMORY;
-        }
-        float *const restrict slope =
-            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(float))));
-        if (!slope) {
-            ts_workspace_release(smooth);
-            return TS_NO_MEMORY;
-        }
-        for (int64_t smooth_i = lower; smooth_i < upper; ++smooth_i) {
-            for (int64_t column_j_0 = 0,
-                column_j_0_end = w / 8; column_j_0 < column_j_0_end; ++column_j_0) {
-                ts_store_f32(&smooth[column_j_0 * 8 + 1],
-                    ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
-                    ts_load_strided_f32(&x[x_s0 * smooth_i + x_s1 * (column_j_0 * 8)], x_s1),
-                    ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(smooth_i - 1, 0)
-                    + x_s1 * (column_j_0 * 8)], x_s1)),
-                    ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(smooth_i + 1, h - 1)
-                    + x_s1 * (column_j_0 * 8)], x_s1)), ts_set_f32(0.25f)));
-                ts_store_f32(&slope[column_j_0 * 8 + 1],
-                    ts_sub_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(smooth_i - 1, 0)
-                    + x_s1 * (column_j_0 * 8)], x_s1),
-                    ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(smooth_i + 1, h - 1)
-                    + x_s1 * (column_j_0 * 8)], x_s1)));
+    const bool stream = self->stream;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            ts_f32 smooth[8] = {{0}};
+            ts_f32 slope[8] = {{0}};
+            {
+                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                if (ts_any_m32(on0)) {
+                    smooth[0] = ts_select_f32(on0,
+                        ts_set_f32(((ts_fma_f32_s(2.0f, x[x_s0 * (y_i0 * 4)],
+                        x[x_s0 * (y_i0 * 4 - 1)]) + x[x_s0 * (y_i0 * 4 + 1)]) * 0.25f)), smooth[0]);
+                    smooth[2] = ts_select_f32(on0,
+                        ts_set_f32(((ts_fma_f32_s(2.0f, x[x_s0 * (y_i0 * 4 + 1)],
+                        x[x_s0 * (y_i0 * 4)]) + x[x_s0 * (y_i0 * 4 + 2)]) * 0.25f)), smooth[2]);
+                    smooth[4] = ts_select_f32(on0,
+                        ts_set_f32(((ts_fma_f32_s(2.0f, x[x_s0 * (y_i0 * 4 + 2)],
+                        x[x_s0 * (y_i0 * 4 + 1)]) + x[x_s0 * (y_i0 * 4 + 3)]) * 0.25f)), smooth[4]);
+                    smooth[6] = ts_select_f32(on0,
+                        ts_set_f32(((ts_fma_f32_s(2.0f, x[x_s0 * (y_i0 * 4 + 3)],
+                        x[x_s0 * (y_i0 * 4 + 2)]) + x[x_s0 * (y_i0 * 4 + 4)]) * 0.25f)), smooth[6]);
+                }
             }
-            for (int64_t column_j_0 = w / 8,
-                column_j_0_end = (w + 7) / 8; column_j_0 < column_j_0_end; ++column_j_0) {
+            {
+                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                if (ts_any_m32(on0)) {
+                    slope[0] = ts_select_f32(on0,
+                        ts_set_f32((x[x_s0 * (y_i0 * 4 - 1)] - x[x_s0 * (y_i0 * 4 + 1)])),
+                        slope[0]);
+                    slope[2] = ts_select_f32(on0,
+                        ts_set_f32((x[x_s0 * (y_i0 * 4)] - x[x_s0 * (y_i0 * 4 + 2)])), slope[2]);
+                    slope[4] = ts_select_f32(on0,
+                        ts_set_f32((x[x_s0 * (y_i0 * 4 + 1)] - x[x_s0 * (y_i0 * 4 + 3)])),
+                        slope[4]);
+                    slope[6] = ts_select_f32(on0,
+                        ts_set_f32((x[x_s0 * (y_i0 * 4 + 2)] - x[x_s0 * (y_i0 * 4 + 4)])),
+                        slope[6]);
+                }
+            }
+            if (unit && stream) {
+                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4)]);
+                ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 1)]);
+                ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 2)]);
+                ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 3)]);
+                for (int64_t y_j0 = 0, y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                    smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.25f));
+                    smooth[3] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.25f));
+                    smooth[5] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1)), ts_set_f32(0.25f));
+                    smooth[7] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1)), ts_set_f32(0.25f));
+                    slope[1] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 - 1)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1));
+                    slope[3] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1));
+                    slope[5] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1));
+                    slope[7] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1));
+                    ts_row_push_f32(&line0,
+                        ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0],
+                        smooth[1], 6), smooth[1]),
+                        ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]),
+                        ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[0], slope[1], 7), ts_shift_f32(slope[0], slope[1], 6)),
+                        slope[1]), ts_set_f32(0.25f)),
+                        ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[0], slope[1], 7), ts_shift_f32(slope[0], slope[1], 6)),
+                        slope[1]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                    ts_row_push_f32(&line1,
+                        ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[2],
+                        smooth[3], 6), smooth[3]),
+                        ts_sub_f32(ts_shift_f32(smooth[2], smooth[3], 6), smooth[3]),
+                        ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[2], slope[3], 7), ts_shift_f32(slope[2], slope[3], 6)),
+                        slope[3]), ts_set_f32(0.25f)),
+                        ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[2], slope[3], 7), ts_shift_f32(slope[2], slope[3], 6)),
+                        slope[3]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                    ts_row_push_f32(&line2,
+                        ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[4],
+                        smooth[5], 6), smooth[5]),
+                        ts_sub_f32(ts_shift_f32(smooth[4], smooth[5], 6), smooth[5]),
+                        ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[4], slope[5], 7), ts_shift_f32(slope[4], slope[5], 6)),
+                        slope[5]), ts_set_f32(0.25f)),
+                        ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[4], slope[5], 7), ts_shift_f32(slope[4], slope[5], 6)),
+                        slope[5]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                    ts_row_push_f32(&line3,
+                        ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[6],
+                        smooth[7], 6), smooth[7]),
+                        ts_sub_f32(ts_shift_f32(smooth[6], smooth[7], 6), smooth[7]),
+                        ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[6], slope[7], 7), ts_shift_f32(slope[6], slope[7], 6)),
+                        slope[7]), ts_set_f32(0.25f)),
+                        ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[6], slope[7], 7), ts_shift_f32(slope[6], slope[7], 6)),
+                        slope[7]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                    smooth[0] = smooth[1];
+                    smooth[2] = smooth[3];
+                    smooth[4] = smooth[5];
+                    smooth[6] = smooth[7];
+                    slope[0] = slope[1];
+                    slope[2] = slope[3];
+                    slope[4] = slope[5];
+                    slope[6] = slope[7];
+                }
+                ts_row_end_f32(&line0);
+                ts_row_end_f32(&line1);
+                ts_row_end_f32(&line2);
+                ts_row_end_f32(&line3);
+            } else {
+                for (int64_t y_j0 = 0, y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                    smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.25f));
+                    smooth[3] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.25f));
+                    smooth[5] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1)), ts_set_f32(0.25f));
+                    smooth[7] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1)), ts_set_f32(0.25f));
+                    slope[1] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 - 1)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1));
+                    slope[3] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1));
+                    slope[5] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1));
+                    slope[7] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 8 + 1)],
+                        x_s1));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 8)], y_s1,
+                        ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0],
+                        smooth[1], 6), smooth[1]),
+                        ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]),
+                        ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[0], slope[1], 7), ts_shift_f32(slope[0], slope[1], 6)),
+                        slope[1]), ts_set_f32(0.25f)),
+                        ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[0], slope[1], 7), ts_shift_f32(slope[0], slope[1], 6)),
+                        slope[1]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 8)], y_s1,
+                        ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[2],
+                        smooth[3], 6), smooth[3]),
+                        ts_sub_f32(ts_shift_f32(smooth[2], smooth[3], 6), smooth[3]),
+                        ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[2], slope[3], 7), ts_shift_f32(slope[2], slope[3], 6)),
+                        slope[3]), ts_set_f32(0.25f)),
+                        ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[2], slope[3], 7), ts_shift_f32(slope[2], slope[3], 6)),
+                        slope[3]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 8)], y_s1,
+                        ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[4],
+                        smooth[5], 6), smooth[5]),
+                        ts_sub_f32(ts_shift_f32(smooth[4], smooth[5], 6), smooth[5]),
+                        ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[4], slope[5], 7), ts_shift_f32(slope[4], slope[5], 6)),
+                        slope[5]), ts_set_f32(0.25f)),
+                        ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[4], slope[5], 7), ts_shift_f32(slope[4], slope[5], 6)),
+                        slope[5]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 8)], y_s1,
+                        ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[6],
+                        smooth[7], 6), smooth[7]),
+                        ts_sub_f32(ts_shift_f32(smooth[6], smooth[7], 6), smooth[7]),
+                        ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[6], slope[7], 7), ts_shift_f32(slope[6], slope[7], 6)),
+                        slope[7]), ts_set_f32(0.25f)),
+                        ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                        ts_shift_f32(slope[6], slope[7], 7), ts_shift_f32(slope[6], slope[7], 6)),
+                        slope[7]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                    smooth[0] = smooth[1];
+                    smooth[2] = smooth[3];
+                    smooth[4] = smooth[5];
+                    smooth[6] = smooth[7];
+                    slope[0] = slope[1];
+                    slope[2] = slope[3];
+                    slope[4] = slope[5];
+                    slope[6] = slope[7];
+                }
+            }
+            for (int64_t y_j0 = (w + 7) / 8 - 1, y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
                 {
-                    const int64_t active = w - (column_j_0 * 8);
+                    const int64_t active = w - (y_j0 * 8);
                     if (active > 0) {
-                        ts_store_first_f32(&smooth[column_j_0 * 8 + 1],
+                        const int64_t first1 = w - (y_j0 * 8) - 1;
+                        smooth[1] = ts_select_f32(ts_first_m32(active),
                             ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
-                            ts_load_strided_first_f32(&x[x_s0 * smooth_i + x_s1 * (column_j_0 * 8)],
-                            x_s1, active), ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(smooth_i - 1, 0) + x_s1 * (column_j_0 * 8)], x_s1, active)), ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(smooth_i + 1, h - 1) + x_s1 * (column_j_0 * 8)], x_s1, active)), ts_set_f32(0.25f)), active);
-                        ts_store_first_f32(&slope[column_j_0 * 8 + 1],
-                            ts_sub_f32(ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(smooth_i - 1, 0) + x_s1 * (column_j_0 * 8)], x_s1, active), ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(smooth_i + 1, h - 1) + x_s1 * (column_j_0 * 8)], x_s1, active)), active);
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0))), ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 - 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.25f)),
+                            smooth[1]);
+                        smooth[3] = ts_select_f32(ts_first_m32(active),
+                            ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0)))), ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.25f)),
+                            smooth[3]);
+                        smooth[5] = ts_select_f32(ts_first_m32(active),
+                            ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.25f)),
+                            smooth[5]);
+                        smooth[7] = ts_select_f32(ts_first_m32(active),
+                            ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 4)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.25f)),
+                            smooth[7]);
                     }
                 }
-            }
-            if (w > 0) {
-                smooth[0] = smooth[1];
-            }
-            if (w > 0) {
-                smooth[w + 1] = smooth[w];
-            }
-            if (w > 0) {
-                slope[0] = slope[1];
-            }
-            if (w > 0) {
-                slope[w + 1] = slope[w];
-            }
-            for (int64_t y_j_0 = 0, y_j_0_end = w / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                ts_store_strided_f32(&y[y_s0 * smooth_i + y_s1 * (y_j_0 * 8)], y_s1,
-                    ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_load_f32(&smooth[y_j_0 * 8]),
-                    ts_load_f32(&smooth[y_j_0 * 8 + 2])),
-                    ts_sub_f32(ts_load_f32(&smooth[y_j_0 * 8]),
-                    ts_load_f32(&smooth[y_j_0 * 8 + 2])),
-                    ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
-                    ts_load_f32(&slope[y_j_0 * 8 + 1]), ts_load_f32(&slope[y_j_0 * 8])),
-                    ts_load_f32(&slope[y_j_0 * 8 + 2])), ts_set_f32(0.25f)),
-                    ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
-                    ts_load_f32(&slope[y_j_0 * 8 + 1]), ts_load_f32(&slope[y_j_0 * 8])),
-                    ts_load_f32(&slope[y_j_0 * 8 + 2])), ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
-            }
-            for (int64_t y_j_0 = w / 8, y_j_0_end = (w + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
                 {
-                    const int64_t active = w - (y_j_0 * 8);
+                    const int64_t active = w - (y_j0 * 8);
                     if (active > 0) {
-                        ts_store_strided_first_f32(&y[y_s0 * smooth_i + y_s1 * (y_j_0 * 8)], y_s1,
-                            ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_load_first_f32(&smooth[y_j_0 * 8], active), ts_load_first_f32(&smooth[y_j_0 * 8 + 2], active)), ts_sub_f32(ts_load_first_f32(&smooth[y_j_0 * 8], active), ts_load_first_f32(&smooth[y_j_0 * 8 + 2], active)), ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_load_first_f32(&slope[y_j_0 * 8 + 1], active), ts_load_first_f32(&slope[y_j_0 * 8], active)), ts_load_first_f32(&slope[y_j_0 * 8 + 2], active)), ts_set_f32(0.25f)), ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_load_first_f32(&slope[y_j_0 * 8 + 1], active), ts_load_first_f32(&slope[y_j_0 * 8], active)), ts_load_first_f32(&slope[y_j_0 * 8 + 2], active)), ts_set_f32(0.25f)))), ts_set_f32(0.5f))), active);
+                        const int64_t first1 = w - (y_j0 * 8) - 1;
+                        slope[1] = ts_select_f32(ts_first_m32(active),
+                            ts_sub_f32(ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 - 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))), slope[1]);
+                        slope[3] = ts_select_f32(ts_first_m32(active),
+                            ts_sub_f32(ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0))), ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))), slope[3]);
+                        slope[5] = ts_select_f32(ts_first_m32(active),
+                            ts_sub_f32(ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))), slope[5]);
+                        slope[7] = ts_select_f32(ts_first_m32(active),
+                            ts_sub_f32(ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 4)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (w - 1)] : 0)))), slope[7]);
+                    }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 8);
+                    if (active > 0) {
+                        ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 8)], y_s1,
+                            ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0],
+                            smooth[1], 6), smooth[1]),
+                            ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]),
+                            ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                            ts_shift_f32(slope[0], slope[1], 7),
+                            ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)),
+                            ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                            ts_shift_f32(slope[0], slope[1], 7),
+                            ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)))),
+                            ts_set_f32(0.5f))), active);
+                        ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 8)],
+                            y_s1, ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[2], smooth[3], 6), smooth[3]), ts_sub_f32(ts_shift_f32(smooth[2], smooth[3], 6), smooth[3]), ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[2], slope[3], 7), ts_shift_f32(slope[2], slope[3], 6)), slope[3]), ts_set_f32(0.25f)), ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[2], slope[3], 7), ts_shift_f32(slope[2], slope[3], 6)), slope[3]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))), active);
+                        ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 8)],
+                            y_s1, ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[4], smooth[5], 6), smooth[5]), ts_sub_f32(ts_shift_f32(smooth[4], smooth[5], 6), smooth[5]), ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[4], slope[5], 7), ts_shift_f32(slope[4], slope[5], 6)), slope[5]), ts_set_f32(0.25f)), ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[4], slope[5], 7), ts_shift_f32(slope[4], slope[5], 6)), slope[5]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))), active);
+                        ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 8)],
+                            y_s1, ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[6], smooth[7], 6), smooth[7]), ts_sub_f32(ts_shift_f32(smooth[6], smooth[7], 6), smooth[7]), ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[6], slope[7], 7), ts_shift_f32(slope[6], slope[7], 6)), slope[7]), ts_set_f32(0.25f)), ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[6], slope[7], 7), ts_shift_f32(slope[6], slope[7], 6)), slope[7]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))), active);
+                    }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 8);
+                    if (active > 0) {
+                        smooth[0] = ts_select_f32(ts_first_m32(active), smooth[1], smooth[0]);
+                        smooth[2] = ts_select_f32(ts_first_m32(active), smooth[3], smooth[2]);
+                        smooth[4] = ts_select_f32(ts_first_m32(active), smooth[5], smooth[4]);
+                        smooth[6] = ts_select_f32(ts_first_m32(active), smooth[7], smooth[6]);
+                    }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 8);
+                    if (active > 0) {
+                        slope[0] = ts_select_f32(ts_first_m32(active), slope[1], slope[0]);
+                        slope[2] = ts_select_f32(ts_first_m32(active), slope[3], slope[2]);
+                        slope[4] = ts_select_f32(ts_first_m32(active), slope[5], slope[4]);
+                        slope[6] = ts_select_f32(ts_first_m32(active), slope[7], slope[6]);
                     }
                 }
             }
         }
-        ts_workspace_release(slope);
-        ts_workspace_release(smooth);
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
 
-static int ts_sobel_float32_v3_0_smooth_i_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_sobel_float32_v3_0_y_i0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_sobel_float32_v3_0_smooth_i_code(env, lower, upper, true);
+    return ts_sobel_float32_v3_0_y_i0_code(env, lower, upper, true);
 }
 
-static int ts_sobel_float32_v3_0_smooth_i_any(const void *env, int64_t lower, int64_t upper)
+static int ts_sobel_float32_v3_0_y_i0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_sobel_float32_v3_0_smooth_i_code(env, lower, upper, false);
+    return ts_sobel_float32_v3_0_y_i0_code(env, lower, upper, false);
 }
 
 TS_INLINE int ts_sobel_float32_v3_0_code(const ts_call *call, const bool unit)
@@ -129,15 +446,345 @@ TS_INLINE int ts_sobel_float32_v3_0_code(const ts_call *call, const bool unit)
     float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = unit ? 1 : call->strides[3];
-    {
-        const struct ts_sobel_float32_v3_0_smooth_i env = {h, w, x, x_s0, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((w + 7) / 8) * 88 + 10);
-        const int status =
-            ts_parallel(unit ? ts_sobel_float32_v3_0_smooth_i_unit
-                : ts_sobel_float32_v3_0_smooth_i_any, &env, 0, h, grain, call->threads);
-        if (status != TS_OK) {
-            return status;
+    const double moved = 4.0 * (double)(h) * (double)(w) + 4.0 * (double)(h) * (double)(w);
+    const bool stream = moved > call->stream_above;
+    if (w > 0) {
+        for (int64_t y_i0 = 0, y_i0_end = ts_min_i64_s(1, (h + 3) / 4); y_i0 < y_i0_end; ++y_i0) {
+            for (int64_t smooth_first_i = 0,
+                smooth_first_i_end =
+                ts_min_i64_s(4, h - (y_i0 * 4)); smooth_first_i < smooth_first_i_end; ++smooth_first_i) {
+                {
+                    ts_f32 smooth[2] = {{0}};
+                    ts_f32 slope[2] = {{0}};
+                    {
+                        const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                        if (ts_any_m32(on0)) {
+                            smooth[0] = ts_select_f32(on0,
+                                ts_set_f32(((ts_fma_f32_s(2.0f,
+                                x[x_s0 * (y_i0 * 4 + smooth_first_i)],
+                                x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)])
+                                + x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1,
+                                h - 1)]) * 0.25f)), smooth[0]);
+                        }
+                    }
+                    {
+                        const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                        if (ts_any_m32(on0)) {
+                            slope[0] = ts_select_f32(on0,
+                                ts_set_f32((x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1,
+                                0)] - x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1,
+                                h - 1)])), slope[0]);
+                        }
+                    }
+                    if (unit && stream) {
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)]);
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + smooth_first_i)
+                                + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                                ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                                ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                                ts_set_f32(0.25f));
+                            slope[1] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1));
+                            ts_row_push_f32(&line0,
+                                ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0],
+                                smooth[1], 6), smooth[1]),
+                                ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]),
+                                ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_shift_f32(slope[0], slope[1], 7),
+                                ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)),
+                                ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_shift_f32(slope[0], slope[1], 7),
+                                ts_shift_f32(slope[0], slope[1], 6)), slope[1]),
+                                ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                            smooth[0] = smooth[1];
+                            slope[0] = slope[1];
+                        }
+                        ts_row_end_f32(&line0);
+                    } else {
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + smooth_first_i)
+                                + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                                ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                                ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                                ts_set_f32(0.25f));
+                            slope[1] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1));
+                            ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                                + y_s1 * (y_j0 * 8)], y_s1,
+                                ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0],
+                                smooth[1], 6), smooth[1]),
+                                ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]),
+                                ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_shift_f32(slope[0], slope[1], 7),
+                                ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)),
+                                ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_shift_f32(slope[0], slope[1], 7),
+                                ts_shift_f32(slope[0], slope[1], 6)), slope[1]),
+                                ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                            smooth[0] = smooth[1];
+                            slope[0] = slope[1];
+                        }
+                    }
+                    for (int64_t y_j0 = (w + 7) / 8 - 1,
+                        y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 8) - 1;
+                                smooth[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                    ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4
+                                    + smooth_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * (y_i0 * 4 + smooth_first_i) + x_s1 * (w - 1)] : 0))),
+                                    ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                    + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)
+                                    + x_s1 * (w - 1)] : 0)))),
+                                    ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                    + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1)
+                                    + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.25f)), smooth[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 8) - 1;
+                                slope[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_sub_f32(ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                    + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)
+                                    + x_s1 * (w - 1)] : 0))),
+                                    ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                    + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1)
+                                    + x_s1 * (w - 1)] : 0)))), slope[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                                    + y_s1 * (y_j0 * 8)], y_s1,
+                                    ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]), ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]), ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[0], slope[1], 7), ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)), ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[0], slope[1], 7), ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))), active);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                smooth[0] = ts_select_f32(ts_first_m32(active), smooth[1],
+                                    smooth[0]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                slope[0] = ts_select_f32(ts_first_m32(active), slope[1], slope[0]);
+                            }
+                        }
+                    }
+                }
+            }
         }
+    }
+    if (w > 0) {
+        {
+            const struct ts_sobel_float32_v3_0_y_i0 env = {w, x, x_s0, x_s1, y, y_s0, y_s1, stream};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((w + 7) / 8) * 320 + 278);
+            const int status =
+                ts_parallel(unit ? ts_sobel_float32_v3_0_y_i0_unit : ts_sobel_float32_v3_0_y_i0_any,
+                    &env, 1, (h + 3) / 4 - 1, grain, call->threads);
+            if (status != TS_OK) {
+                return status;
+            }
+        }
+    }
+    if (w > 0) {
+        for (int64_t y_i0 = ts_max_i64_s((h + 3) / 4 - 1, ts_min_i64_s(1, (h + 3) / 4)),
+            y_i0_end = (h + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
+            for (int64_t smooth_first_i = 0,
+                smooth_first_i_end =
+                h - (y_i0 * 4); smooth_first_i < smooth_first_i_end; ++smooth_first_i) {
+                {
+                    ts_f32 smooth[2] = {{0}};
+                    ts_f32 slope[2] = {{0}};
+                    {
+                        const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                        if (ts_any_m32(on0)) {
+                            smooth[0] = ts_select_f32(on0,
+                                ts_set_f32(((ts_fma_f32_s(2.0f,
+                                x[x_s0 * (y_i0 * 4 + smooth_first_i)],
+                                x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)])
+                                + x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1,
+                                h - 1)]) * 0.25f)), smooth[0]);
+                        }
+                    }
+                    {
+                        const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                        if (ts_any_m32(on0)) {
+                            slope[0] = ts_select_f32(on0,
+                                ts_set_f32((x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1,
+                                0)] - x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1,
+                                h - 1)])), slope[0]);
+                        }
+                    }
+                    if (unit && stream) {
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)]);
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + smooth_first_i)
+                                + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                                ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                                ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                                ts_set_f32(0.25f));
+                            slope[1] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1));
+                            ts_row_push_f32(&line0,
+                                ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0],
+                                smooth[1], 6), smooth[1]),
+                                ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]),
+                                ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_shift_f32(slope[0], slope[1], 7),
+                                ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)),
+                                ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_shift_f32(slope[0], slope[1], 7),
+                                ts_shift_f32(slope[0], slope[1], 6)), slope[1]),
+                                ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                            smooth[0] = smooth[1];
+                            slope[0] = slope[1];
+                        }
+                        ts_row_end_f32(&line0);
+                    } else {
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + smooth_first_i)
+                                + x_s1 * (y_j0 * 8 + 1)], x_s1),
+                                ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                                ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)),
+                                ts_set_f32(0.25f));
+                            slope[1] = ts_sub_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1));
+                            ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                                + y_s1 * (y_j0 * 8)], y_s1,
+                                ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0],
+                                smooth[1], 6), smooth[1]),
+                                ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]),
+                                ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_shift_f32(slope[0], slope[1], 7),
+                                ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)),
+                                ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                ts_shift_f32(slope[0], slope[1], 7),
+                                ts_shift_f32(slope[0], slope[1], 6)), slope[1]),
+                                ts_set_f32(0.25f)))), ts_set_f32(0.5f))));
+                            smooth[0] = smooth[1];
+                            slope[0] = slope[1];
+                        }
+                    }
+                    for (int64_t y_j0 = (w + 7) / 8 - 1,
+                        y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 8) - 1;
+                                smooth[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
+                                    ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4
+                                    + smooth_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * (y_i0 * 4 + smooth_first_i) + x_s1 * (w - 1)] : 0))),
+                                    ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                    + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)
+                                    + x_s1 * (w - 1)] : 0)))),
+                                    ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                    + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1)
+                                    + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.25f)), smooth[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 8) - 1;
+                                slope[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_sub_f32(ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                    + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)
+                                    + x_s1 * (w - 1)] : 0))),
+                                    ts_select_f32(ts_first_m32(first1),
+                                    ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                    + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f32((first1 < active
+                                    ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1)
+                                    + x_s1 * (w - 1)] : 0)))), slope[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                                    + y_s1 * (y_j0 * 8)], y_s1,
+                                    ts_sqrt_f32(ts_mul_f32(ts_fma_f32(ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]), ts_sub_f32(ts_shift_f32(smooth[0], smooth[1], 6), smooth[1]), ts_mul_f32(ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[0], slope[1], 7), ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)), ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f), ts_shift_f32(slope[0], slope[1], 7), ts_shift_f32(slope[0], slope[1], 6)), slope[1]), ts_set_f32(0.25f)))), ts_set_f32(0.5f))), active);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                smooth[0] = ts_select_f32(ts_first_m32(active), smooth[1],
+                                    smooth[0]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                slope[0] = ts_select_f32(ts_first_m32(active), slope[1], slope[0]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -153,8 +800,7 @@ const ts_variant ts_sobel_float32_v3[1] = {
     {ts_sobel_float32_v3_0, NULL, UINT64_C(0), "0"},
 };
 
-struct ts_sobel_float64_v3_0_smooth_i {
-    int64_t h;
+struct ts_sobel_float64_v3_0_y_i0 {
     int64_t w;
     const double *x;
     int64_t x_s0;
@@ -162,13 +808,13 @@ struct ts_sobel_float64_v3_0_smooth_i {
     double *y;
     int64_t y_s0;
     int64_t y_s1;
+    bool stream;
 };
 
-TS_INLINE int ts_sobel_float64_v3_0_smooth_i_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_sobel_float64_v3_0_y_i0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_sobel_float64_v3_0_smooth_i *const self = env;
-    const int64_t h = self->h;
+    const struct ts_sobel_float64_v3_0_y_i0 *const self = env;
     const int64_t w = self->w;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -176,97 +822,414 @@ TS_INLINE int ts_sobel_float64_v3_0_smooth_i_code(const void *env, int64_t lower
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
-    {
-        double *const restrict smooth =
-            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
-        if (!smooth) {
-            return TS_NO_MEMORY;
-        }
-        double *const restrict slope =
-            ts_workspace_acquire(ts_bytes(1, ts_bytes(w + 2, sizeof(double))));
-        if (!slope) {
-            ts_workspace_release(smooth);
-            return TS_NO_MEMORY;
-        }
-        for (int64_t smooth_i = lower; smooth_i < upper; ++smooth_i) {
-            for (int64_t column_j_0 = 0,
-                column_j_0_end = w / 4; column_j_0 < column_j_0_end; ++column_j_0) {
-                ts_store_f64(&smooth[column_j_0 * 4 + 1],
-                    ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
-                    ts_load_strided_f64(&x[x_s0 * smooth_i + x_s1 * (column_j_0 * 4)], x_s1),
-                    ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(smooth_i - 1, 0)
-                    + x_s1 * (column_j_0 * 4)], x_s1)),
-                    ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(smooth_i + 1, h - 1)
-                    + x_s1 * (column_j_0 * 4)], x_s1)), ts_set_f64(0.25)));
-                ts_store_f64(&slope[column_j_0 * 4 + 1],
-                    ts_sub_f64(ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(smooth_i - 1, 0)
-                    + x_s1 * (column_j_0 * 4)], x_s1),
-                    ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(smooth_i + 1, h - 1)
-                    + x_s1 * (column_j_0 * 4)], x_s1)));
+    const bool stream = self->stream;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            ts_f64 smooth[8] = {{0}};
+            ts_f64 slope[8] = {{0}};
+            {
+                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(2)), ts_first_m32(4));
+                if (ts_any_m32(on0)) {
+                    smooth[0] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64(((ts_fma_f64_s(2.0, x[x_s0 * (y_i0 * 4)],
+                        x[x_s0 * (y_i0 * 4 - 1)]) + x[x_s0 * (y_i0 * 4 + 1)]) * 0.25)), smooth[0]);
+                    smooth[2] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64(((ts_fma_f64_s(2.0, x[x_s0 * (y_i0 * 4 + 1)],
+                        x[x_s0 * (y_i0 * 4)]) + x[x_s0 * (y_i0 * 4 + 2)]) * 0.25)), smooth[2]);
+                    smooth[4] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64(((ts_fma_f64_s(2.0, x[x_s0 * (y_i0 * 4 + 2)],
+                        x[x_s0 * (y_i0 * 4 + 1)]) + x[x_s0 * (y_i0 * 4 + 3)]) * 0.25)), smooth[4]);
+                    smooth[6] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64(((ts_fma_f64_s(2.0, x[x_s0 * (y_i0 * 4 + 3)],
+                        x[x_s0 * (y_i0 * 4 + 2)]) + x[x_s0 * (y_i0 * 4 + 4)]) * 0.25)), smooth[6]);
+                }
             }
-            for (int64_t column_j_0 = w / 4,
-                column_j_0_end = (w + 3) / 4; column_j_0 < column_j_0_end; ++column_j_0) {
+            {
+                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(2)), ts_first_m32(4));
+                if (ts_any_m32(on0)) {
+                    slope[0] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64((x[x_s0 * (y_i0 * 4 - 1)] - x[x_s0 * (y_i0 * 4 + 1)])),
+                        slope[0]);
+                    slope[2] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64((x[x_s0 * (y_i0 * 4)] - x[x_s0 * (y_i0 * 4 + 2)])), slope[2]);
+                    slope[4] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64((x[x_s0 * (y_i0 * 4 + 1)] - x[x_s0 * (y_i0 * 4 + 3)])),
+                        slope[4]);
+                    slope[6] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64((x[x_s0 * (y_i0 * 4 + 2)] - x[x_s0 * (y_i0 * 4 + 4)])),
+                        slope[6]);
+                }
+            }
+            if (unit && stream) {
+                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4)]);
+                ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 1)]);
+                ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 2)]);
+                ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 3)]);
+                for (int64_t y_j0 = 0, y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
+                    smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.25));
+                    smooth[3] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.25));
+                    smooth[5] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1)), ts_set_f64(0.25));
+                    smooth[7] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1)), ts_set_f64(0.25));
+                    slope[1] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 - 1)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1));
+                    slope[3] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1));
+                    slope[5] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1));
+                    slope[7] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1));
+                    ts_row_push_f64(&line0,
+                        ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0],
+                        smooth[1], 2), smooth[1]),
+                        ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]),
+                        ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[0], slope[1], 3), ts_shift_f64(slope[0], slope[1], 2)),
+                        slope[1]), ts_set_f64(0.25)),
+                        ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[0], slope[1], 3), ts_shift_f64(slope[0], slope[1], 2)),
+                        slope[1]), ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                    ts_row_push_f64(&line1,
+                        ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[2],
+                        smooth[3], 2), smooth[3]),
+                        ts_sub_f64(ts_shift_f64(smooth[2], smooth[3], 2), smooth[3]),
+                        ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[2], slope[3], 3), ts_shift_f64(slope[2], slope[3], 2)),
+                        slope[3]), ts_set_f64(0.25)),
+                        ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[2], slope[3], 3), ts_shift_f64(slope[2], slope[3], 2)),
+                        slope[3]), ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                    ts_row_push_f64(&line2,
+                        ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[4],
+                        smooth[5], 2), smooth[5]),
+                        ts_sub_f64(ts_shift_f64(smooth[4], smooth[5], 2), smooth[5]),
+                        ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[4], slope[5], 3), ts_shift_f64(slope[4], slope[5], 2)),
+                        slope[5]), ts_set_f64(0.25)),
+                        ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[4], slope[5], 3), ts_shift_f64(slope[4], slope[5], 2)),
+                        slope[5]), ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                    ts_row_push_f64(&line3,
+                        ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[6],
+                        smooth[7], 2), smooth[7]),
+                        ts_sub_f64(ts_shift_f64(smooth[6], smooth[7], 2), smooth[7]),
+                        ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[6], slope[7], 3), ts_shift_f64(slope[6], slope[7], 2)),
+                        slope[7]), ts_set_f64(0.25)),
+                        ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[6], slope[7], 3), ts_shift_f64(slope[6], slope[7], 2)),
+                        slope[7]), ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                    smooth[0] = smooth[1];
+                    smooth[2] = smooth[3];
+                    smooth[4] = smooth[5];
+                    smooth[6] = smooth[7];
+                    slope[0] = slope[1];
+                    slope[2] = slope[3];
+                    slope[4] = slope[5];
+                    slope[6] = slope[7];
+                }
+                ts_row_end_f64(&line0);
+                ts_row_end_f64(&line1);
+                ts_row_end_f64(&line2);
+                ts_row_end_f64(&line3);
+            } else {
+                for (int64_t y_j0 = 0, y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
+                    smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.25));
+                    smooth[3] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.25));
+                    smooth[5] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1)), ts_set_f64(0.25));
+                    smooth[7] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1)), ts_set_f64(0.25));
+                    slope[1] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 - 1)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1));
+                    slope[3] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1));
+                    slope[5] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1));
+                    slope[7] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                        + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 4 + 1)],
+                        x_s1));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 4)], y_s1,
+                        ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0],
+                        smooth[1], 2), smooth[1]),
+                        ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]),
+                        ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[0], slope[1], 3), ts_shift_f64(slope[0], slope[1], 2)),
+                        slope[1]), ts_set_f64(0.25)),
+                        ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[0], slope[1], 3), ts_shift_f64(slope[0], slope[1], 2)),
+                        slope[1]), ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 4)], y_s1,
+                        ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[2],
+                        smooth[3], 2), smooth[3]),
+                        ts_sub_f64(ts_shift_f64(smooth[2], smooth[3], 2), smooth[3]),
+                        ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[2], slope[3], 3), ts_shift_f64(slope[2], slope[3], 2)),
+                        slope[3]), ts_set_f64(0.25)),
+                        ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[2], slope[3], 3), ts_shift_f64(slope[2], slope[3], 2)),
+                        slope[3]), ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 4)], y_s1,
+                        ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[4],
+                        smooth[5], 2), smooth[5]),
+                        ts_sub_f64(ts_shift_f64(smooth[4], smooth[5], 2), smooth[5]),
+                        ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[4], slope[5], 3), ts_shift_f64(slope[4], slope[5], 2)),
+                        slope[5]), ts_set_f64(0.25)),
+                        ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[4], slope[5], 3), ts_shift_f64(slope[4], slope[5], 2)),
+                        slope[5]), ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 4)], y_s1,
+                        ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[6],
+                        smooth[7], 2), smooth[7]),
+                        ts_sub_f64(ts_shift_f64(smooth[6], smooth[7], 2), smooth[7]),
+                        ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[6], slope[7], 3), ts_shift_f64(slope[6], slope[7], 2)),
+                        slope[7]), ts_set_f64(0.25)),
+                        ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                        ts_shift_f64(slope[6], slope[7], 3), ts_shift_f64(slope[6], slope[7], 2)),
+                        slope[7]), ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                    smooth[0] = smooth[1];
+                    smooth[2] = smooth[3];
+                    smooth[4] = smooth[5];
+                    smooth[6] = smooth[7];
+                    slope[0] = slope[1];
+                    slope[2] = slope[3];
+                    slope[4] = slope[5];
+                    slope[6] = slope[7];
+                }
+            }
+            for (int64_t y_j0 = (w + 3) / 4 - 1, y_j0_end = (w + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
                 {
-                    const int64_t active = w - (column_j_0 * 4);
+                    const int64_t active = w - (y_j0 * 4);
                     if (active > 0) {
-                        ts_store_first_f64(&smooth[column_j_0 * 4 + 1],
+                        const int64_t first1 = w - (y_j0 * 4) - 1;
+                        smooth[1] = ts_select_f64(ts_first_m64(active),
                             ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
-                            ts_load_strided_first_f64(&x[x_s0 * smooth_i + x_s1 * (column_j_0 * 4)],
-                            x_s1, active), ts_load_strided_first_f64(&x[x_s0 * ts_max_i64_s(smooth_i - 1, 0) + x_s1 * (column_j_0 * 4)], x_s1, active)), ts_load_strided_first_f64(&x[x_s0 * ts_min_i64_s(smooth_i + 1, h - 1) + x_s1 * (column_j_0 * 4)], x_s1, active)), ts_set_f64(0.25)), active);
-                        ts_store_first_f64(&slope[column_j_0 * 4 + 1],
-                            ts_sub_f64(ts_load_strided_first_f64(&x[x_s0 * ts_max_i64_s(smooth_i - 1, 0) + x_s1 * (column_j_0 * 4)], x_s1, active), ts_load_strided_first_f64(&x[x_s0 * ts_min_i64_s(smooth_i + 1, h - 1) + x_s1 * (column_j_0 * 4)], x_s1, active)), active);
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0))), ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 - 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))), ts_set_f64(0.25)),
+                            smooth[1]);
+                        smooth[3] = ts_select_f64(ts_first_m64(active),
+                            ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0)))), ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))), ts_set_f64(0.25)),
+                            smooth[3]);
+                        smooth[5] = ts_select_f64(ts_first_m64(active),
+                            ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))), ts_set_f64(0.25)),
+                            smooth[5]);
+                        smooth[7] = ts_select_f64(ts_first_m64(active),
+                            ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 4)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (w - 1)] : 0)))), ts_set_f64(0.25)),
+                            smooth[7]);
                     }
                 }
-            }
-            if (w > 0) {
-                smooth[0] = smooth[1];
-            }
-            if (w > 0) {
-                smooth[w + 1] = smooth[w];
-            }
-            if (w > 0) {
-                slope[0] = slope[1];
-            }
-            if (w > 0) {
-                slope[w + 1] = slope[w];
-            }
-            for (int64_t y_j_0 = 0, y_j_0_end = w / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                ts_store_strided_f64(&y[y_s0 * smooth_i + y_s1 * (y_j_0 * 4)], y_s1,
-                    ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_load_f64(&smooth[y_j_0 * 4]),
-                    ts_load_f64(&smooth[y_j_0 * 4 + 2])),
-                    ts_sub_f64(ts_load_f64(&smooth[y_j_0 * 4]),
-                    ts_load_f64(&smooth[y_j_0 * 4 + 2])),
-                    ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
-                    ts_load_f64(&slope[y_j_0 * 4 + 1]), ts_load_f64(&slope[y_j_0 * 4])),
-                    ts_load_f64(&slope[y_j_0 * 4 + 2])), ts_set_f64(0.25)),
-                    ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
-                    ts_load_f64(&slope[y_j_0 * 4 + 1]), ts_load_f64(&slope[y_j_0 * 4])),
-                    ts_load_f64(&slope[y_j_0 * 4 + 2])), ts_set_f64(0.25)))), ts_set_f64(0.5))));
-            }
-            for (int64_t y_j_0 = w / 4, y_j_0_end = (w + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
                 {
-                    const int64_t active = w - (y_j_0 * 4);
+                    const int64_t active = w - (y_j0 * 4);
                     if (active > 0) {
-                        ts_store_strided_first_f64(&y[y_s0 * smooth_i + y_s1 * (y_j_0 * 4)], y_s1,
-                            ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_load_first_f64(&smooth[y_j_0 * 4], active), ts_load_first_f64(&smooth[y_j_0 * 4 + 2], active)), ts_sub_f64(ts_load_first_f64(&smooth[y_j_0 * 4], active), ts_load_first_f64(&smooth[y_j_0 * 4 + 2], active)), ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_load_first_f64(&slope[y_j_0 * 4 + 1], active), ts_load_first_f64(&slope[y_j_0 * 4], active)), ts_load_first_f64(&slope[y_j_0 * 4 + 2], active)), ts_set_f64(0.25)), ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_load_first_f64(&slope[y_j_0 * 4 + 1], active), ts_load_first_f64(&slope[y_j_0 * 4], active)), ts_load_first_f64(&slope[y_j_0 * 4 + 2], active)), ts_set_f64(0.25)))), ts_set_f64(0.5))), active);
+                        const int64_t first1 = w - (y_j0 * 4) - 1;
+                        slope[1] = ts_select_f64(ts_first_m64(active),
+                            ts_sub_f64(ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 - 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))), slope[1]);
+                        slope[3] = ts_select_f64(ts_first_m64(active),
+                            ts_sub_f64(ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0))), ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))), slope[3]);
+                        slope[5] = ts_select_f64(ts_first_m64(active),
+                            ts_sub_f64(ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))), slope[5]);
+                        slope[7] = ts_select_f64(ts_first_m64(active),
+                            ts_sub_f64(ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 4)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (w - 1)] : 0)))), slope[7]);
+                    }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 4);
+                    if (active > 0) {
+                        ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 4)], y_s1,
+                            ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0],
+                            smooth[1], 2), smooth[1]),
+                            ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]),
+                            ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                            ts_shift_f64(slope[0], slope[1], 3),
+                            ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)),
+                            ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                            ts_shift_f64(slope[0], slope[1], 3),
+                            ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)))),
+                            ts_set_f64(0.5))), active);
+                        ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 4)],
+                            y_s1, ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[2], smooth[3], 2), smooth[3]), ts_sub_f64(ts_shift_f64(smooth[2], smooth[3], 2), smooth[3]), ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[2], slope[3], 3), ts_shift_f64(slope[2], slope[3], 2)), slope[3]), ts_set_f64(0.25)), ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[2], slope[3], 3), ts_shift_f64(slope[2], slope[3], 2)), slope[3]), ts_set_f64(0.25)))), ts_set_f64(0.5))), active);
+                        ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 4)],
+                            y_s1, ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[4], smooth[5], 2), smooth[5]), ts_sub_f64(ts_shift_f64(smooth[4], smooth[5], 2), smooth[5]), ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[4], slope[5], 3), ts_shift_f64(slope[4], slope[5], 2)), slope[5]), ts_set_f64(0.25)), ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[4], slope[5], 3), ts_shift_f64(slope[4], slope[5], 2)), slope[5]), ts_set_f64(0.25)))), ts_set_f64(0.5))), active);
+                        ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 4)],
+                            y_s1, ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[6], smooth[7], 2), smooth[7]), ts_sub_f64(ts_shift_f64(smooth[6], smooth[7], 2), smooth[7]), ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[6], slope[7], 3), ts_shift_f64(slope[6], slope[7], 2)), slope[7]), ts_set_f64(0.25)), ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[6], slope[7], 3), ts_shift_f64(slope[6], slope[7], 2)), slope[7]), ts_set_f64(0.25)))), ts_set_f64(0.5))), active);
+                    }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 4);
+                    if (active > 0) {
+                        smooth[0] = ts_select_f64(ts_first_m64(active), smooth[1], smooth[0]);
+                        smooth[2] = ts_select_f64(ts_first_m64(active), smooth[3], smooth[2]);
+                        smooth[4] = ts_select_f64(ts_first_m64(active), smooth[5], smooth[4]);
+                        smooth[6] = ts_select_f64(ts_first_m64(active), smooth[7], smooth[6]);
+                    }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 4);
+                    if (active > 0) {
+                        slope[0] = ts_select_f64(ts_first_m64(active), slope[1], slope[0]);
+                        slope[2] = ts_select_f64(ts_first_m64(active), slope[3], slope[2]);
+                        slope[4] = ts_select_f64(ts_first_m64(active), slope[5], slope[4]);
+                        slope[6] = ts_select_f64(ts_first_m64(active), slope[7], slope[6]);
                     }
                 }
             }
         }
-        ts_workspace_release(slope);
-        ts_workspace_release(smooth);
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
 
-static int ts_sobel_float64_v3_0_smooth_i_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_sobel_float64_v3_0_y_i0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_sobel_float64_v3_0_smooth_i_code(env, lower, upper, true);
+    return ts_sobel_float64_v3_0_y_i0_code(env, lower, upper, true);
 }
 
-static int ts_sobel_float64_v3_0_smooth_i_any(const void *env, int64_t lower, int64_t upper)
+static int ts_sobel_float64_v3_0_y_i0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_sobel_float64_v3_0_smooth_i_code(env, lower, upper, false);
+    return ts_sobel_float64_v3_0_y_i0_code(env, lower, upper, false);
 }
 
 TS_INLINE int ts_sobel_float64_v3_0_code(const ts_call *call, const bool unit)
@@ -279,15 +1242,349 @@ TS_INLINE int ts_sobel_float64_v3_0_code(const ts_call *call, const bool unit)
     double *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = unit ? 1 : call->strides[3];
-    {
-        const struct ts_sobel_float64_v3_0_smooth_i env = {h, w, x, x_s0, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((w + 3) / 4) * 88 + 10);
-        const int status =
-            ts_parallel(unit ? ts_sobel_float64_v3_0_smooth_i_unit
-                : ts_sobel_float64_v3_0_smooth_i_any, &env, 0, h, grain, call->threads);
-        if (status != TS_OK) {
-            return status;
+    const double moved = 8.0 * (double)(h) * (double)(w) + 8.0 * (double)(h) * (double)(w);
+    const bool stream = moved > call->stream_above;
+    if (w > 0) {
+        for (int64_t y_i0 = 0, y_i0_end = ts_min_i64_s(1, (h + 3) / 4); y_i0 < y_i0_end; ++y_i0) {
+            for (int64_t smooth_first_i = 0,
+                smooth_first_i_end =
+                ts_min_i64_s(4, h - (y_i0 * 4)); smooth_first_i < smooth_first_i_end; ++smooth_first_i) {
+                {
+                    ts_f64 smooth[2] = {{0}};
+                    ts_f64 slope[2] = {{0}};
+                    {
+                        const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(2)),
+                            ts_first_m32(4));
+                        if (ts_any_m32(on0)) {
+                            smooth[0] = ts_select_f64(ts_lo_m64_m32(on0),
+                                ts_set_f64(((ts_fma_f64_s(2.0,
+                                x[x_s0 * (y_i0 * 4 + smooth_first_i)],
+                                x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)])
+                                + x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1,
+                                h - 1)]) * 0.25)), smooth[0]);
+                        }
+                    }
+                    {
+                        const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(2)),
+                            ts_first_m32(4));
+                        if (ts_any_m32(on0)) {
+                            slope[0] = ts_select_f64(ts_lo_m64_m32(on0),
+                                ts_set_f64((x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1,
+                                0)] - x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1,
+                                h - 1)])), slope[0]);
+                        }
+                    }
+                    if (unit && stream) {
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)]);
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + smooth_first_i)
+                                + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                                ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                                ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                                ts_set_f64(0.25));
+                            slope[1] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1));
+                            ts_row_push_f64(&line0,
+                                ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0],
+                                smooth[1], 2), smooth[1]),
+                                ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]),
+                                ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_shift_f64(slope[0], slope[1], 3),
+                                ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)),
+                                ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_shift_f64(slope[0], slope[1], 3),
+                                ts_shift_f64(slope[0], slope[1], 2)), slope[1]),
+                                ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                            smooth[0] = smooth[1];
+                            slope[0] = slope[1];
+                        }
+                        ts_row_end_f64(&line0);
+                    } else {
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + smooth_first_i)
+                                + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                                ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                                ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                                ts_set_f64(0.25));
+                            slope[1] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1));
+                            ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                                + y_s1 * (y_j0 * 4)], y_s1,
+                                ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0],
+                                smooth[1], 2), smooth[1]),
+                                ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]),
+                                ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_shift_f64(slope[0], slope[1], 3),
+                                ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)),
+                                ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_shift_f64(slope[0], slope[1], 3),
+                                ts_shift_f64(slope[0], slope[1], 2)), slope[1]),
+                                ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                            smooth[0] = smooth[1];
+                            slope[0] = slope[1];
+                        }
+                    }
+                    for (int64_t y_j0 = (w + 3) / 4 - 1,
+                        y_j0_end = (w + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 4) - 1;
+                                smooth[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                    ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4
+                                    + smooth_first_i) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * (y_i0 * 4 + smooth_first_i) + x_s1 * (w - 1)] : 0))),
+                                    ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                    + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)
+                                    + x_s1 * (w - 1)] : 0)))),
+                                    ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                    + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1)
+                                    + x_s1 * (w - 1)] : 0)))), ts_set_f64(0.25)), smooth[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 4) - 1;
+                                slope[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_sub_f64(ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                    + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)
+                                    + x_s1 * (w - 1)] : 0))),
+                                    ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                    + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1)
+                                    + x_s1 * (w - 1)] : 0)))), slope[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                                    + y_s1 * (y_j0 * 4)], y_s1,
+                                    ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]), ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]), ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[0], slope[1], 3), ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)), ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[0], slope[1], 3), ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)))), ts_set_f64(0.5))), active);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                smooth[0] = ts_select_f64(ts_first_m64(active), smooth[1],
+                                    smooth[0]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                slope[0] = ts_select_f64(ts_first_m64(active), slope[1], slope[0]);
+                            }
+                        }
+                    }
+                }
+            }
         }
+    }
+    if (w > 0) {
+        {
+            const struct ts_sobel_float64_v3_0_y_i0 env = {w, x, x_s0, x_s1, y, y_s0, y_s1, stream};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((w + 3) / 4) * 320 + 278);
+            const int status =
+                ts_parallel(unit ? ts_sobel_float64_v3_0_y_i0_unit : ts_sobel_float64_v3_0_y_i0_any,
+                    &env, 1, (h + 3) / 4 - 1, grain, call->threads);
+            if (status != TS_OK) {
+                return status;
+            }
+        }
+    }
+    if (w > 0) {
+        for (int64_t y_i0 = ts_max_i64_s((h + 3) / 4 - 1, ts_min_i64_s(1, (h + 3) / 4)),
+            y_i0_end = (h + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
+            for (int64_t smooth_first_i = 0,
+                smooth_first_i_end =
+                h - (y_i0 * 4); smooth_first_i < smooth_first_i_end; ++smooth_first_i) {
+                {
+                    ts_f64 smooth[2] = {{0}};
+                    ts_f64 slope[2] = {{0}};
+                    {
+                        const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(2)),
+                            ts_first_m32(4));
+                        if (ts_any_m32(on0)) {
+                            smooth[0] = ts_select_f64(ts_lo_m64_m32(on0),
+                                ts_set_f64(((ts_fma_f64_s(2.0,
+                                x[x_s0 * (y_i0 * 4 + smooth_first_i)],
+                                x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)])
+                                + x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1,
+                                h - 1)]) * 0.25)), smooth[0]);
+                        }
+                    }
+                    {
+                        const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(2)),
+                            ts_first_m32(4));
+                        if (ts_any_m32(on0)) {
+                            slope[0] = ts_select_f64(ts_lo_m64_m32(on0),
+                                ts_set_f64((x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1,
+                                0)] - x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1,
+                                h - 1)])), slope[0]);
+                        }
+                    }
+                    if (unit && stream) {
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)]);
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + smooth_first_i)
+                                + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                                ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                                ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                                ts_set_f64(0.25));
+                            slope[1] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1));
+                            ts_row_push_f64(&line0,
+                                ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0],
+                                smooth[1], 2), smooth[1]),
+                                ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]),
+                                ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_shift_f64(slope[0], slope[1], 3),
+                                ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)),
+                                ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_shift_f64(slope[0], slope[1], 3),
+                                ts_shift_f64(slope[0], slope[1], 2)), slope[1]),
+                                ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                            smooth[0] = smooth[1];
+                            slope[0] = slope[1];
+                        }
+                        ts_row_end_f64(&line0);
+                    } else {
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + smooth_first_i)
+                                + x_s1 * (y_j0 * 4 + 1)], x_s1),
+                                ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                                ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)),
+                                ts_set_f64(0.25));
+                            slope[1] = ts_sub_f64(ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1));
+                            ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                                + y_s1 * (y_j0 * 4)], y_s1,
+                                ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0],
+                                smooth[1], 2), smooth[1]),
+                                ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]),
+                                ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_shift_f64(slope[0], slope[1], 3),
+                                ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)),
+                                ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                ts_shift_f64(slope[0], slope[1], 3),
+                                ts_shift_f64(slope[0], slope[1], 2)), slope[1]),
+                                ts_set_f64(0.25)))), ts_set_f64(0.5))));
+                            smooth[0] = smooth[1];
+                            slope[0] = slope[1];
+                        }
+                    }
+                    for (int64_t y_j0 = (w + 3) / 4 - 1,
+                        y_j0_end = (w + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 4) - 1;
+                                smooth[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
+                                    ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4
+                                    + smooth_first_i) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * (y_i0 * 4 + smooth_first_i) + x_s1 * (w - 1)] : 0))),
+                                    ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                    + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)
+                                    + x_s1 * (w - 1)] : 0)))),
+                                    ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                    + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1)
+                                    + x_s1 * (w - 1)] : 0)))), ts_set_f64(0.25)), smooth[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 4) - 1;
+                                slope[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_sub_f64(ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 4
+                                    + smooth_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + smooth_first_i - 1, 0)
+                                    + x_s1 * (w - 1)] : 0))),
+                                    ts_select_f64(ts_first_m64(first1),
+                                    ts_load_strided_first_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 4
+                                    + smooth_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1,
+                                    ts_min_i64_s(active, first1)),
+                                    ts_set_f64((first1 < active
+                                    ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + smooth_first_i + 1, h - 1)
+                                    + x_s1 * (w - 1)] : 0)))), slope[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                                    + y_s1 * (y_j0 * 4)], y_s1,
+                                    ts_sqrt_f64(ts_mul_f64(ts_fma_f64(ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]), ts_sub_f64(ts_shift_f64(smooth[0], smooth[1], 2), smooth[1]), ts_mul_f64(ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[0], slope[1], 3), ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)), ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0), ts_shift_f64(slope[0], slope[1], 3), ts_shift_f64(slope[0], slope[1], 2)), slope[1]), ts_set_f64(0.25)))), ts_set_f64(0.5))), active);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                smooth[0] = ts_select_f64(ts_first_m64(active), smooth[1],
+                                    smooth[0]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 4);
+                            if (active > 0) {
+                                slope[0] = ts_select_f64(ts_first_m64(active), slope[1], slope[0]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
