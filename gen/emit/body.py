@@ -31,12 +31,14 @@ from ..lower.affine import constant
 from . import streams, update
 from .context import Context
 from .cost import grain
+from .expr import suffix
 from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
 from .prefetch import prefetches
 from .temporaries import temporary
 from .unroll import has_vector_form, in_lanes
 from .vector import Before, Vectors
+from .views import Registers
 
 
 def statement(stmt: Stmt, context: Context) -> list[str]:
@@ -51,7 +53,7 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
             inner = replace(context, facts=context.facts.where(condition))
             return _if(context.scalars.condition(condition), statement(body, inner))
         case Allocate(buffers, body):
-            return _allocate(buffers, body, context, lambda inner: statement(body, inner))
+            return _allocate(buffers, body, context, lambda c: _turned(buffers, body, c))
         case Seq(body_):
             return [line for s in body_ for line in statement(s, context)]
         case _:
@@ -292,6 +294,20 @@ def _allocate(
         if buffer.scope is Scope.HEAP:
             after.insert(0, f"ts_workspace_release({context.names[buffer.name]});")
     return ["{", *indented([*lines, *emit(context), *after]), "}"]
+
+
+def _turned(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list[str]:
+    """What runs while the buffers live, tiles transposed where their columns are wanted."""
+    turns: dict[int, list[str]] = {}
+    for buffer in buffers:
+        view = context.views[buffer.name]
+        if isinstance(view, Registers) and view.turn is not None:
+            turn = f"ts_transpose_{suffix(buffer.dtype)}({view.name});"
+            turns.setdefault(view.turn.before, []).append(turn)
+    if not turns or not isinstance(body, Seq):
+        return statement(body, context)
+    numbered = enumerate(body.body)
+    return [line for k, s in numbered for line in [*turns.get(k, ()), *statement(s, context)]]
 
 
 # ---------------------------------------------------------------- parallel loops

@@ -3,8 +3,8 @@
 Input: a kernel and the C names of its dims. Output: declarations of the run-time integers that
 streamed stores and prefetches go by. They change when memory is written and read, never a result:
 `stream`, whether results pass the caches by; `ahead`, 1 where prefetches are worth their
-instructions, else 0. Both follow from `moved`, the bytes of all arguments, against what the call
-says is too much for the caches (see `ts_call`).
+instructions, else 0; and the kernel's phases. The first two follow from `moved`, the bytes of all
+arguments, against what the call says is too much for the caches (see `ts_call`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,4 +27,8 @@ def choices(kernel: Kernel, names: Mapping[str, str]) -> Iterator[tuple[str, str
     )
     yield "double", "moved", f"const double moved = {' + '.join(arrays)};"
     yield "bool", "stream", "const bool stream = moved > call->stream_above;"
+    for phase in kernel.phases:
+        name, array = names[phase.name], names[phase.buffer]
+        value = f"(int64_t)((uintptr_t){array} / sizeof *{array} % {phase.size})"
+        yield "int64_t", name, f"const int64_t {name} = {value};"
     yield "int64_t", "ahead", "const int64_t ahead = moved > call->prefetch_above;"

@@ -41,7 +41,8 @@ class Context:
     the code, told apart by the constant `unit`; none: there is one. dtypes: of all buffers. scope:
     C declarations, without initialisers, of what the code here can name. held: workspace to release
     on the way out of this C function. parallel: inside a parallel loop. pushes: the rows of
-    `ts_stream.h` that stores go to, where they do.
+    `ts_stream.h` that stores go to, where they do; empty where the vectors are whole lines, which
+    pass the caches by as they are. aligned: the arguments with whose lines loops begin.
     """
 
     symbol: str
@@ -56,6 +57,7 @@ class Context:
     held: tuple[str, ...] = ()
     parallel: bool = False
     pushes: Mapping[Target, str] = field(default_factory=dict)
+    aligned: frozenset[str] = frozenset()
 
     @property
     def scalars(self) -> Scalars:

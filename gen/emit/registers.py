@@ -4,6 +4,9 @@ Input: a buffer of register scope and what runs while it lives, unrolled and inl
 vectors that hold it, where all its accesses are of whole vectors at constant places, reads shifted
 by constants too; else it is a local array of its own type, whose elements a C compiler keeps in
 registers where it can.
+
+A square tile of lanes x lanes that is written row by row, and then read column by column, is held
+too: it is transposed in its registers between the last write and the first read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +27,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
+    Update,
     Var,
 )
 from ..ir.types import DType
@@ -33,7 +37,7 @@ from ..lower.target import Target as Machine
 from .shifts import readable
 from .unroll import has_vector_form, in_lanes
 from .vector import by_lane
-from .views import Registers, register_number
+from .views import Registers, Turn, register_number
 
 _LANE = "@"
 
@@ -42,14 +46,15 @@ _LANE = "@"
 @dataclass(frozen=True, slots=True)
 class _Access:
     """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar.
-    guards: those on the lane, which is _LANE in them. written: else it is read.
+    guards: those on the lane, which is _LANE in them. reads, writes: what it does there.
     """
 
     indices: tuple[Expr, ...]
     lane: str
     lanes: int
     guards: tuple[Expr, ...]
-    written: bool
+    reads: bool
+    writes: bool
 
 
 def register_view(
@@ -68,14 +73,49 @@ def register_view(
         (a.lanes == lanes or (lanes == native and a.lanes % lanes == 0)) and _held(view, a, native)
         for a in accesses
     )
-    return view if held else None
+    if held:
+        return view
+    return _turned(name, buffer, body, native, dtypes)
+
+
+def _turned(
+    name: str, buffer: Buffer, body: Stmt, native: int, dtypes: Mapping[str, DType]
+) -> Registers | None:
+    """The buffer as vectors that are transposed once, if it is a tile for that: of native x native
+    elements, of which each row is stored once, a whole vector, and then only columns are loaded; or
+    the other way about.
+
+    A lane that a guard leaves out of a store holds anything: no other store has written it.
+    """
+    square = [constant(extent) for extent in buffer.shape] == [native, native]
+    if not square or not isinstance(body, Seq):
+        return None
+    parts = [(s, tuple(_accesses(s, buffer.name, dtypes, "", 0))) for s in body.body]
+    first = next((k for k, (_, part) in enumerate(parts) if any(a.reads for a in part)), 0)
+    stores = [a for _, part in parts[:first] for a in part]
+    others = [a for _, part in parts[first:] for a in part]
+    if any(a.writes for a in others) or any(part and _repeats(s) for s, part in parts[:first]):
+        return None
+    for columns in (False, True):
+        view = Registers(name, buffer, native, False, Turn(first, columns))
+        stored = [register_number(view, a.indices, a.lane, stores=True) for a in stores]
+        loaded = [register_number(view, a.indices, a.lane) for a in others]
+        whole = all(a.lanes == native for a in (*stores, *others))
+        if whole and None not in (*stored, *loaded) and len(set(stored)) == len(stored):
+            return view
+    return None
+
+
+def _repeats(stmt: Stmt) -> bool:
+    """Whether a statement in it may run more than once."""
+    return any(isinstance(n, Loop) and n.kind is not LoopKind.VECTORIZED for n in walk(stmt))
 
 
 def _held(view: Registers, access: _Access, native: int) -> bool:
     """Whether an access is of vectors as they are, or reads them shifted by a constant."""
-    if register_number(view, access.indices, access.lane) is not None:
+    if register_number(view, access.indices, access.lane, stores=access.writes) is not None:
         return True
-    shiftable = view.lanes == native and not access.written
+    shiftable = view.lanes == native and not access.writes
     return shiftable and readable(view, access.indices, access.lane, access.lanes)
 
 
@@ -89,8 +129,10 @@ def _accesses(
             guards = tuple(substitute(p, {lane: Var(_LANE)}) for p in on_lane)
             for node, moving in _places(stmt, vector):
                 if node.buffer == name:
-                    written = isinstance(node, Target)
-                    yield _Access(node.indices, moving, lanes if moving else 1, guards, written)
+                    reads = isinstance(node, Load) or isinstance(stmt.body, Update)
+                    writes = isinstance(node, Target)
+                    width = lanes if moving else 1
+                    yield _Access(node.indices, moving, width, guards, reads, writes)
         case Loop(var, _, upper, LoopKind.VECTORIZED) if not lane and in_lanes(stmt.body, var):
             yield from _accesses(stmt.body, name, dtypes, var, constant(upper) or 1)
         case Loop() | Delinearize() | If() | Allocate():

@@ -3,7 +3,8 @@
 Input: a lowered tree, unrolled and inlined, in which blocks are marked by the step `stream`.
 Output: for a loop that stores whole vectors of a marked block one after another, the loop as it is,
 and a copy that pushes them into rows of `ts_stream.h`, one for each row of the array that an
-iteration stores into. Invariant: every marked block has a loop of that kind on every level, or it
+iteration stores into; and where the step `align` lets loops begin with the array's lines, a third,
+for rows that all do. Invariant: every marked block has a loop of that kind on every level, or it
 is an error. Stores under a mask are of tails, and remain what they are.
 """
 
@@ -68,23 +69,36 @@ def either(
     pushes = {s.target: name for name, row in named.items() for s in row}
     begun: list[str] = []
     ended: list[str] = []
+    places: list[str] = []
     for name, row in named.items():
         s = suffix(context.dtypes[row[0].target.buffer])
-        at = at_lane(row[0].target.indices, row[0].lane, index(0))
-        start = tuple(substitute(i, {loop.var: first}) for i in at)
-        names = {**context.names, FIRST: "lower"}
-        scalars = plain_scalars(names, context.views, context.facts)
-        place = scalars.element(row[0].target.buffer, start, context.facts)
-        begun.append(f"ts_row_{s} {name} = ts_row_begin_{s}(&{place});")
+        places.append(_begin(row[0], loop, first, context))
+        begun.append(f"ts_row_{s} {name} = ts_row_begin_{s}({places[-1]});")
         ended.append(f"ts_row_end_{s}(&{name});")
     lines = [*begun, *emit(replace(context, pushes=pushes)), *ended]
+    if {s.target.buffer for s in found} <= context.aligned:
+        straight = emit(replace(context, pushes=dict.fromkeys(pushes, "")))
+        bits = " | ".join(f"(uintptr_t){place}" for place in places)
+        lines = _choice(f"({bits}) % TS_BYTES == 0", straight, lines)
+    return _choice(_condition(found, context), lines, plain)
+
+
+def _choice(condition: str, then: list[str], otherwise: list[str]) -> list[str]:
     return [
-        f"if ({_condition(found, context)}) {{",
-        *("    " + line for line in lines),
+        f"if ({condition}) {{",
+        *("    " + line for line in then),
         "} else {",
-        *("    " + line for line in plain),
+        *("    " + line for line in otherwise),
         "}",
     ]
+
+
+def _begin(s: _Stored, loop: Loop, first: Expr, context: Context) -> str:
+    """The address of what the loop stores first."""
+    at = at_lane(s.target.indices, s.lane, index(0))
+    start = tuple(substitute(i, {loop.var: first}) for i in at)
+    scalars = plain_scalars({**context.names, FIRST: "lower"}, context.views, context.facts)
+    return f"&{scalars.element(s.target.buffer, start, context.facts)}"
 
 
 def fenced(lines: Sequence[str]) -> list[str]:

@@ -82,8 +82,11 @@ def vector(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Vectors
     """All active lanes of one statement."""
     match body:
         case Store(target, value) if target in code.pushes:
-            push = f"ts_row_push_{suffix(dtypes[0])}(&{code.pushes[target]}"
-            return [f"{push}, {p});" for p in code.parts(value)]
+            row, parts, s = code.pushes[target], code.parts(value), suffix(dtypes[0])
+            if row:
+                return [f"ts_row_push_{s}(&{row}, {p});" for p in parts]
+            line, n = _place(target, code), code.shape.native(dtypes[0].bits)
+            return [f"ts_stream_{s}({line} + {q * n}, {p});" for q, p in enumerate(parts)]
         case Store(target, value):
             return store(target, dtypes[0], code.parts(value), code)
         case Init(combiner, targets):
@@ -120,7 +123,7 @@ def store(target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str
     view = code.views[target.buffer]
     s, bits = suffix(dtype), dtype.bits
     if isinstance(view, Registers):
-        number = register_number(view, target.indices, code.lane)
+        number = register_number(view, target.indices, code.lane, stores=True)
         assert number is not None
         places = [f"{view.name}[{number + q}]" for q in range(len(parts))]
         if view.blend and not isinstance(code.mask, All):
@@ -130,8 +133,7 @@ def store(target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str
         return [f"{place} = {p};" for place, p in zip(places, parts, strict=True)]
     step = steps(view, target.indices, code.lane, code.scalars)
     assert step is not None
-    first = at_lane(target.indices, code.lane, index(0))
-    base = f"&{code.scalars.element(target.buffer, first, code.scalars.facts)}"
+    base = _place(target, code)
     lines = []
     for q, p in enumerate(parts):
         form, last = code.access(bits, q)
@@ -142,6 +144,12 @@ def store(target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str
             given = ", ".join((place, step.stride, p, *last))
             lines.append(f"ts_store_strided{form}_{s}({given});")
     return lines
+
+
+def _place(target: Target, code: Vectors) -> str:
+    """The address of the first lane."""
+    first = at_lane(target.indices, code.lane, index(0))
+    return f"&{code.scalars.element(target.buffer, first, code.scalars.facts)}"
 
 
 def _indented(lines: list[str]) -> list[str]:

@@ -38,15 +38,28 @@ class Dense:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A square tile is stored by rows (`columns`: by columns), then transposed, before statement
+    number `before` of those that run while it lives, and loaded by the others.
+    """
+
+    before: int
+    columns: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Registers:
     """A temporary in an array of native vectors of `lanes` elements. blend: whether a masked store
-    must leave the other lanes as they are; not where no access ever wants them.
+    must leave the other lanes as they are; not where no access ever wants them. turn: how it is
+    transposed while it lives, if it is.
     """
 
     name: str
     buffer: Buffer
     lanes: int
     blend: bool
+    turn: Turn | None = None
 
 
 View = Argument | Dense | Registers
@@ -60,8 +73,14 @@ def flat(buffer: Buffer, indices: tuple[Expr, ...]) -> Affine:
     return total
 
 
-def register_number(view: Registers, indices: tuple[Expr, ...], lane: str) -> int | None:
-    """Which vector holds the elements for all values of `lane`; None where no one does."""
+def register_number(
+    view: Registers, indices: tuple[Expr, ...], lane: str, *, stores: bool = False
+) -> int | None:
+    """Which vector holds the elements for all values of `lane`, for an access that stores or loads;
+    None where no one does.
+    """
+    if view.turn and stores is view.turn.columns:
+        indices = indices[::-1]
     offset = flat(view.buffer, indices)
     start = offset.put(lane, Affine(()))
     if offset.coefficient(lane) != 1 or start.terms or start.constant % view.lanes:

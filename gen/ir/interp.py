@@ -66,6 +66,8 @@ def run(
     values: dict[str, Value] = dict(dims_of(kernel, arrays, dims or {}))
     values.update(_scalars(kernel, scalars or {}))
     random = None if seed is None else np.random.default_rng(seed)
+    for phase in kernel.phases:  # any will do
+        values[phase.name] = 0 if random is None else int(random.integers(phase.size))
     dtypes = {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
     machine = Machine(values, {}, dtypes, random, check)
     with np.errstate(all="ignore"):

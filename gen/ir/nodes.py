@@ -366,6 +366,18 @@ class Parameter(Node):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Phase(Node):
+    """A run-time integer in [0, size): how many elements of its line of the caches come before the
+    first element of an argument. A kernel is right whatever it is.
+    """
+
+    name: str
+    buffer: str
+    size: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Kernel(Node):
     """A kernel for one choice of dtypes.
 
@@ -373,6 +385,7 @@ class Kernel(Node):
     assumptions: bool expressions over dims that hold at every call (the spec's constraints and the
         variant's `when`).
     body: block names are unique until lowering copies blocks into heads and tails.
+    phases: what loops that begin with lines of an argument start from.
     """
 
     name: str
@@ -381,3 +394,4 @@ class Kernel(Node):
     scalars: tuple[Var, ...]
     assumptions: tuple[Expr, ...]
     body: Stmt
+    phases: tuple[Phase, ...] = ()

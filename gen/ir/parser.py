@@ -25,6 +25,7 @@ from .nodes import (
     Loop,
     Origin,
     Parameter,
+    Phase,
     Scope,
     Seq,
     Stmt,
@@ -78,6 +79,7 @@ def _kernel(function: ast.FunctionDef, names: Names) -> Kernel:
     dims = tuple(d for d in declared if isinstance(d, str))
     parameters = tuple(d for d in declared if isinstance(d, Parameter))
     scalars = tuple(d for d in declared if isinstance(d, Var))
+    phases = tuple(d for d in declared if isinstance(d, Phase))
     inner = replace(
         names,
         dtypes={p.buffer.name: p.buffer.dtype for p in parameters},
@@ -91,18 +93,23 @@ def _kernel(function: ast.FunctionDef, names: Names) -> Kernel:
             case _:
                 body = _suite(function.body[i:], inner)
                 name, at = from_script(function.name), names.span(function)
-                return Kernel(name, dims, parameters, scalars, tuple(assumptions), body, span=at)
+                assumed = tuple(assumptions)
+                return Kernel(name, dims, parameters, scalars, assumed, body, phases, span=at)
     names.refuse(function, f"kernel '{function.name}' has no body")
 
 
-def _argument(argument: ast.arg, names: Names) -> str | Parameter | Var:
-    """A dim, an array or a scalar, by its annotation."""
+def _argument(argument: ast.arg, names: Names) -> str | Parameter | Var | Phase:
+    """A dim, an array, a scalar or a phase, by its annotation."""
     name, at = from_script(argument.arg), names.span(argument)
     match argument.annotation:
         case None:
             return name
         case ast.Name(dtype) if dtype in DTYPES:
             return Var(name, DTYPES[dtype], span=at)
+        case ast.Subscript(
+            ast.Name("Phase"), ast.Tuple([ast.Name(buffer), ast.Constant(int(size))])
+        ):
+            return Phase(name, from_script(buffer), size, span=at)
         case ast.Subscript(ast.Name(intent), array) if intent in _INTENTS:
             return Parameter(_buffer(name, array, Scope.GLOBAL, names), _INTENTS[intent], span=at)
         case array:

@@ -102,6 +102,7 @@ def to_text(kernel: Kernel) -> str:
         *map(to_script, kernel.dims),
         *(_parameter(p) for p in kernel.parameters),
         *(f"{to_script(s.name)}: {s.dtype.value}" for s in kernel.scalars),
+        *(f"{to_script(p.name)}: Phase[{to_script(p.buffer)}, {p.size}]" for p in kernel.phases),
     ]
     lines = _fit(f"def {to_script(kernel.name)}(", arguments, "):", 0)
     lines += [f"    assume({_expr(a, DType.BOOL)})" for a in kernel.assumptions]

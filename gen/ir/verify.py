@@ -57,9 +57,12 @@ def verify(kernel: Kernel, *, lowered: bool = False) -> None:
 def verify_any(kernel: Kernel) -> None:
     """Checks the rules that hold at every stage. Raises IRError."""
     parameters = [p.buffer for p in kernel.parameters]
-    _check_distinct(
-        kernel, [*kernel.dims, *(b.name for b in parameters), *(s.name for s in kernel.scalars)]
-    )
+    known_names = [*kernel.dims, *(b.name for b in parameters)]
+    known_names += [*(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)]
+    _check_distinct(kernel, known_names)
+    for phase in kernel.phases:
+        if phase.size < 1 or phase.buffer not in (b.name for b in parameters):
+            refuse(phase, f"phase '{phase.name}' is of no argument, or of no positive size")
     dims = Names(dict.fromkeys(kernel.dims, INDEX), {})
     for parameter in parameters:
         if parameter.scope is not Scope.GLOBAL:
@@ -68,6 +71,7 @@ def verify_any(kernel: Kernel) -> None:
     for assumption in kernel.assumptions:
         expect(assumption, DType.BOOL, "an assumption", dims)
     known = {**dims.variables, **{s.name: s.dtype for s in kernel.scalars}}
+    known |= {p.name: INDEX for p in kernel.phases}
     inputs = frozenset(p.buffer.name for p in kernel.parameters if p.intent is Intent.IN)
     buffers = {b.name: b for b in parameters}
     _check_stmt(kernel.body, _Surroundings(known, {}, buffers, inputs))

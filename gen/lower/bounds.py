@@ -90,11 +90,12 @@ def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
     end = lesser(loop.upper, last, facts) if last else loop.upper
     head_end = lesser(begin, loop.upper, facts) if first else loop.lower
     tail_begin = greater(end, head_end, facts) if last else loop.upper
+    reach = _reach(loop, facts)
     parts = []
     for lower, upper, edge in (
-        (loop.lower, head_end, True),
+        (reach.lower if first else loop.lower, head_end, True),
         (begin, end, in_edge),  # empty where begin >= end
-        (tail_begin, loop.upper, True),
+        (tail_begin, reach.upper if last else loop.upper, True),
     ):
         part = replace(loop, lower=lower, upper=upper)
         if lower == upper:
@@ -139,6 +140,46 @@ def _tighten(loop: Loop, facts: Facts) -> Loop:
             loop = bounded(loop, form, facts)
         loop = replace(loop, body=_without(loop.body, guard))
     return loop
+
+
+def _reach(loop: Loop, facts: Facts) -> Loop:
+    """The loop without the iterations at its ends in which the guards of its blocks hold for no
+    iteration of the unrolled and vectorized loops inside: those that are alike in all blocks.
+    """
+    inner = _bound_inside(loop.body)
+    found = [
+        [f * -1 for g in guards if (f := least(g * -1, ranges)) is not None]
+        for guards, ranges in _guards(loop.body, ())
+    ]
+    for form in found[0] if found else ():
+        shared = all(any(_equal(form, f) for f in forms) for forms in found)
+        names = variables(expression(form))
+        if shared and form.coefficient(loop.var) and not names & inner:
+            loop = bounded(loop, form, facts)
+    return loop
+
+
+def _equal(a: Affine, b: Affine) -> bool:
+    difference = a - b
+    return not difference.terms and not difference.constant
+
+
+def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Affine], Ranges]]:
+    """What each block's guards hold >= 0, and the unrolled and vectorized loops around it."""
+    match stmt:
+        case Block():
+            conditions = conjuncts(stmt.predicate)
+            yield [f for p in conditions for f in inequalities(p) or ()], ranges
+        case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
+            inside = (*ranges, (var, affine(lower), affine(upper) - 1))
+            yield from _guards(stmt.body, inside)
+        case Loop() | Delinearize() | If() | Allocate():
+            yield from _guards(stmt.body, ranges)
+        case Seq(body):
+            for s in body:
+                yield from _guards(s, ranges)
+        case _:
+            assert_never(stmt)
 
 
 def bounded(loop: Loop, form: Affine, facts: Facts) -> Loop:

@@ -104,4 +104,8 @@ def of_kernel(kernel: Kernel) -> Facts:
     facts = Facts(kernel.dims, tuple(affine(Var(d)) for d in kernel.dims))
     for assumption in kernel.assumptions:
         facts = facts.where(assumption)
+    for phase in kernel.phases:
+        value = affine(Var(phase.name))
+        within = (value, value * -1 + (phase.size - 1))
+        facts = Facts((*facts.order, phase.name), (*facts.known, *within))
     return facts

@@ -92,7 +92,8 @@ class _Window:
 
     A body speaks of iteration variables alone. Where those of every block that uses the buffer can
     say the offset it is taken off; else indices are taken modulo the length (`modulo`), which is
-    the same if the offset is a multiple of it but for a constant, and as good if not (`folded`).
+    the same if the offset is a multiple of it but for what they can say, and as good if not
+    (`folded`).
     """
 
     offset: Affine
@@ -114,6 +115,8 @@ def _window(
     if length.terms or length.constant < 1:
         return None
     rest = offset.modulo(length.constant)
+    if variables(expression(rest)) <= speaks:
+        return _Window(rest, length, length.constant)
     start = Affine((), rest.constant)
     return _Window(start, length, length.constant, folded=bool(rest.terms))
 

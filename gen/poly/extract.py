@@ -78,6 +78,10 @@ def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
     context = isl.Set.universe(parameters.set_from_params())
     for k, _ in enumerate(kernel.dims):
         context = context.lower_bound_val(isl.dim_type.param, k, 0)
+    for phase in kernel.phases:
+        k = parameters.find_dim_by_name(isl.dim_type.param, phase.name)
+        context = context.lower_bound_val(isl.dim_type.param, k, 0)
+        context = context.upper_bound_val(isl.dim_type.param, k, phase.size - 1)
     nowhere = frame(parameters, ())
     for assumption in (*kernel.assumptions, *assumptions):
         # What isl cannot say is left out: the proof then assumes less.
@@ -113,7 +117,8 @@ def _storage(
 
 
 def _parameters(kernel: Kernel) -> isl.Space:
-    names = (*kernel.dims, *(s.name for s in kernel.scalars if s.dtype is INDEX))
+    scalars = (s.name for s in kernel.scalars if s.dtype is INDEX)
+    names = (*kernel.dims, *scalars, *(p.name for p in kernel.phases))
     space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(names))
     for k, name in enumerate(names):
         space = space.set_dim_name(isl.dim_type.param, k, name)

@@ -5,6 +5,7 @@ where the tree or the certificate is wrong. Nothing is taken from the primitives
 is checked. Only subset and emptiness of isl sets decide; what isl itself raises is not caught.
 """
 
+from dataclasses import replace
 from typing import assert_never
 
 from ..ir.inits import explicit_inits
@@ -28,6 +29,7 @@ def prove(plain: Kernel, state: Scheduled) -> None:
     The tree's assumptions count for both, so that a variant is proved under its `when`.
     """
     _require_same_signature(plain, state.kernel)
+    plain = replace(plain, phases=state.kernel.phases)
     logical = logical_flow(plain, state.kernel)
     tree = extract(explicit_inits(state.kernel), plain.assumptions)
     run = execution(tree, state.flow, logical)

@@ -97,7 +97,8 @@ def names(kernel: Kernel) -> frozenset[str]:
     """Every name that a new loop, block or buffer may not take."""
     bound = {v for n in walk(kernel.body) if isinstance(n, Delinearize) for v in n.vars}
     arrays = {p.buffer.name for p in kernel.parameters} | {b.name for b in temporaries(kernel)}
-    scalars = {s.name for s in kernel.scalars} | set(kernel.dims)
+    scalars = {s.name for s in kernel.scalars} | {p.name for p in kernel.phases}
+    scalars |= set(kernel.dims)
     return frozenset(
         bound
         | arrays

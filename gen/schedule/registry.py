@@ -5,6 +5,7 @@ Input: a name. Output: the primitive's class. Invariant: every file in `primitiv
 
 from .base import Primitive
 from .edit import CannotApply, nearest
+from .primitives.align import Align
 from .primitives.cache_read import CacheRead
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
@@ -28,6 +29,7 @@ from .primitives.vectorize import Vectorize
 
 PRIMITIVES: tuple[type[Primitive], ...] = (
     Split,
+    Align,
     Fuse,
     Reorder,
     Tile,
