@@ -28,7 +28,7 @@ from ..ir.nodes import (
 from ..ir.types import DType
 from ..ir.walk import TRUE, conjuncts, loads, targets, variables
 from ..lower.affine import constant
-from . import streams, update
+from . import scan, streams, update
 from .context import Context
 from .cost import grain
 from .expr import suffix
@@ -245,7 +245,11 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
     lines, mask, opened = _named(mask, before.taken())
     inner: list[str] = []
     for block in blocks:
-        own = update.vector(block.body, _dtypes(block, context), replace(code, mask=mask))
+        dtypes, active = _dtypes(block, context), replace(code, mask=mask)
+        if scan.marked(block):
+            own = scan.vector(block, dtypes[0], active)
+        else:
+            own = update.vector(block.body, dtypes, active)
         whole = isinstance(mask, All)
         early = prefetches(block, inside, lanes.var, lanes.shape.lanes) if whole else []
         inner += [*early, *before.taken(), *own]

@@ -2,8 +2,8 @@
 
 Input: a buffer of register scope and what runs while it lives, unrolled and inlined. Output: the
 vectors that hold it, where all its accesses are of whole vectors at constant places, reads shifted
-by constants too; else it is a local array of its own type, whose elements a C compiler keeps in
-registers where it can.
+by constants too, or reads of one constant element; else it is a local array of its own type, whose
+elements a C compiler keeps in registers where it can.
 
 A square tile of lanes x lanes that is written row by row, and then read column by column, is held
 too: it is transposed in its registers between the last write and the first read.
@@ -37,7 +37,7 @@ from ..lower.target import Target as Machine
 from .shifts import readable
 from .unroll import has_vector_form, in_lanes
 from .vector import by_lane
-from .views import Registers, Turn, register_number
+from .views import Registers, Turn, flat, register_number
 
 _LANE = "@"
 
@@ -61,9 +61,11 @@ def register_view(
     name: str, buffer: Buffer, body: Stmt, machine: Machine, dtypes: Mapping[str, DType]
 ) -> Registers | None:
     """How the buffer, of that C name, is held in vectors; None where it is a local array: it has
-    scalar accesses, or vectors at no constant place, or of several lengths. dtypes: of all buffers.
+    other accesses than those, or vectors of several lengths. dtypes: of all buffers.
     """
-    accesses = tuple(_accesses(body, buffer.name, dtypes, "", 0))
+    found = tuple(_accesses(body, buffer.name, dtypes, "", 0))
+    lone = tuple(a for a in found if not a.lane and not a.writes and _constant(buffer, a))
+    accesses = tuple(a for a in found if a not in lone)
     native = machine.lanes(buffer.dtype)
     lanes = min((native, *(a.lanes for a in accesses)))
     if lanes == 1 or not accesses:
@@ -117,6 +119,11 @@ def _held(view: Registers, access: _Access, native: int) -> bool:
         return True
     shiftable = view.lanes == native and not access.writes
     return shiftable and readable(view, access.indices, access.lane, access.lanes)
+
+
+def _constant(buffer: Buffer, access: _Access) -> bool:
+    """Whether an access is of one element whatever loops run: it can be taken from its vector."""
+    return not flat(buffer, access.indices).terms
 
 
 def _accesses(

@@ -32,7 +32,7 @@ from ..lower.affine import Affine, affine, expression, inequalities
 from . import masks, shifts
 from .expr import FORMS, Scalars, c_type, is_index, suffix
 from .masks import All, Bits, First, Mask, Shape
-from .views import Registers, Steps, View, at_lane, fixed_step, steps
+from .views import Registers, Steps, View, at_lane, fixed_step, last_of_vector, steps
 
 VECTOR_TYPES = frozenset(
     {
@@ -99,8 +99,7 @@ class Vectors:
         """The value's native vectors, of the expression's own type."""
         dtype = dtype_of(expr)
         if not self.varies(expr):
-            text = f"ts_set_{suffix(dtype)}({self._uniform(expr)})"
-            return (text,) * self.shape.parts(dtype.bits)
+            return (self._same(expr, dtype),) * self.shape.parts(dtype.bits)
         if by_lane(expr, self.lane):
             return self._loop_over_lanes(expr)
         match expr:
@@ -122,6 +121,15 @@ class Vectors:
                 return self._map(FORMS[op], dtype, lhs, rhs)
             case _:
                 raise AssertionError(f"no vector form of {expr}")
+
+    def _same(self, expr: Expr, dtype: DType) -> str:
+        """A value that is the same in all lanes."""
+        if isinstance(expr, Load):
+            native = self.shape.native(dtype.bits)
+            vector = last_of_vector(self.views[expr.buffer], expr.indices, native)
+            if vector:
+                return f"ts_last_{suffix(dtype)}({vector})"
+        return f"ts_set_{suffix(dtype)}({self._uniform(expr)})"
 
     def varies(self, expr: Expr) -> bool:
         """Whether the value depends on the lane."""
@@ -221,7 +229,7 @@ class Vectors:
 
     def _compare(self, condition: Expr, lhs: Expr, rhs: Expr) -> Mask:
         forms = inequalities(condition) if is_index(lhs) and is_index(rhs) else None
-        if forms is not None and all(_moves_alone(f, self.lane) for f in forms):
+        if forms is not None and all(moves_alone(f, self.lane) for f in forms):
             mask: Mask = All()
             for form in forms:
                 mask = masks.both(mask, self._half(form), self.shape)
@@ -329,7 +337,7 @@ def _count(form: Affine, lane: str) -> Expr:
     return expression(affine(ceildiv(expression(rest * -1), c)))
 
 
-def _moves_alone(form: Affine, lane: str) -> bool:
+def moves_alone(form: Affine, lane: str) -> bool:
     return form.coefficient(lane) != 0 and all(
         lane not in variables(atom) for atom, _ in form.terms if atom != Var(lane)
     )
@@ -337,7 +345,7 @@ def _moves_alone(form: Affine, lane: str) -> bool:
 
 def _plain(expr: Expr, lane: str) -> bool:
     """Whether the lane is in the index expression only by an integer multiple."""
-    return _moves_alone(affine(expr), lane)
+    return moves_alone(affine(expr), lane)
 
 
 # ---------------------------------------------------------------- what has a vector form

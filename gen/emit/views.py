@@ -88,13 +88,21 @@ def register_number(
     return start.constant // view.lanes
 
 
+def last_of_vector(view: View, indices: tuple[Expr, ...], native: int) -> str | None:
+    """The native vector whose last lane the element is, if it is in a register and that."""
+    if not isinstance(view, Registers) or view.lanes != native:
+        return None
+    number, lane = divmod(flat(view.buffer, indices).constant, native)
+    return f"{view.name}[{number}]" if lane == native - 1 else None
+
+
 def register_count(view: Registers) -> int:
     size = prod(constant(e) or 0 for e in view.buffer.shape)
     return -(-size // view.lanes)
 
 
 def element(views: Mapping[str, View], scalars: Scalars, name: str, at: tuple[Expr, ...]) -> str:
-    """The C lvalue of an element in memory."""
+    """The C lvalue of an element in memory, or the value of one in a vector."""
     view = views[name]
     match view:
         case Argument():
@@ -104,7 +112,9 @@ def element(views: Mapping[str, View], scalars: Scalars, name: str, at: tuple[Ex
         case Dense():
             return f"{view.name}[{_row_major(view, at, scalars)}]"
         case Registers():
-            raise AssertionError(f"an element of {name} is not in memory")
+            place = flat(view.buffer, at)
+            assert not place.terms, f"an element of {name} is not in memory"
+            return f"{view.name}[{place.constant // view.lanes}][{place.constant % view.lanes}]"
         case _:
             assert_never(view)
 

@@ -12,7 +12,7 @@ from typing import assert_never, final
 
 import islpy as isl
 
-from ..ir.nodes import Combiner, Init, Update
+from ..ir.nodes import Binary, Combiner, Init, Store, Update
 from .certificate import Source
 from .flow import (
     Computed,
@@ -28,8 +28,9 @@ from .flow import (
 )
 from .last import Writers, domain, settled
 from .order import OUT
-from .roles import Execution, Role, in_a_circle
+from .roles import COMBINING, Execution, Role, in_a_circle
 from .statement import Access
+from .terms import SharedTerms
 from .witness import Refused, Sample, Witness, images, partner, sample
 
 Terms = Mapping[Computed, isl.Map]  # from a read's events to the instances whose terms it takes
@@ -47,10 +48,13 @@ class _Sum:
 @final
 @dataclass(frozen=True, slots=True)
 class Reductions:
-    """stored: what a write that is no reduction stores. copying: copies that are being followed."""
+    """shared: which terms are one. stored: what a write that is no reduction stores. copying: the
+    copies, joins and unions that are being followed.
+    """
 
     run: Execution
     logical: Logical
+    shared: SharedTerms
     stored: Callable[[Access], Values]
     copying: tuple[Access, ...] = ()
 
@@ -112,7 +116,7 @@ class Reductions:
     def _starts(self, read: Access, part: isl.Set) -> Writers:
         """The write that the place was last overwritten by, for events where there is one."""
         relations = self.run.relations
-        stores = (w for w in relations.writes[read.storage] if not self.run.adds(w))
+        stores = (w for w in relations.writes.get(read.storage, ()) if not self.run.adds(w))
         earlier = {w: relations.earlier(read, w).intersect_domain(part) for w in stores}
         return settled(relations, read, {w: m for w, m in earlier.items() if not m.is_empty()})
 
@@ -123,14 +127,32 @@ class Reductions:
             nowhere = isl.Map.from_domain(write.domain)
             return _Sum({}, {Identity(body.combiner, write.number): nowhere})
         reads = write.statement.reads
+        if self.run.role(write) is Role.UNION:
+            return self._union(write)
         if self.run.role(write) is Role.COPY and len(reads) == 1:
             source = self.run.source(reads[0])
-            if any(self.run.adds(w) for w in self.run.writers(reads[0], source)):
-                if write in self.copying:
-                    raise in_a_circle(write)
-                inside = replace(self, copying=(*self.copying, write))
-                return inside._sum(reads[0], reads[0].domain, source)
+            if any(self.run.reduces(w) for w in self.run.writers(reads[0], source)):
+                return self._following(write)._sum(reads[0], reads[0].domain, source)
         return _Sum({}, self.stored(write))
+
+    def _union(self, write: Access) -> _Sum:
+        """Two partials combined, which must share no term."""
+        body = write.statement.block.body
+        assert isinstance(body, Store) and isinstance(body.value, Binary)
+        start = Identity(COMBINING[body.value.op], write.number)
+        here = isl.Map.identity(write.domain.get_space().map_from_set())
+        inside = self._following(write)
+        terms: dict[Computed, isl.Map] = {}
+        for partial in write.statement.reads:
+            held = inside._partial(write, partial, start)
+            self._add(partial, terms, write, here, held)
+        return _Sum(terms, {start: isl.Map.from_domain(write.domain)})
+
+    def _following(self, write: Access) -> "Reductions":
+        """Where what a write takes is followed. Refuses what takes what it made itself."""
+        if write in self.copying:
+            raise in_a_circle(write)
+        return replace(self, copying=(*self.copying, write))
 
     def _reached(
         self, read: Access, part: isl.Set, starts: Writers, source: Source | None
@@ -139,7 +161,7 @@ class Reductions:
         relations = self.run.relations
         unstarted = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
         result = {}
-        for w in relations.writes[read.storage]:
+        for w in relations.writes.get(read.storage, ()):
             if not self.run.adds(w):
                 continue
             earlier = relations.earlier(read, w).intersect_domain(part)
@@ -176,8 +198,12 @@ class Reductions:
         if statement.block.origin:
             assert statement.origin
             value = Computed(statement.block.origin.block, write.number)
-            return {value: statement.origin.add_dims(isl.dim_type.in_, write.free)}
-        joined = [self._partial(write, partial) for partial in statement.reads]
+            instances = statement.origin.add_dims(isl.dim_type.in_, write.free)
+            return {value: self.shared.named(value.block, instances)}
+        inside = self._following(write)
+        joined = [
+            inside._partial(write, p, Identity(body.combiner, p.number)) for p in statement.reads
+        ]
         if not all(_same_terms(terms, joined[0]) for terms in joined):
             raise Refused(
                 f"block '{statement.name}' joins parts of different partials in one tuple",
@@ -185,23 +211,20 @@ class Reductions:
             )
         return joined[write.number]
 
-    def _partial(self, write: Access, partial: Access) -> Terms:
-        """The terms of a partial that a join takes."""
+    def _partial(self, write: Access, partial: Access, start: Identity) -> Terms:
+        """The terms of a partial that a join takes, which must be all that there is on `start`."""
         statement = write.statement
-        body = statement.block.body
-        assert isinstance(body, Update)
         held = self._sum(partial, partial.domain, self.run.source(partial))
-        start = Identity(body.combiner, partial.number)
         if any(v != start for v in held.base):
             raise Refused(
                 f"block '{statement.name}' joins a partial of '{partial.storage.name}' that does"
-                f" not start from the identity of {body.combiner.value}",
+                f" not start from the identity of {start.combiner.value}",
                 span=statement.block.span,
             )
-        if any(self._combiner(value) is not body.combiner for value in held.terms):
+        if any(self._combiner(value) is not start.combiner for value in held.terms):
             raise Refused(
                 f"block '{statement.name}' combines a partial of '{partial.storage.name}' by"
-                f" {body.combiner.value}, which does not make it",
+                f" {start.combiner.value}, which does not make it",
                 span=statement.block.span,
             )
         return held.terms
@@ -228,7 +251,7 @@ class Reductions:
         result: dict[Value, isl.Map] = {}
         rest = part
         for value, m in got.terms.items():
-            found = m.apply_range(self.logical.keys[value.block]).coalesce()
+            found = self.shared.keys(value.block, m)
             result[value] = found
             rest = rest.subtract(found.domain())
         return merged(result, {v: m.intersect_domain(rest) for v, m in got.base.items()})
@@ -272,7 +295,8 @@ class Reductions:
                     " proof does not follow",
                     span=read.statement.block.span,
                 )
-            terms[value] = m.apply_range(self.logical.keys[value.block].reverse()).coalesce()
+            instances = m.apply_range(self.logical.keys[value.block].reverse()).coalesce()
+            terms[value] = self.shared.named(value.block, instances)
             start: Values
             body = self.logical.blocks[value.block].block.body
             if value.block in self.logical.initialised:

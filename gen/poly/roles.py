@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never, final
 
-from ..ir.nodes import Const, Expr, Init, Load, Select, Store, Update
+from ..ir.nodes import (
+    Binary,
+    BinaryOp,
+    Combiner,
+    Const,
+    Expr,
+    Init,
+    Load,
+    Select,
+    Store,
+    Update,
+)
 from .affine import NotAffine, region
 from .certificate import Flow, Source
 from .extract import Tree
@@ -19,6 +30,14 @@ from .order import Relations
 from .statement import Access, Statement
 from .witness import Refused
 
+COMBINING = {
+    BinaryOp.ADD: Combiner.SUM,
+    BinaryOp.MUL: Combiner.PROD,
+    BinaryOp.MIN: Combiner.MIN,
+    BinaryOp.MAX: Combiner.MAX,
+}
+"""The combiner that an operator is, of two partial reductions."""
+
 
 @final
 class Role(Enum):
@@ -26,7 +45,8 @@ class Role(Enum):
     TERM = "term"  # adds one term to a reduction
     COPY = "copy"  # stores what it loads, or a constant that is padding
     INIT = "init"
-    JOIN = "join"  # combines partial reductions
+    JOIN = "join"  # adds a partial reduction to another
+    UNION = "union"  # stores two partial reductions combined
 
 
 @final
@@ -56,6 +76,10 @@ class Execution:
     def adds(self, write: Access) -> bool:
         """Whether a write combines with what is there."""
         return self.role(write) in (Role.TERM, Role.JOIN)
+
+    def reduces(self, write: Access) -> bool:
+        """Whether a write leaves a reduction, or a part of one."""
+        return self.adds(write) or self.role(write) is Role.UNION
 
     def writers(self, read: Access, source: Source | None) -> tuple[Access, ...]:
         """The writes to a read's buffer that the source names; all of them where there is none."""
@@ -133,6 +157,8 @@ def _role(statement: Statement, logical: Logical) -> Role:
             return Role.TERM if logical.is_reduction(block.origin.block) else Role.VALUE
         case Store(_, value) if _is_copy(value, statement):
             return Role.COPY
+        case Store(_, Binary(op, Load(), Load())) if op in COMBINING and not _free(statement):
+            return Role.UNION
         case Update(_, _, values) if all(isinstance(v, Load) for v in values):
             return Role.JOIN
         case Store() | Update():
@@ -144,11 +170,16 @@ def _role(statement: Statement, logical: Logical) -> Role:
             assert_never(body)
 
 
+def _free(statement: Statement) -> bool:
+    """Whether a read's place depends on data."""
+    return any(r.free for r in statement.reads)
+
+
 def _is_copy(value: Expr, statement: Statement) -> bool:
     """Whether each instance stores what one load gives, or a constant as padding."""
     match value:
         case Load():
-            return not any(r.free for r in statement.reads)
+            return not _free(statement)
         case Const():
             return True
         case Select(condition, then, otherwise):

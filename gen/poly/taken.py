@@ -17,6 +17,7 @@ from .order import agreeing
 from .reduction import Reductions, needed
 from .roles import Execution, Role, in_a_circle
 from .statement import Access
+from .terms import SharedTerms
 from .witness import Refused, Witness, partner, sample
 
 
@@ -31,6 +32,10 @@ class Taken:
     logical: Logical
     copies: dict[Access, Values] = field(default_factory=dict)
     asked: list[Access] = field(default_factory=list)
+    shared: SharedTerms = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shared", SharedTerms(self.logical))
 
     def values(self, read: Access, source: Source | None, wanted: Values | None) -> Values:
         """What the read takes. source: None where nothing states it, at the end of the kernel.
@@ -43,10 +48,10 @@ class Taken:
         stores = self._stores(read, writers, shared, wanted)
         got = merged(*(through(m, self.stored(w)) for w, m in stores.items()))
         rest = _without(read.domain, got)
-        if any(map(self.run.adds, writers)):
+        if any(map(self.run.reduces, writers)):
             part = rest if wanted is None else _reductions(rest, wanted, self.logical)
             if not part.is_empty():
-                reductions = Reductions(self.run, self.logical, self.stored)
+                reductions = Reductions(self.run, self.logical, self.shared, self.stored)
                 got = merged(got, reductions.values(read, part, source, wanted))
                 rest = rest.subtract(part)
         if not rest.is_empty() and (source is None or source.initial):

@@ -94,3 +94,18 @@ def blur(n, x: float32[n + 2], y: Out[float32[n]]):
             with block("y", i=spatial(y.i)):
                 y[i] = t[i] + t[i + 1] + t[i + 2]
 """
+
+RUNNING_SUM = """\
+def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i in range(m):
+        for y.j in range(n):
+            for y.k in range(y.j + 1):
+                with block(
+                    "y",
+                    i=spatial(y.i),
+                    j=spatial(y.j),
+                    k=reduction(y.k, j + 1),
+                    initialises=True,
+                ):
+                    y[i, j] = combine.sum(y[i, j], x[i, k])
+"""

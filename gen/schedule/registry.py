@@ -20,6 +20,7 @@ from .primitives.reuse_at import ReuseAt
 from .primitives.reverse_compute_at import ReverseComputeAt
 from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
+from .primitives.scan import Scan
 from .primitives.set_scope import SetScope
 from .primitives.split import Split
 from .primitives.stream import Stream
@@ -49,6 +50,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     ReuseAt,
     DecomposeReduction,
     Rfactor,
+    Scan,
 )
 
 BY_NAME: dict[str, type[Primitive]] = {

@@ -42,7 +42,12 @@ def test_vectors_longer_and_shorter_than_native_ones(level: Level, dtype: str) -
     [
         ("t=float32[2, 8]", "t[a, l]", "t[a, l]", "range"),  # at no constant place
         ("t=float32[2, 16]", "t[a, 2*l]", "t[a, 2*l]", "unrolled"),  # not whole vectors
-        ("t=float32[2, 8]", "t[a, l]", "t[a, l] + (t[a, 0] - t[a, 0])", "unrolled"),  # scalars too
+        (  # a scalar at no constant place
+            "t=float32[2, 8]",
+            "t[a, l]",
+            "t[a, l] + (t[a, min(n, 7)] - t[a, min(n, 7)])",
+            "unrolled",
+        ),
     ],
 )
 def test_other_places_are_in_a_local_array(
@@ -54,6 +59,16 @@ def test_other_places_are_in_a_local_array(
     y = np.zeros_like(x)
     kernel({"x": x, "y": y})
     np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("element", [0, 3, 7])
+def test_one_element_is_taken_from_its_vector(level: Level, element: int) -> None:
+    kernel = compiled(copied("t=float32[2, 8]", "t[a, l]", f"t[a, l] + t[a, {element}]"), level)
+    assert "ts_f32 t[" in kernel.source
+    x = np.arange(48, dtype="f").reshape(3, 2, 8)
+    y = np.zeros_like(x)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(y, x + x[..., element : element + 1])
 
 
 def test_vectors_of_several_lengths_are_in_a_local_array(level: Level) -> None:

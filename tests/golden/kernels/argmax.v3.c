@@ -338,7 +338,6 @@ struct ts_argmax_float32_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const float *x;
-    int64_t x_s0;
     int64_t x_s1;
     int64_t *y;
     float *y_value;
@@ -350,7 +349,6 @@ static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
     int64_t *const restrict y = self->y;
     float *const restrict y_value = self->y_value;
@@ -406,8 +404,7 @@ static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
                         {
                             const ts_f32 value0 =
-                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 32)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0);
+                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + x_s1 * (y_j0 * 16 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_f32 best0 = y_value_rf[0];
@@ -426,8 +423,8 @@ static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         }
                         {
                             const ts_f32 value0 =
-                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 32 + 8)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0);
+                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 8
+                                + x_s1 * (y_j0 * 16 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_f32 best0 = y_value_rf[1];
@@ -446,8 +443,8 @@ static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         }
                         {
                             const ts_f32 value0 =
-                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 32 + 16)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0);
+                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 16
+                                + x_s1 * (y_j0 * 16 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_f32 best0 = y_value_rf[2];
@@ -466,8 +463,8 @@ static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         }
                         {
                             const ts_f32 value0 =
-                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 32 + 24)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0);
+                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 24
+                                + x_s1 * (y_j0 * 16 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_f32 best0 = y_value_rf[3];
@@ -591,9 +588,8 @@ static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                                 if (active > 0) {
                                     {
                                         const ts_f32 value0 =
-                                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                            + y_i1 * 32 + y_i2 * 8) + x_s1 * (y_j0 * 16 + y_j1)],
-                                            x_s0, active);
+                                            ts_load_first_f32(&x[y_i0 * 512 + y_i1 * 32 + y_i2 * 8
+                                            + x_s1 * (y_j0 * 16 + y_j1)], active);
                                         const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                                         const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
                                         const ts_f32 best0 = y_value_rf[0];
@@ -665,7 +661,6 @@ static int ts_argmax_float32_v3_1(const ts_call *call)
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const float *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
     const int64_t x_s1 = call->strides[1];
     int64_t *const restrict y = call->data[1];
     {
@@ -675,7 +670,7 @@ static int ts_argmax_float32_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_1_y_i0 env = {m, n, x, x_s0, x_s1, y, y_value};
+            const struct ts_argmax_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1,
                 ((n + 15) / 16) * ((ts_min_i64_s(16, m / 32)) * (10 + (ts_min_i64_s(16, n)) * 49
@@ -698,7 +693,7 @@ static int ts_argmax_float32_v3_1(const ts_call *call)
 extern const ts_variant ts_argmax_float32_v3[2];
 const ts_variant ts_argmax_float32_v3[2] = {
     {ts_argmax_float32_v3_0, ts_argmax_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_argmax_float32_v3_1, NULL, UINT64_C(4), "1"},
+    {ts_argmax_float32_v3_1, NULL, UINT64_C(5), "1"},
 };
 
 struct ts_argmax_float64_v3_0_y_i {
@@ -988,7 +983,6 @@ struct ts_argmax_float64_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const double *x;
-    int64_t x_s0;
     int64_t x_s1;
     int64_t *y;
     double *y_value;
@@ -1000,7 +994,6 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
     int64_t *const restrict y = self->y;
     double *const restrict y_value = self->y_value;
@@ -1046,8 +1039,7 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
                         {
                             const ts_f64 value0 =
-                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 16)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0);
+                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + x_s1 * (y_j0 * 16 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_f64 best0 = y_value_rf[0];
                             const ts_i64 best_at0 = y_rf[0];
@@ -1062,8 +1054,8 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         }
                         {
                             const ts_f64 value0 =
-                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 16 + 4)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0);
+                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 4
+                                + x_s1 * (y_j0 * 16 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_f64 best0 = y_value_rf[1];
                             const ts_i64 best_at0 = y_rf[1];
@@ -1078,8 +1070,8 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         }
                         {
                             const ts_f64 value0 =
-                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 16 + 8)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0);
+                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 8
+                                + x_s1 * (y_j0 * 16 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_f64 best0 = y_value_rf[2];
                             const ts_i64 best_at0 = y_rf[2];
@@ -1094,8 +1086,8 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         }
                         {
                             const ts_f64 value0 =
-                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 16 + 12)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0);
+                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 12
+                                + x_s1 * (y_j0 * 16 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                             const ts_f64 best0 = y_value_rf[3];
                             const ts_i64 best_at0 = y_rf[3];
@@ -1198,9 +1190,8 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                                 if (active > 0) {
                                     {
                                         const ts_f64 value0 =
-                                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                            + y_i1 * 16 + y_i2 * 4) + x_s1 * (y_j0 * 16 + y_j1)],
-                                            x_s0, active);
+                                            ts_load_first_f64(&x[y_i0 * 256 + y_i1 * 16 + y_i2 * 4
+                                            + x_s1 * (y_j0 * 16 + y_j1)], active);
                                         const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
                                         const ts_f64 best0 = y_value_rf[0];
                                         const ts_i64 best_at0 = y_rf[0];
@@ -1255,7 +1246,6 @@ static int ts_argmax_float64_v3_1(const ts_call *call)
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const double *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
     const int64_t x_s1 = call->strides[1];
     int64_t *const restrict y = call->data[1];
     {
@@ -1265,7 +1255,7 @@ static int ts_argmax_float64_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float64_v3_1_y_i0 env = {m, n, x, x_s0, x_s1, y, y_value};
+            const struct ts_argmax_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1,
                 ((n + 15) / 16) * ((ts_min_i64_s(16, m / 16)) * (10 + (ts_min_i64_s(16, n)) * 49
@@ -1288,5 +1278,5 @@ static int ts_argmax_float64_v3_1(const ts_call *call)
 extern const ts_variant ts_argmax_float64_v3[2];
 const ts_variant ts_argmax_float64_v3[2] = {
     {ts_argmax_float64_v3_0, ts_argmax_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_argmax_float64_v3_1, NULL, UINT64_C(4), "1"},
+    {ts_argmax_float64_v3_1, NULL, UINT64_C(5), "1"},
 };

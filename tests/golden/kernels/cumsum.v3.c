@@ -2,15 +2,17 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
+#include "ts_scan.h"
+#include "ts_stream.h"
 
 struct ts_cumsum_float32_v3_0_y_i {
     int64_t n;
     const float *x;
     int64_t x_s0;
-    int64_t x_s1;
     float *y;
     int64_t y_s0;
-    int64_t y_s1;
+    bool stream;
+    int64_t ahead;
 };
 
 static int ts_cumsum_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
@@ -19,18 +21,65 @@ static int ts_cumsum_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
     const int64_t n = self->n;
     const float *const x = self->x;
     const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = self->x_s1;
     float *const y = self->y;
     const int64_t y_s0 = self->y_s0;
-    const int64_t y_s1 = self->y_s1;
+    const bool stream = self->stream;
+    const int64_t ahead = self->ahead;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        if (n > 0) {
-            y[y_s0 * y_i] = x[x_s0 * y_i];
+        {
+            ts_f32 y_carry[1] = {{0}};
+            y_carry[0] = ts_set_f32(0.0f);
+            if (stream) {
+                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i]);
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        ts_f32 y_scan[1] = {{0}};
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 + ahead * 256)));
+                        y_scan[0] = ts_scan_add_f32(ts_load_f32(&x[x_s0 * y_i + y_j_0 * 8]));
+                        ts_row_push_f32(&line0, ts_add_f32(y_carry[0], y_scan[0]));
+                        y_carry[0] = ts_add_f32(y_carry[0], ts_last_f32(y_scan[0]));
+                    }
+                }
+                ts_row_end_f32(&line0);
+            } else {
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        ts_f32 y_scan[1] = {{0}};
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 + ahead * 256)));
+                        y_scan[0] = ts_scan_add_f32(ts_load_f32(&x[x_s0 * y_i + y_j_0 * 8]));
+                        ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8], ts_add_f32(y_carry[0], y_scan[0]));
+                        y_carry[0] = ts_add_f32(y_carry[0], ts_last_f32(y_scan[0]));
+                    }
+                }
+            }
+            for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    ts_f32 y_scan[1] = {{0}};
+                    {
+                        const int64_t active = n - (y_j_0 * 8);
+                        if (active > 0) {
+                            y_scan[0] = ts_scan_add_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                + y_j_0 * 8], active));
+                        }
+                    }
+                    {
+                        const int64_t active = n - (y_j_0 * 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8],
+                                ts_add_f32(y_carry[0], y_scan[0]), active);
+                        }
+                    }
+                    if (y_j_0 * 8 + 7 < n) {
+                        y_carry[0] = ts_add_f32(y_carry[0], ts_last_f32(y_scan[0]));
+                    }
+                }
+            }
         }
-        for (int64_t y_1_j = 1; y_1_j < n; ++y_1_j) {
-            y[y_s0 * y_i + y_s1 * y_1_j] = y[y_s0 * y_i + y_s1 * (y_1_j - 1)]
-                + x[x_s0 * y_i + x_s1 * y_1_j];
-        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -41,13 +90,14 @@ static int ts_cumsum_float32_v3_0(const ts_call *call)
     const int64_t n = call->dims[1];
     const float *const x = call->data[0];
     const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
     float *const y = call->data[1];
     const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = call->strides[3];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_cumsum_float32_v3_0_y_i env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, (ts_max_i64_s(n - 1, 0)) * 5 + 2);
+        const struct ts_cumsum_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 7) / 8) * 12 + 1);
         const int status =
             ts_parallel(ts_cumsum_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -57,19 +107,116 @@ static int ts_cumsum_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_cumsum_float32_v3[1];
-const ts_variant ts_cumsum_float32_v3[1] = {
-    {ts_cumsum_float32_v3_0, NULL, UINT64_C(0), "0"},
+static bool ts_cumsum_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 0);
+}
+
+struct ts_cumsum_float32_v3_1_y_i0 {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s1;
+    float *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_cumsum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_cumsum_float32_v3_1_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) float y_carry[2048];
+            for (int64_t y_carry_init_i1 = 0,
+                y_carry_init_i1_end =
+                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
+                ts_store_f32(&y_carry[y_carry_init_i1 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t y_carry_init_i1 = ts_min_i64_s(256,
+                m / 8 - (y_i0 * 256)); y_carry_init_i1 < 256; ++y_carry_init_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 2048) - (y_carry_init_i1 * 8), 0), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y_carry[y_carry_init_i1 * 8], ts_set_f32(0.0f), active);
+                    }
+                }
+            }
+            for (int64_t y_j = 0; y_j < n; ++y_j) {
+                for (int64_t y_i1 = 0,
+                    y_i1_end = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                    ts_store_f32(&y_carry[y_i1 * 8],
+                        ts_add_f32(ts_load_f32(&y_carry[y_i1 * 8]),
+                        ts_load_f32(&x[y_i0 * 2048 + y_i1 * 8 + x_s1 * y_j])));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 2048 + y_i1 * 8) + y_s1 * y_j], y_s0,
+                        ts_load_f32(&y_carry[y_i1 * 8]));
+                }
+                for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < 256; ++y_i1) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 0), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&y_carry[y_i1 * 8],
+                                ts_add_f32(ts_load_first_f32(&y_carry[y_i1 * 8], active),
+                                ts_load_first_f32(&x[y_i0 * 2048 + y_i1 * 8 + x_s1 * y_j], active)),
+                                active);
+                            ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 2048 + y_i1 * 8)
+                                + y_s1 * y_j], y_s0, ts_load_first_f32(&y_carry[y_i1 * 8], active),
+                                active);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_cumsum_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_cumsum_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4096 + 768);
+        const int status =
+            ts_parallel(ts_cumsum_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_cumsum_float32_v3[2];
+const ts_variant ts_cumsum_float32_v3[2] = {
+    {ts_cumsum_float32_v3_0, ts_cumsum_float32_v3_0_when, UINT64_C(10), "0"},
+    {ts_cumsum_float32_v3_1, NULL, UINT64_C(1), "1"},
 };
 
 struct ts_cumsum_float64_v3_0_y_i {
     int64_t n;
     const double *x;
     int64_t x_s0;
-    int64_t x_s1;
     double *y;
     int64_t y_s0;
-    int64_t y_s1;
+    bool stream;
+    int64_t ahead;
 };
 
 static int ts_cumsum_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
@@ -78,18 +225,65 @@ static int ts_cumsum_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
     const int64_t n = self->n;
     const double *const x = self->x;
     const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = self->x_s1;
     double *const y = self->y;
     const int64_t y_s0 = self->y_s0;
-    const int64_t y_s1 = self->y_s1;
+    const bool stream = self->stream;
+    const int64_t ahead = self->ahead;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        if (n > 0) {
-            y[y_s0 * y_i] = x[x_s0 * y_i];
+        {
+            ts_f64 y_carry[1] = {{0}};
+            y_carry[0] = ts_set_f64(0.0);
+            if (stream) {
+                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i]);
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        ts_f64 y_scan[1] = {{0}};
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 + ahead * 128)));
+                        y_scan[0] = ts_scan_add_f64(ts_load_f64(&x[x_s0 * y_i + y_j_0 * 4]));
+                        ts_row_push_f64(&line0, ts_add_f64(y_carry[0], y_scan[0]));
+                        y_carry[0] = ts_add_f64(y_carry[0], ts_last_f64(y_scan[0]));
+                    }
+                }
+                ts_row_end_f64(&line0);
+            } else {
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        ts_f64 y_scan[1] = {{0}};
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 + ahead * 128)));
+                        y_scan[0] = ts_scan_add_f64(ts_load_f64(&x[x_s0 * y_i + y_j_0 * 4]));
+                        ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4], ts_add_f64(y_carry[0], y_scan[0]));
+                        y_carry[0] = ts_add_f64(y_carry[0], ts_last_f64(y_scan[0]));
+                    }
+                }
+            }
+            for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    ts_f64 y_scan[1] = {{0}};
+                    {
+                        const int64_t active = n - (y_j_0 * 4);
+                        if (active > 0) {
+                            y_scan[0] = ts_scan_add_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                + y_j_0 * 4], active));
+                        }
+                    }
+                    {
+                        const int64_t active = n - (y_j_0 * 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4],
+                                ts_add_f64(y_carry[0], y_scan[0]), active);
+                        }
+                    }
+                    if (y_j_0 * 4 + 3 < n) {
+                        y_carry[0] = ts_add_f64(y_carry[0], ts_last_f64(y_scan[0]));
+                    }
+                }
+            }
         }
-        for (int64_t y_1_j = 1; y_1_j < n; ++y_1_j) {
-            y[y_s0 * y_i + y_s1 * y_1_j] = y[y_s0 * y_i + y_s1 * (y_1_j - 1)]
-                + x[x_s0 * y_i + x_s1 * y_1_j];
-        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -100,13 +294,14 @@ static int ts_cumsum_float64_v3_0(const ts_call *call)
     const int64_t n = call->dims[1];
     const double *const x = call->data[0];
     const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
     double *const y = call->data[1];
     const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = call->strides[3];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_cumsum_float64_v3_0_y_i env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, (ts_max_i64_s(n - 1, 0)) * 5 + 2);
+        const struct ts_cumsum_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 3) / 4) * 12 + 1);
         const int status =
             ts_parallel(ts_cumsum_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -116,7 +311,104 @@ static int ts_cumsum_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_cumsum_float64_v3[1];
-const ts_variant ts_cumsum_float64_v3[1] = {
-    {ts_cumsum_float64_v3_0, NULL, UINT64_C(0), "0"},
+static bool ts_cumsum_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 0);
+}
+
+struct ts_cumsum_float64_v3_1_y_i0 {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_cumsum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_cumsum_float64_v3_1_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) double y_carry[1024];
+            for (int64_t y_carry_init_i1 = 0,
+                y_carry_init_i1_end =
+                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
+                ts_store_f64(&y_carry[y_carry_init_i1 * 4], ts_set_f64(0.0));
+            }
+            for (int64_t y_carry_init_i1 = ts_min_i64_s(256,
+                m / 4 - (y_i0 * 256)); y_carry_init_i1 < 256; ++y_carry_init_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 1024) - (y_carry_init_i1 * 4), 0), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y_carry[y_carry_init_i1 * 4], ts_set_f64(0.0), active);
+                    }
+                }
+            }
+            for (int64_t y_j = 0; y_j < n; ++y_j) {
+                for (int64_t y_i1 = 0,
+                    y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                    ts_store_f64(&y_carry[y_i1 * 4],
+                        ts_add_f64(ts_load_f64(&y_carry[y_i1 * 4]),
+                        ts_load_f64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * y_j])));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 1024 + y_i1 * 4) + y_s1 * y_j], y_s0,
+                        ts_load_f64(&y_carry[y_i1 * 4]));
+                }
+                for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < 256; ++y_i1) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 0), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&y_carry[y_i1 * 4],
+                                ts_add_f64(ts_load_first_f64(&y_carry[y_i1 * 4], active),
+                                ts_load_first_f64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * y_j], active)),
+                                active);
+                            ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 1024 + y_i1 * 4)
+                                + y_s1 * y_j], y_s0, ts_load_first_f64(&y_carry[y_i1 * 4], active),
+                                active);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_cumsum_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_cumsum_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4096 + 768);
+        const int status =
+            ts_parallel(ts_cumsum_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_cumsum_float64_v3[2];
+const ts_variant ts_cumsum_float64_v3[2] = {
+    {ts_cumsum_float64_v3_0, ts_cumsum_float64_v3_0_when, UINT64_C(10), "0"},
+    {ts_cumsum_float64_v3_1, NULL, UINT64_C(1), "1"},
 };

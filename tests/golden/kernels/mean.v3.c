@@ -176,7 +176,6 @@ struct ts_mean_float32_v3_1_total_i0 {
     int64_t m;
     int64_t n;
     const float *x;
-    int64_t x_s0;
     int64_t x_s1;
     float *y;
 };
@@ -187,7 +186,6 @@ static int ts_mean_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
     float *const restrict y = self->y;
     for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
@@ -227,17 +225,17 @@ static int ts_mean_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t
                             total_j1_end = ts_min_i64_s(16,
                             n - (total_j0 * 16)); total_j1 < total_j1_end; ++total_j1) {
                             part[0] = ts_add_f32(part[0],
-                                ts_load_strided_f32(&x[x_s0 * (total_i0 * 512 + total_i1 * 32)
-                                + x_s1 * (total_j0 * 16 + total_j1)], x_s0));
+                                ts_load_f32(&x[total_i0 * 512 + total_i1 * 32
+                                + x_s1 * (total_j0 * 16 + total_j1)]));
                             part[1] = ts_add_f32(part[1],
-                                ts_load_strided_f32(&x[x_s0 * (total_i0 * 512 + total_i1 * 32 + 8)
-                                + x_s1 * (total_j0 * 16 + total_j1)], x_s0));
+                                ts_load_f32(&x[total_i0 * 512 + total_i1 * 32 + 8
+                                + x_s1 * (total_j0 * 16 + total_j1)]));
                             part[2] = ts_add_f32(part[2],
-                                ts_load_strided_f32(&x[x_s0 * (total_i0 * 512 + total_i1 * 32
-                                + 16) + x_s1 * (total_j0 * 16 + total_j1)], x_s0));
+                                ts_load_f32(&x[total_i0 * 512 + total_i1 * 32 + 16
+                                + x_s1 * (total_j0 * 16 + total_j1)]));
                             part[3] = ts_add_f32(part[3],
-                                ts_load_strided_f32(&x[x_s0 * (total_i0 * 512 + total_i1 * 32
-                                + 24) + x_s1 * (total_j0 * 16 + total_j1)], x_s0));
+                                ts_load_f32(&x[total_i0 * 512 + total_i1 * 32 + 24
+                                + x_s1 * (total_j0 * 16 + total_j1)]));
                         }
                         ts_store_f32(&total[total_i1 * 32],
                             ts_add_f32(ts_load_f32(&total[total_i1 * 32]), part[0]));
@@ -271,9 +269,9 @@ static int ts_mean_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t
                                         ts_min_i64_s(m - (total_i0 * 512) - (total_i1 * 32) - (total_i2 * 8), 8);
                                     if (active > 0) {
                                         part[0] = ts_add_f32(part[0],
-                                            ts_load_strided_first_f32(&x[x_s0 * (total_i0 * 512
-                                            + total_i1 * 32 + total_i2 * 8)
-                                            + x_s1 * (total_j0 * 16 + total_j1)], x_s0, active));
+                                            ts_load_first_f32(&x[total_i0 * 512 + total_i1 * 32
+                                            + total_i2 * 8 + x_s1 * (total_j0 * 16 + total_j1)],
+                                            active));
                                     }
                                 }
                             }
@@ -316,11 +314,10 @@ static int ts_mean_float32_v3_1(const ts_call *call)
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const float *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
     const int64_t x_s1 = call->strides[1];
     float *const restrict y = call->data[1];
     {
-        const struct ts_mean_float32_v3_1_total_i0 env = {m, n, x, x_s0, x_s1, y};
+        const struct ts_mean_float32_v3_1_total_i0 env = {m, n, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((n + 15) / 16) * ((ts_min_i64_s(16, m / 32)) * (7 + (ts_min_i64_s(16, n)) * 38 + 22)
@@ -340,7 +337,7 @@ static int ts_mean_float32_v3_1(const ts_call *call)
 extern const ts_variant ts_mean_float32_v3[2];
 const ts_variant ts_mean_float32_v3[2] = {
     {ts_mean_float32_v3_0, ts_mean_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_mean_float32_v3_1, NULL, UINT64_C(4), "1"},
+    {ts_mean_float32_v3_1, NULL, UINT64_C(5), "1"},
 };
 
 struct ts_mean_float64_v3_0_total_i {
@@ -516,7 +513,6 @@ struct ts_mean_float64_v3_1_total_i0 {
     int64_t m;
     int64_t n;
     const double *x;
-    int64_t x_s0;
     int64_t x_s1;
     double *y;
 };
@@ -527,7 +523,6 @@ static int ts_mean_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
     double *const restrict y = self->y;
     for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
@@ -567,17 +562,17 @@ static int ts_mean_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t
                             total_j1_end = ts_min_i64_s(16,
                             n - (total_j0 * 16)); total_j1 < total_j1_end; ++total_j1) {
                             part[0] = ts_add_f64(part[0],
-                                ts_load_strided_f64(&x[x_s0 * (total_i0 * 256 + total_i1 * 16)
-                                + x_s1 * (total_j0 * 16 + total_j1)], x_s0));
+                                ts_load_f64(&x[total_i0 * 256 + total_i1 * 16
+                                + x_s1 * (total_j0 * 16 + total_j1)]));
                             part[1] = ts_add_f64(part[1],
-                                ts_load_strided_f64(&x[x_s0 * (total_i0 * 256 + total_i1 * 16 + 4)
-                                + x_s1 * (total_j0 * 16 + total_j1)], x_s0));
+                                ts_load_f64(&x[total_i0 * 256 + total_i1 * 16 + 4
+                                + x_s1 * (total_j0 * 16 + total_j1)]));
                             part[2] = ts_add_f64(part[2],
-                                ts_load_strided_f64(&x[x_s0 * (total_i0 * 256 + total_i1 * 16 + 8)
-                                + x_s1 * (total_j0 * 16 + total_j1)], x_s0));
+                                ts_load_f64(&x[total_i0 * 256 + total_i1 * 16 + 8
+                                + x_s1 * (total_j0 * 16 + total_j1)]));
                             part[3] = ts_add_f64(part[3],
-                                ts_load_strided_f64(&x[x_s0 * (total_i0 * 256 + total_i1 * 16
-                                + 12) + x_s1 * (total_j0 * 16 + total_j1)], x_s0));
+                                ts_load_f64(&x[total_i0 * 256 + total_i1 * 16 + 12
+                                + x_s1 * (total_j0 * 16 + total_j1)]));
                         }
                         ts_store_f64(&total[total_i1 * 16],
                             ts_add_f64(ts_load_f64(&total[total_i1 * 16]), part[0]));
@@ -611,9 +606,9 @@ static int ts_mean_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t
                                         ts_min_i64_s(m - (total_i0 * 256) - (total_i1 * 16) - (total_i2 * 4), 4);
                                     if (active > 0) {
                                         part[0] = ts_add_f64(part[0],
-                                            ts_load_strided_first_f64(&x[x_s0 * (total_i0 * 256
-                                            + total_i1 * 16 + total_i2 * 4)
-                                            + x_s1 * (total_j0 * 16 + total_j1)], x_s0, active));
+                                            ts_load_first_f64(&x[total_i0 * 256 + total_i1 * 16
+                                            + total_i2 * 4 + x_s1 * (total_j0 * 16 + total_j1)],
+                                            active));
                                     }
                                 }
                             }
@@ -656,11 +651,10 @@ static int ts_mean_float64_v3_1(const ts_call *call)
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const double *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
     const int64_t x_s1 = call->strides[1];
     double *const restrict y = call->data[1];
     {
-        const struct ts_mean_float64_v3_1_total_i0 env = {m, n, x, x_s0, x_s1, y};
+        const struct ts_mean_float64_v3_1_total_i0 env = {m, n, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((n + 15) / 16) * ((ts_min_i64_s(16, m / 16)) * (7 + (ts_min_i64_s(16, n)) * 38 + 22)
@@ -680,5 +674,5 @@ static int ts_mean_float64_v3_1(const ts_call *call)
 extern const ts_variant ts_mean_float64_v3[2];
 const ts_variant ts_mean_float64_v3[2] = {
     {ts_mean_float64_v3_0, ts_mean_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_mean_float64_v3_1, NULL, UINT64_C(4), "1"},
+    {ts_mean_float64_v3_1, NULL, UINT64_C(5), "1"},
 };

@@ -150,7 +150,6 @@ struct ts_sum_float32_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const float *x;
-    int64_t x_s0;
     int64_t x_s1;
     float *y;
 };
@@ -161,7 +160,6 @@ static int ts_sum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
     float *const restrict y = self->y;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
@@ -197,17 +195,17 @@ static int ts_sum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
                         for (int64_t y_j1 = 0,
                             y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
                             part[0] = ts_add_f32(part[0],
-                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 32)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0));
+                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32
+                                + x_s1 * (y_j0 * 16 + y_j1)]));
                             part[1] = ts_add_f32(part[1],
-                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 32 + 8)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0));
+                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 8
+                                + x_s1 * (y_j0 * 16 + y_j1)]));
                             part[2] = ts_add_f32(part[2],
-                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 32 + 16)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0));
+                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 16
+                                + x_s1 * (y_j0 * 16 + y_j1)]));
                             part[3] = ts_add_f32(part[3],
-                                ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 32 + 24)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0));
+                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 24
+                                + x_s1 * (y_j0 * 16 + y_j1)]));
                         }
                         ts_store_f32(&columns[y_i1 * 32],
                             ts_add_f32(ts_load_f32(&columns[y_i1 * 32]), part[0]));
@@ -241,9 +239,8 @@ static int ts_sum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
                                         8);
                                     if (active > 0) {
                                         part[0] = ts_add_f32(part[0],
-                                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                            + y_i1 * 32 + y_i2 * 8) + x_s1 * (y_j0 * 16 + y_j1)],
-                                            x_s0, active));
+                                            ts_load_first_f32(&x[y_i0 * 512 + y_i1 * 32 + y_i2 * 8
+                                            + x_s1 * (y_j0 * 16 + y_j1)], active));
                                     }
                                 }
                             }
@@ -287,11 +284,10 @@ static int ts_sum_float32_v3_1(const ts_call *call)
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const float *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
     const int64_t x_s1 = call->strides[1];
     float *const restrict y = call->data[1];
     {
-        const struct ts_sum_float32_v3_1_y_i0 env = {m, n, x, x_s0, x_s1, y};
+        const struct ts_sum_float32_v3_1_y_i0 env = {m, n, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((n + 15) / 16) * ((ts_min_i64_s(16, m / 32)) * (7 + (ts_min_i64_s(16, n)) * 38 + 22)
@@ -310,7 +306,7 @@ static int ts_sum_float32_v3_1(const ts_call *call)
 extern const ts_variant ts_sum_float32_v3[2];
 const ts_variant ts_sum_float32_v3[2] = {
     {ts_sum_float32_v3_0, ts_sum_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_sum_float32_v3_1, NULL, UINT64_C(4), "1"},
+    {ts_sum_float32_v3_1, NULL, UINT64_C(5), "1"},
 };
 
 struct ts_sum_float64_v3_0_y_i {
@@ -460,7 +456,6 @@ struct ts_sum_float64_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const double *x;
-    int64_t x_s0;
     int64_t x_s1;
     double *y;
 };
@@ -471,7 +466,6 @@ static int ts_sum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
     double *const restrict y = self->y;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
@@ -507,17 +501,17 @@ static int ts_sum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
                         for (int64_t y_j1 = 0,
                             y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
                             part[0] = ts_add_f64(part[0],
-                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 16)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0));
+                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16
+                                + x_s1 * (y_j0 * 16 + y_j1)]));
                             part[1] = ts_add_f64(part[1],
-                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 16 + 4)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0));
+                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 4
+                                + x_s1 * (y_j0 * 16 + y_j1)]));
                             part[2] = ts_add_f64(part[2],
-                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 16 + 8)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0));
+                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 8
+                                + x_s1 * (y_j0 * 16 + y_j1)]));
                             part[3] = ts_add_f64(part[3],
-                                ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 16 + 12)
-                                + x_s1 * (y_j0 * 16 + y_j1)], x_s0));
+                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 12
+                                + x_s1 * (y_j0 * 16 + y_j1)]));
                         }
                         ts_store_f64(&columns[y_i1 * 16],
                             ts_add_f64(ts_load_f64(&columns[y_i1 * 16]), part[0]));
@@ -551,9 +545,8 @@ static int ts_sum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
                                         4);
                                     if (active > 0) {
                                         part[0] = ts_add_f64(part[0],
-                                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                            + y_i1 * 16 + y_i2 * 4) + x_s1 * (y_j0 * 16 + y_j1)],
-                                            x_s0, active));
+                                            ts_load_first_f64(&x[y_i0 * 256 + y_i1 * 16 + y_i2 * 4
+                                            + x_s1 * (y_j0 * 16 + y_j1)], active));
                                     }
                                 }
                             }
@@ -597,11 +590,10 @@ static int ts_sum_float64_v3_1(const ts_call *call)
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const double *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
     const int64_t x_s1 = call->strides[1];
     double *const restrict y = call->data[1];
     {
-        const struct ts_sum_float64_v3_1_y_i0 env = {m, n, x, x_s0, x_s1, y};
+        const struct ts_sum_float64_v3_1_y_i0 env = {m, n, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((n + 15) / 16) * ((ts_min_i64_s(16, m / 16)) * (7 + (ts_min_i64_s(16, n)) * 38 + 22)
@@ -620,5 +612,5 @@ static int ts_sum_float64_v3_1(const ts_call *call)
 extern const ts_variant ts_sum_float64_v3[2];
 const ts_variant ts_sum_float64_v3[2] = {
     {ts_sum_float64_v3_0, ts_sum_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_sum_float64_v3_1, NULL, UINT64_C(4), "1"},
+    {ts_sum_float64_v3_1, NULL, UINT64_C(5), "1"},
 };
