@@ -244,14 +244,17 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
             mask = both_masks(mask, guard.where(p), lanes.shape)
     lines, mask, opened = _named(mask, before.taken())
     inner: list[str] = []
+    asked: set[str] = set()
     for block in blocks:
         dtypes, active = _dtypes(block, context), replace(code, mask=mask)
         if scan.marked(block):
             own = scan.vector(block, dtypes[0], active)
         else:
-            own = update.vector(block.body, dtypes, active)
+            own = update.vector(block, dtypes, active)
         whole = isinstance(mask, All)
         early = prefetches(block, inside, lanes.var, lanes.shape.lanes) if whole else []
+        early = [line for line in early if line not in asked]
+        asked.update(early)
         inner += [*early, *before.taken(), *own]
     lines += _if(opened, inner) if opened else inner
     if opened or before.count:

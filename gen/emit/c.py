@@ -27,6 +27,7 @@ from .names import c_names
 from .prefetch import check_reads
 from .scan import scans
 from .streams import check_all, fenced
+from .ties import mark
 from .unroll import has_vector_form, in_lanes, unroll
 from .views import Argument, View, plain_scalars
 
@@ -98,7 +99,7 @@ def emit_kernel(
 
 def _prepared(kernel: Kernel) -> Kernel:
     """The kernel as statements are made from it."""
-    body = inline(unroll(contract(kernel).body), of_kernel(kernel))
+    body = inline(unroll(mark(contract(kernel).body)), of_kernel(kernel))
     return replace(kernel, body=scans(body, _dtypes(kernel)))
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..ir.nodes import Binary, BinaryOp, Expr, Load, Node, Select
 from ..ir.walk import children, map_children, variables
 from ..lower.facts import Facts
-from .resolve import resolve
+from ..lower.resolve import resolve
 from .views import fixed_step
 
 _FIRST = {BinaryOp.MIN: BinaryOp.LE, BinaryOp.MAX: BinaryOp.GE}  # where the first operand is it

@@ -32,8 +32,8 @@ from ..ir.types import INDEX, DType
 from ..ir.walk import dtype_of, walk
 from ..lower.affine import affine
 from ..lower.facts import Facts
+from ..lower.resolve import resolve
 from .names import C_TYPE, SUFFIX
-from .resolve import resolve
 
 FORMS = {
     BinaryOp.ADD: "add",

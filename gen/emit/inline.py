@@ -25,8 +25,8 @@ from ..ir.nodes import (
 from ..ir.walk import conjunction, conjuncts, map_children, seq, substitute
 from ..lower.bounds import implied
 from ..lower.facts import Facts
+from ..lower.resolve import resolve
 from .clamps import selected
-from .resolve import resolve
 
 
 def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stmt:

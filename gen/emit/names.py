@@ -39,8 +39,8 @@ _KEYWORDS = frozenset(
 )
 # what the emitted functions use themselves
 _OWN = re.compile(
-    r"call|env|lower|upper|status|unit|self|l|values|ats|moved|stream|ahead"
-    r"|(lanes|active|value|at|best|best_at|wins|on|line)\d*|(ts_|__).*",
+    r"call|env|lower|upper|status|unit|self|l|top|first|moved|stream|ahead"
+    r"|(lanes|active|value|held|ats?|best|best_at|wins|on|line)\d*|(ts_|__).*",
     re.IGNORECASE,
 )
 

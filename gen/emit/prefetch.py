@@ -23,7 +23,9 @@ def prefetches(block: Block, context: Context, lane: str = "", lanes: int = 1) -
         kind, _, buffer = key.partition(" ")
         if kind != "prefetch":
             continue
-        by = [int(step) for step in str(value).split(",")]
+        *steps, last = str(value).split(", ")
+        near = last != "l2"
+        by = [int(step) for step in (*steps, *([last] if near else []))]
         asked: list[tuple[Expr, ...]] = []
         for read in loads(block.body):
             if read.buffer != buffer:
@@ -35,7 +37,7 @@ def prefetches(block: Block, context: Context, lane: str = "", lanes: int = 1) -
                 continue
             asked.append(first)
             for k in range(0, lanes if moving else 1, width):
-                lines.append(_line(buffer, first, k, by, context))
+                lines.append(_line(buffer, first, k, by, context, near))
     return lines
 
 
@@ -61,7 +63,15 @@ def _near(a: tuple[Expr, ...], b: tuple[Expr, ...], width: int) -> bool:
     return not apart or abs(apart[-1].constant) < width
 
 
-def _line(buffer: str, first: tuple[Expr, ...], lanes: int, by: list[int], context: Context) -> str:
+def _line(
+    buffer: str,
+    first: tuple[Expr, ...],
+    lanes: int,
+    by: list[int],
+    context: Context,
+    near: bool,
+) -> str:
+    """near: into the first-level cache, not the second."""
     view = context.views[buffer]
     assert isinstance(view, Argument)
     moved = [_step(view, axis, step) for axis, step in enumerate(by) if step]
@@ -71,7 +81,8 @@ def _line(buffer: str, first: tuple[Expr, ...], lanes: int, by: list[int], conte
     size = f"sizeof({c_type(view.buffer.dtype)})"
     by_all = moved[0] if len(moved) == 1 and "*" not in moved[0] else f"({' + '.join(moved)})"
     at = f"({place} + ahead * {by_all})"
-    return f"__builtin_prefetch((const void *)((uintptr_t){view.name} + {size} * (uintptr_t){at}));"
+    address = f"(const void *)((uintptr_t){view.name} + {size} * (uintptr_t){at})"
+    return f"__builtin_prefetch({address});" if near else f"__builtin_prefetch({address}, 0, 2);"
 
 
 def _step(view: Argument, axis: int, step: int) -> str:

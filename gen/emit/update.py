@@ -4,12 +4,15 @@ Input: a statement in the loops' variables. Output: C lines. A product that a su
 a fused multiply-add, in scalar and in vector code alike.
 """
 
-from ..ir.nodes import Binary, BinaryOp, Combiner, Expr, Init, Store, Target, Update
+from functools import reduce
+
+from ..ir.nodes import Binary, BinaryOp, Block, Combiner, Expr, Init, Store, Target, Update
 from ..ir.types import DType
 from ..ir.walk import dtype_of, index
 from . import masks
 from .expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix
 from .masks import All
+from .ties import in_order
 from .vector import Parts, Vectors, advanced
 from .views import Registers, at_lane, register_number, steps
 
@@ -78,9 +81,9 @@ def unwrapped(text: str) -> str:
 # ---------------------------------------------------------------- all lanes
 
 
-def vector(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     """All active lanes of one statement."""
-    match body:
+    match body := block.body:
         case Store(target, value) if target in code.pushes:
             row, parts, s = code.pushes[target], code.parts(value), suffix(dtypes[0])
             if row:
@@ -99,7 +102,7 @@ def vector(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Vectors
         case Update(_, targets) if not any(code.varies(i) for t in targets for i in t.indices):
             return _tree(body, dtypes, code)
         case Update(Combiner.ARGMIN | Combiner.ARGMAX):
-            return _pairs(body, dtypes, code)
+            return _pairs(body, dtypes, code, in_order(block))
         case Update(combiner, (target,), (value,)):
             old = code.load(target.buffer, target.indices, dtypes[0])
             return store(target, dtypes[0], _combine(combiner, old, value, code), code)
@@ -192,25 +195,27 @@ def _tree_of_pairs(
     dtypes: tuple[DType, ...],
     code: Vectors,
 ) -> list[str]:
-    """(value, index) lanes go through memory: it is done once a row."""
-    lines = ["{"]
-    for name, dtype, parts in zip(("values", "ats"), dtypes, values, strict=True):
-        n = code.shape.native(dtype.bits)
-        lines.append(f"    {c_type(dtype)} {name}[{code.shape.room(dtype.bits)}];")
-        lines += [
-            f"    ts_store_{suffix(dtype)}(&{name}[{q * n}], {p});" for q, p in enumerate(parts)
-        ]
-    inner = _pair(combiner, places, ["values[l]", "ats[l]"], dtypes)
-    return [
-        *lines,
-        f"    for (int64_t l = 0; l < {code.shape.lanes}; ++l) {inner[0]}",
-        *_indented(inner[1:]),
-        "}",
-    ]
+    """The extreme value of all lanes, a NaN if there is one; then the least index that has it."""
+    (s, t), (b, index_bits) = map(suffix, dtypes), (d.bits for d in dtypes)
+    form = "max" if combiner is Combiner.ARGMAX else "min"
+    lines = [f"const ts_{s} held{q} = {p};" for q, p in enumerate(values[0])]
+    lines += [f"const ts_{t} ats{q} = {p};" for q, p in enumerate(values[1])]
+    names = [f"held{q}" for q in range(len(values[0]))]
+    top = reduce(lambda x, y: f"ts_{form}_{s}({x}, {y})", names)
+    lines.append(f"const {c_type(dtypes[0])} top = ts_reduce_{form}_{s}({top});")
+    has = tuple(f"ts_mor_m{b}(ts_eq_{s}({n}, ts_set_{s}(top)), ts_isnan_{s}({n}))" for n in names)
+    on = masks.convert(has, (f"m{b}", b), (f"m{index_bits}", index_bits), code.shape)
+    none = f"ts_set_{t}({identity(combiner, dtypes[1], 1)})"
+    found = [f"ts_select_{t}({m}, ats{q}, {none})" for q, m in enumerate(on)]
+    least = f"ts_reduce_min_{t}({reduce(lambda x, y: f'ts_min_{t}({x}, {y})', found)})"
+    lines.append(f"const {c_type(dtypes[1])} first = {least};")
+    return ["{", *_indented(lines + _pair(combiner, places, ["top", "first"], dtypes)), "}"]
 
 
-def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
-    """(value, index) lanes combined with those of the targets, lane by lane."""
+def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:
+    """(value, index) lanes combined with those of the targets, lane by lane. in_order: no index
+    is before the one that is there, unless none is.
+    """
     (value_type, index_type), b = dtypes, dtypes[0].bits
     s, t = suffix(value_type), suffix(index_type)
     lines = ["{"]
@@ -223,7 +228,11 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
         lines += [f"    const ts_{suf} {name}{q} = {p};" for q, p in enumerate(parts)]
     count = code.shape.parts(b)
     index_bits = index_type.bits
-    nearer = tuple(f"ts_lt_{t}(at{q}, best_at{q})" for q in range(code.shape.parts(index_bits)))
+    nobody = f"ts_set_{t}({identity(body.combiner, index_type, 1)})"
+    nearer = tuple(
+        f"ts_eq_{t}(best_at{q}, {nobody})" if in_order else f"ts_lt_{t}(at{q}, best_at{q})"
+        for q in range(code.shape.parts(index_bits))
+    )
     tie = masks.convert(nearer, (f"m{index_bits}", index_bits), (f"m{b}", b), code.shape)
     sign = "le" if body.combiner is Combiner.ARGMAX else "ge"
     wins = []
@@ -234,9 +243,8 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
         )
         nans = f"ts_mand_m{b}(ts_ne_{s}({v}, {v}), ts_ne_{s}({best}, {best}))"
         equal = f"ts_mor_m{b}(ts_eq_{s}({v}, {best}), {nans})"
-        lines.append(
-            f"    const ts_m{b} wins{q} = ts_mor_m{b}({beyond}, ts_mand_m{b}({equal}, {tie[q]}));"
-        )
+        nearest = tie[q] if in_order else f"ts_mand_m{b}({equal}, {tie[q]})"
+        lines.append(f"    const ts_m{b} wins{q} = ts_mor_m{b}({beyond}, {nearest});")
         wins.append(f"wins{q}")
     for position, (name, dtype) in enumerate(zip(("value", "at"), dtypes, strict=True)):
         own = (f"m{dtype.bits}", dtype.bits)

@@ -100,10 +100,28 @@ def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
         part = replace(loop, lower=lower, upper=upper)
         if lower == upper:
             continue
+        if edge:
+            part = _reached(part, facts)
         if edge and _at_most_once(part, facts):
             part = replace(part, kind=LoopKind.SERIAL)
         parts.append(replace(part, body=_visit(part.body, facts.loop(part), edge)))
     return seq(tuple(parts))
+
+
+def _reached(edge: Loop, facts: Facts) -> Loop:
+    """The edge without iterations in which no lane of any block is active."""
+    inner = _bound_inside(edge.body)
+    ends: list[list[Affine]] = []
+    for block, ranges, _ in _placed(edge.body, (), frozenset()):
+        forms = [f for p in conjuncts(block.predicate) for f in inequalities(p) or ()]
+        best = [low * -1 for f in forms if (low := least(f * -1, ranges))]
+        ends.append([f for f in best if not variables(expression(f)) & inner])
+    for form in ends[0] if ends else ():
+        shared = all(any(f - form == Affine(()) for f in others) for others in ends)
+        alone = all(edge.var not in variables(a) for a, _ in form.put(edge.var, Affine(())).terms)
+        if form.coefficient(edge.var) and shared and alone:
+            edge = bounded(edge, form, facts)
+    return edge
 
 
 def _at_most_once(loop: Loop, facts: Facts) -> bool:
@@ -241,7 +259,7 @@ def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Ex
     last: Expr | None = None
     inner = facts.loop(loop)
     tile = any(b.scope is Scope.REGISTER for b in _temporaries(loop.body))
-    for want in _wanted(loop.body, (), frozenset()):
+    for want in _wanted(loop.body):
         c = want.form.coefficient(loop.var)
         names = {atom.name for atom, _ in want.form.terms if isinstance(atom, Var)}
         if not c or not names & {name for name, _, _ in want.ranges}:
@@ -267,22 +285,32 @@ def _temporaries(stmt: Stmt) -> Iterator[Buffer]:
     return (b for n in walk(stmt) if isinstance(n, Allocate) for b in n.buffers)
 
 
-def _wanted(stmt: Stmt, ranges: Ranges, vectorized: frozenset[str]) -> list[_Wanted]:
+def _wanted(stmt: Stmt) -> Iterator[_Wanted]:
+    for block, ranges, vectorized in _placed(stmt, (), frozenset()):
+        forms = [f for p in conjuncts(block.predicate) for f in inequalities(p) or ()]
+        if vectorized:
+            forms += _clamps(block)
+        yield from (_Wanted(f, ranges, vectorized) for f in forms)
+
+
+def _placed(
+    stmt: Stmt, ranges: Ranges, vectorized: frozenset[str]
+) -> Iterator[tuple[Block, Ranges, frozenset[str]]]:
+    """The blocks, each with the unrolled and vectorized loops around it, and which of them are
+    vectorized.
+    """
     match stmt:
         case Block():
-            conditions = [*conjuncts(stmt.predicate)]
-            forms = [f for p in conditions for f in inequalities(p) or ()]
-            if vectorized:
-                forms += _clamps(stmt)
-            return [_Wanted(f, ranges, vectorized) for f in forms]
+            yield stmt, ranges, vectorized
         case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
             inside = (*ranges, (var, affine(lower), affine(upper) - 1))
             lanes = vectorized | {var} if kind is LoopKind.VECTORIZED else vectorized
-            return _wanted(stmt.body, inside, lanes)
+            yield from _placed(stmt.body, inside, lanes)
         case Loop() | Delinearize() | If() | Allocate():
-            return _wanted(stmt.body, ranges, vectorized)
+            yield from _placed(stmt.body, ranges, vectorized)
         case Seq(body):
-            return [w for s in body for w in _wanted(s, ranges, vectorized)]
+            for s in body:
+                yield from _placed(s, ranges, vectorized)
         case _:
             assert_never(stmt)
 

@@ -50,6 +50,7 @@ from ..ir.walk import (
 from .affine import Affine, affine, constant, inequalities
 from .bounds import bounded, implied
 from .facts import Facts, of_kernel
+from .resolve import resolve
 
 _STEP, _LANE = "#", "@"  # stand for the unrolled loop's variable, and for the lane inside it
 
@@ -154,11 +155,12 @@ def _places(allocate: Allocate, walkers: _Walkers) -> Mapping[str, _Place] | Non
     where there are none, or where a buffer of the tile would not shrink to them.
     """
     own = {b.name: b for b in allocate.buffers}
+    inside = _within(walkers)
     uses: dict[str, list[tuple[Expr, ...]]] = {}
     for loop in walkers.loops:
         for block in blocks(loop):
             for name, indices in _uses(block, _names(loop)):
-                uses.setdefault(name, []).append(indices)
+                uses.setdefault(name, []).append(tuple(_resolved(i, inside) for i in indices))
     written = {t.buffer for b in blocks(allocate.body) for t in targets(b.body)}
     places: dict[str, _Place] = {}
     for name in written:
@@ -167,6 +169,20 @@ def _places(allocate: Allocate, walkers: _Walkers) -> Mapping[str, _Place] | Non
             return None
         places[name] = place
     return places if written >= own.keys() else None
+
+
+def _resolved(i: Expr, facts: Facts) -> Expr:
+    """The index with its quotients decided; a remainder says where a window is, so it stays."""
+    remainder = isinstance(i, Binary) and i.op is BinaryOp.MOD
+    return i if remainder else resolve(i, facts)
+
+
+def _within(walkers: _Walkers) -> Facts:
+    """The ranges of an unrolled loop's variable, and of the lane in it."""
+    known = Facts((), ())
+    for var, extent in ((_STEP, walkers.extent), (_LANE, walkers.lanes)):
+        known = known.loop(Loop(var, index(0), index(extent), LoopKind.SERIAL, Seq(())))
+    return known
 
 
 def _uses(block: Block, names: Mapping[str, Expr]) -> Iterator[tuple[str, tuple[Expr, ...]]]:

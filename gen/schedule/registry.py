@@ -25,6 +25,7 @@ from .primitives.set_scope import SetScope
 from .primitives.split import Split
 from .primitives.stream import Stream
 from .primitives.tile import Tile
+from .primitives.transform_layout import TransformLayout
 from .primitives.unroll import Unroll
 from .primitives.vectorize import Vectorize
 
@@ -47,6 +48,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     CacheRead,
     CacheWrite,
     SetScope,
+    TransformLayout,
     ReuseAt,
     DecomposeReduction,
     Rfactor,

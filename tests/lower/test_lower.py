@@ -14,6 +14,7 @@ from gen.lower.affine import Affine, affine, expression, tidy
 from gen.lower.bounds import implied
 from gen.lower.facts import of_kernel
 from gen.lower.lower import lower
+from gen.lower.resolve import resolve
 from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import prove
@@ -71,6 +72,92 @@ def test_a_parallel_loops_tail_of_one_step_is_serial() -> None:
     kernel = lowered(CASES["matmul"].scheduled)
     kinds = [loop.kind for loop in loops(kernel.body) if loop.var == "acc.i_0"]
     assert kinds == [LoopKind.PARALLEL, LoopKind.SERIAL]
+
+
+def test_a_tail_ends_with_its_last_active_lane() -> None:
+    """Tiles of 128 vectors: what is masked is one vector, not all those past the end."""
+    kernel = lowered("""
+def copy(n, x: float32[n], y: Out[float32[n]]):
+    for y.i_0 in range((n + 511)//512):
+        for y.i_1 in range(128):
+            for y.i_2 in vectorized(4):
+                with block(
+                    "y",
+                    i=spatial(y.i_0*512 + y.i_1*4 + y.i_2, n),
+                    where=y.i_0*512 + y.i_1*4 + y.i_2 < n,
+                ):
+                    y[i] = x[i]
+""")
+    *_, tail = [loop for loop in loops(kernel.body) if loop.var == "y.i_1"]
+    assert to_text(kernel).count("min(128, (n + 3) // 4 - y.i_0 * 128)") == 1
+    assert any(loop.kind is LoopKind.VECTORIZED for loop in loops(tail.body))
+
+
+BLOCKED = """
+def rows(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    with allocate(all=float32[(n + 3)//4, m, 4]):
+        for part.i in range(m):
+            for part.j_0 in range((n + 7)//8):
+                with allocate(part=float32[m, n] @ register):
+                    for part.j_1 in unrolled(2):
+                        for part.j_2 in vectorized(4):
+                            with block(
+                                "part",
+                                i=spatial(part.i),
+                                j=spatial(part.j_0*8 + part.j_1*4 + part.j_2, n),
+                                where=part.j_0*8 + part.j_1*4 + part.j_2 < n,
+                            ):
+                                part[i, j] = x[i, j]
+                    for all.j_1 in unrolled(2):
+                        for all.j_2 in vectorized(4):
+                            with block(
+                                "all",
+                                i=spatial(part.i),
+                                j=spatial(part.j_0*8 + all.j_1*4 + all.j_2, n),
+                                where=part.j_0*8 + all.j_1*4 + all.j_2 < n,
+                            ):
+                                all[j // 4, i, j % 4] = part[i, j]
+        for y.i in range(m):
+            for y.j in range(n):
+                with block("y", i=spatial(y.i), j=spatial(y.j)):
+                    y[i, j] = all[j // 4, i, j % 4]
+"""
+
+
+def test_a_tiles_edge_is_found_in_a_blocked_layout() -> None:
+    """A vector at a time, not a guard at each unrolled statement."""
+    kernel = lowered(BLOCKED)
+    *_, edge = [loop for loop in loops(kernel.body) if loop.var == "part.j_1"]
+    assert edge.kind is LoopKind.SERIAL
+    assert {loop.var for loop in loops(edge.body)} == {"part.j_2", "all.j_2"}
+    x = np.arange(3 * 13, dtype="f").reshape(3, 13)
+    np.testing.assert_array_equal(run(kernel, {"x": x})["y"], x)
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("(n*8 + y.i)//8", "n"),
+        ("(n*8 + y.i)%8", "y.i"),
+        ("(n*16 + y.i*2 + 1)//16 + (n*8 + y.i + 1)//8", "n + (n*8 + y.i + 1)//8"),
+        ("min(y.i, 7)", "y.i"),
+        ("max(y.i, n)", "max(y.i, n)"),
+        ("(n*8 + y.i)//4", "n*2 + y.i//4"),
+        ("(y.i - 1)//8", "(y.i - 1)//8"),
+    ],
+)
+def test_indices_resolved_by_facts(text: str, result: str) -> None:
+    kernel = from_text(f"""
+def k(n, y: Out[int64[n]]):
+    for y.i in range(8):
+        with block("y", i=spatial(y.i, n), where={text} == {result}):
+            y[i] = 1
+""")
+    block = next(blocks(kernel.body))
+    assert isinstance(block.predicate, Binary)
+    facts = of_kernel(kernel).loop(next(loops(kernel.body)))
+    found, wanted = resolve(block.predicate.lhs, facts), block.predicate.rhs
+    assert affine(found) - affine(wanted) == Affine(())
 
 
 def test_guards_of_serial_loops_become_bounds() -> None:

@@ -94,6 +94,28 @@ REFUSALS = [
     (SCALE, "parallel: {loop: y.i}\n- tile: {loops: [y.i, y.j], sizes: [4, 4]}", "is parallel"),
     (TWICE, "unroll: {loop: y.i, as: [y.a, y.b]}", "nothing is created without one"),
     (TWICE, "unroll: {loop: y.i, factor: 2, as: [y.a]}", "`as` must give 2 names"),
+    (TWICE, "transform_layout: {buffer: t}", "give `factors`, or an `order`, or both"),
+    (TWICE, "transform_layout: {buffer: t, axis: 0}", "give `axis` and `factors` together"),
+    (
+        TWICE,
+        "transform_layout: {buffer: t, axis: 1, factors: [null, 4]}",
+        "'t' has 1 axes: there is no axis 1",
+    ),
+    (
+        TWICE,
+        "transform_layout: {buffer: t, axis: 0, factors: [4, 4]}",
+        "the first of `factors` is null: the outermost axis is as long as is needed",
+    ),
+    (
+        TWICE,
+        "transform_layout: {buffer: t, axis: 0, factors: [null, 0]}",
+        "`factors` are positive, all but the first",
+    ),
+    (
+        TWICE,
+        "transform_layout: {buffer: t, axis: 0, factors: [null, 4], order: [1, 1]}",
+        "`order` must list the axes 0 to 1 once each",
+    ),
     (TWICE, "merge: {loops: [t.i]}", "it takes at least two loops"),
     (TWICE, "merge: {loops: [t.i, t.i]}", "a loop is named twice"),
     (TWICE, "merge: {loops: [t.i, y.i], as: [a.i, b.i]}", "`as` must give 1 name"),

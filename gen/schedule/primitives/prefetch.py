@@ -1,7 +1,7 @@
 """prefetch: what a later iteration reads is asked for early."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 from ...ir.nodes import Block, Expr, Load, Var
 from ...ir.walk import loads, variables
@@ -27,12 +27,14 @@ class Prefetch(Primitive):
     variables are larger by `ahead`, whatever loops run it and whether it exists or not.
 
     It is for reads that the processor does not foresee, such as the row after next while this one
-    runs. Where the kernel's arrays fit into the second-level cache it does nothing.
+    runs. Where the kernel's arrays fit into the second-level cache it does nothing. `into: l2` asks
+    for it there: rows that are a power of two apart share the few places of a set of the first.
     """
 
     block: str
     buffer: str
     ahead: dict[str, int]
+    into: Literal["l1", "l2"] = "l1"
 
     name: ClassVar[str] = "prefetch"
     aliases: ClassVar[tuple[str, ...]] = ()
@@ -47,6 +49,18 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     for y.i in range(m):
         for y.j in range(n):
             with block("y", i=spatial(y.i), j=spatial(y.j), annotations={'prefetch x': '2, 0'}):
+                y[i, j] = x[i, j] * 2.0
+""",
+        ),
+        Example(
+            "Into the second-level cache",
+            SCALE,
+            "- prefetch: {block: y, buffer: x, ahead: {i: 8}, into: l2}",
+            after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i in range(m):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=spatial(y.j), annotations={'prefetch x': '8, 0, l2'}):
                 y[i, j] = x[i, j] * 2.0
 """,
         ),
@@ -99,7 +113,7 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     def rewrite(self, state: Scheduled) -> Scheduled:
         block = block_named(state.kernel, self.block)
         steps = _steps(self._reads(block)[0], self.ahead) or ()
-        note = (self._key(), ", ".join(map(str, steps)))
+        note = (self._key(), ", ".join([*map(str, steps), *(["l2"] if self.into == "l2" else [])]))
         new = replace(block, annotations=(*block.annotations, note))
         body = update_blocks(tree(state.kernel), lambda b: new if b.name == self.block else b)
         return replace(state, kernel=rebuild(state.kernel, body))

@@ -42,9 +42,8 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m32 wins0 =
                         ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                         ts_eq_f32(best0, best0)),
-                        ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                        ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                        ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
+                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                     v_rf[0] = ts_select_f32(wins0, value0, best0);
                     y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
                     y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
@@ -66,10 +65,9 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m32 wins0 =
                                 ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                                 ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
+                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                ts_set_i64((int64_t)INT64_MAX)),
+                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                             v_rf[0] = ts_select_f32(ts_first_m32(active),
                                 ts_select_f32(wins0, value0, best0), v_rf[0]);
                             y_rf[0] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
@@ -83,14 +81,15 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
             v[v_s0 * y_i] = (-__builtin_inff());
             y[y_s0 * y_i] = (int64_t)INT64_MAX;
             {
-                float values[8];
-                ts_store_f32(&values[0], v_rf[0]);
-                int64_t ats[8];
-                ts_store_i64(&ats[0], y_rf[0]);
-                ts_store_i64(&ats[4], y_rf[1]);
-                for (int64_t l = 0; l < 8; ++l) {
-                    const float value = values[l], best = v[v_s0 * y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f32 held0 = v_rf[0];
+                const ts_i64 ats0 = y_rf[0];
+                const ts_i64 ats1 = y_rf[1];
+                const float top = ts_reduce_max_f32(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                {
+                    const float value = top, best = v[v_s0 * y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         v[v_s0 * y_i] = value;
@@ -170,9 +169,8 @@ static int ts_argmax_float32_v3_plain_y_i(const void *env, int64_t lower, int64_
                     const ts_m32 wins0 =
                         ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                         ts_eq_f32(best0, best0)),
-                        ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                        ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                        ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
+                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                     v_rf[0] = ts_select_f32(wins0, value0, best0);
                     y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
                     y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
@@ -194,10 +192,9 @@ static int ts_argmax_float32_v3_plain_y_i(const void *env, int64_t lower, int64_
                             const ts_m32 wins0 =
                                 ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                                 ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
+                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                ts_set_i64((int64_t)INT64_MAX)),
+                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                             v_rf[0] = ts_select_f32(ts_first_m32(active),
                                 ts_select_f32(wins0, value0, best0), v_rf[0]);
                             y_rf[0] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
@@ -211,14 +208,15 @@ static int ts_argmax_float32_v3_plain_y_i(const void *env, int64_t lower, int64_
             v[v_s0 * y_i] = (-__builtin_inff());
             y[y_s0 * y_i] = (int64_t)INT64_MAX;
             {
-                float values[8];
-                ts_store_f32(&values[0], v_rf[0]);
-                int64_t ats[8];
-                ts_store_i64(&ats[0], y_rf[0]);
-                ts_store_i64(&ats[4], y_rf[1]);
-                for (int64_t l = 0; l < 8; ++l) {
-                    const float value = values[l], best = v[v_s0 * y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f32 held0 = v_rf[0];
+                const ts_i64 ats0 = y_rf[0];
+                const ts_i64 ats1 = y_rf[1];
+                const float top = ts_reduce_max_f32(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                {
+                    const float value = top, best = v[v_s0 * y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         v[v_s0 * y_i] = value;

@@ -17,6 +17,7 @@ struct ts_linear_float32_v3_0_z_j0 {
     int64_t bias_s0;
     float *y;
     int64_t y_s0;
+    int64_t ahead;
 };
 
 TS_INLINE int ts_linear_float32_v3_0_z_j0_code(const void *env, int64_t lower, int64_t upper,
@@ -36,6 +37,7 @@ TS_INLINE int ts_linear_float32_v3_0_z_j0_code(const void *env, int64_t lower, i
     const int64_t bias_s0 = unit ? 1 : self->bias_s0;
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
+    const int64_t ahead = self->ahead;
     {
         float *const restrict packed =
             ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
@@ -44,9 +46,15 @@ TS_INLINE int ts_linear_float32_v3_0_z_j0_code(const void *env, int64_t lower, i
         }
         for (int64_t z_j0 = lower; z_j0 < upper; ++z_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
+                __builtin_prefetch((const void *)((uintptr_t)weight
+                    + sizeof(float) * (uintptr_t)(weight_s0 * packed_d0 + weight_s1 * (z_j0 * 16)
+                    + ahead * (16 * weight_s0))), 0, 2);
                 ts_store_f32(&packed[16 * packed_d0],
                     ts_load_strided_f32(&weight[weight_s0 * packed_d0 + weight_s1 * (z_j0 * 16)],
                     weight_s1));
+                __builtin_prefetch((const void *)((uintptr_t)weight
+                    + sizeof(float) * (uintptr_t)(weight_s0 * packed_d0
+                    + weight_s1 * (z_j0 * 16 + 8) + ahead * (16 * weight_s0))), 0, 2);
                 ts_store_f32(&packed[16 * packed_d0 + 8],
                     ts_load_strided_f32(&weight[weight_s0 * packed_d0
                     + weight_s1 * (z_j0 * 16 + 8)], weight_s1));
@@ -211,9 +219,13 @@ TS_INLINE int ts_linear_float32_v3_0_code(const ts_call *call, const bool unit)
     const int64_t bias_s0 = unit ? 1 : call->strides[4];
     float *const restrict y = call->data[3];
     const int64_t y_s0 = call->strides[5];
+    const double moved = 4.0 * (double)(m) * (double)(k) + 4.0 * (double)(k) * (double)(n)
+        + 4.0 * (double)(n) + 4.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
     {
         const struct ts_linear_float32_v3_0_z_j0 env =
-            {m, k, relu, x, x_s0, x_s1, weight, weight_s0, weight_s1, bias, bias_s0, y, y_s0};
+            {m, k, relu, x, x_s0, x_s1, weight, weight_s0, weight_s1, bias, bias_s0, y, y_s0,
+            ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, k * 10 + (m / 6) * (18 + k * 82 + 232)
             + ((m + 5) / 6 - (m / 6)) * ((m - ((m / 6) * 6)) * (3 + k * 14 + 39)));
@@ -967,6 +979,7 @@ struct ts_linear_float64_v3_0_z_j0 {
     int64_t bias_s0;
     double *y;
     int64_t y_s0;
+    int64_t ahead;
 };
 
 TS_INLINE int ts_linear_float64_v3_0_z_j0_code(const void *env, int64_t lower, int64_t upper,
@@ -986,6 +999,7 @@ TS_INLINE int ts_linear_float64_v3_0_z_j0_code(const void *env, int64_t lower, i
     const int64_t bias_s0 = unit ? 1 : self->bias_s0;
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
+    const int64_t ahead = self->ahead;
     {
         double *const restrict packed =
             ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
@@ -994,9 +1008,15 @@ TS_INLINE int ts_linear_float64_v3_0_z_j0_code(const void *env, int64_t lower, i
         }
         for (int64_t z_j0 = lower; z_j0 < upper; ++z_j0) {
             for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
+                __builtin_prefetch((const void *)((uintptr_t)weight
+                    + sizeof(double) * (uintptr_t)(weight_s0 * packed_d0 + weight_s1 * (z_j0 * 8)
+                    + ahead * (16 * weight_s0))), 0, 2);
                 ts_store_f64(&packed[8 * packed_d0],
                     ts_load_strided_f64(&weight[weight_s0 * packed_d0 + weight_s1 * (z_j0 * 8)],
                     weight_s1));
+                __builtin_prefetch((const void *)((uintptr_t)weight
+                    + sizeof(double) * (uintptr_t)(weight_s0 * packed_d0
+                    + weight_s1 * (z_j0 * 8 + 4) + ahead * (16 * weight_s0))), 0, 2);
                 ts_store_f64(&packed[8 * packed_d0 + 4],
                     ts_load_strided_f64(&weight[weight_s0 * packed_d0 + weight_s1 * (z_j0 * 8 + 4)],
                     weight_s1));
@@ -1161,9 +1181,13 @@ TS_INLINE int ts_linear_float64_v3_0_code(const ts_call *call, const bool unit)
     const int64_t bias_s0 = unit ? 1 : call->strides[4];
     double *const restrict y = call->data[3];
     const int64_t y_s0 = call->strides[5];
+    const double moved = 8.0 * (double)(m) * (double)(k) + 8.0 * (double)(k) * (double)(n)
+        + 8.0 * (double)(n) + 8.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
     {
         const struct ts_linear_float64_v3_0_z_j0 env =
-            {m, k, relu, x, x_s0, x_s1, weight, weight_s0, weight_s1, bias, bias_s0, y, y_s0};
+            {m, k, relu, x, x_s0, x_s1, weight, weight_s0, weight_s1, bias, bias_s0, y, y_s0,
+            ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, k * 10 + (m / 6) * (18 + k * 82 + 232)
             + ((m + 5) / 6 - (m / 6)) * ((m - ((m / 6) * 6)) * (3 + k * 14 + 39)));

@@ -38,10 +38,11 @@ TS_INLINE int ts_transpose_float32_v3_0_y_j0_code(const void *env, int64_t lower
                         ts_load_strided_f32(&x[x_s0 * (y_i0 * 64 + y_i1_0 * 8)
                         + x_s1 * (y_j0 * 32 + y_j1)], x_s0));
                 }
-                for (int64_t y_i1_0 = ts_min_i64_s(8, m / 8 - (y_i0 * 8)); y_i1_0 < 8; ++y_i1_0) {
+                for (int64_t y_i1_0 = ts_min_i64_s(8, m / 8 - (y_i0 * 8)),
+                    y_i1_0_end = ts_min_i64_s(8,
+                    (m + 7) / 8 - (y_i0 * 8)); y_i1_0 < y_i1_0_end; ++y_i1_0) {
                     {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 64) - (y_i1_0 * 8), 0), 8);
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 64) - (y_i1_0 * 8), 8);
                         if (active > 0) {
                             ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 32 + y_j1)
                                 + y_s1 * (y_i0 * 64 + y_i1_0 * 8)], y_s1,
@@ -81,7 +82,7 @@ TS_INLINE int ts_transpose_float32_v3_0_code(const ts_call *call, const bool uni
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((m + 63) / 64) * ((ts_min_i64_s(32, n)) * ((ts_min_i64_s(8, m / 8)) * 14
-            + (0 - (ts_min_i64_s(8, m / 8)) + 8) * 14)));
+            + (ts_min_i64_s(8, (m + 7) / 8) - (ts_min_i64_s(8, m / 8))) * 14)));
         const int status =
             ts_parallel(unit ? ts_transpose_float32_v3_0_y_j0_unit
                 : ts_transpose_float32_v3_0_y_j0_any, &env, 0, (n + 31) / 32, grain, call->threads);
@@ -139,11 +140,11 @@ TS_INLINE int ts_transpose_float64_v3_0_y_j0_code(const void *env, int64_t lower
                         ts_load_strided_f64(&x[x_s0 * (y_i0 * 64 + y_i1_0 * 4)
                         + x_s1 * (y_j0 * 32 + y_j1)], x_s0));
                 }
-                for (int64_t y_i1_0 = ts_min_i64_s(16,
-                    m / 4 - (y_i0 * 16)); y_i1_0 < 16; ++y_i1_0) {
+                for (int64_t y_i1_0 = ts_min_i64_s(16, m / 4 - (y_i0 * 16)),
+                    y_i1_0_end = ts_min_i64_s(16,
+                    (m + 3) / 4 - (y_i0 * 16)); y_i1_0 < y_i1_0_end; ++y_i1_0) {
                     {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 64) - (y_i1_0 * 4), 0), 4);
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 64) - (y_i1_0 * 4), 4);
                         if (active > 0) {
                             ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 32 + y_j1)
                                 + y_s1 * (y_i0 * 64 + y_i1_0 * 4)], y_s1,
@@ -183,7 +184,7 @@ TS_INLINE int ts_transpose_float64_v3_0_code(const ts_call *call, const bool uni
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((m + 63) / 64) * ((ts_min_i64_s(32, n)) * ((ts_min_i64_s(16, m / 4)) * 14
-            + (0 - (ts_min_i64_s(16, m / 4)) + 16) * 14)));
+            + (ts_min_i64_s(16, (m + 3) / 4) - (ts_min_i64_s(16, m / 4))) * 14)));
         const int status =
             ts_parallel(unit ? ts_transpose_float64_v3_0_y_j0_unit
                 : ts_transpose_float64_v3_0_y_j0_any, &env, 0, (n + 31) / 32, grain, call->threads);

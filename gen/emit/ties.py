@@ -1,0 +1,58 @@
+"""Which (value, index) updates come in the order of their indices, so that no tie is won later.
+
+Input: a lowered tree. Output: the same with those updates marked: each place sees its terms by
+growing index, as loops ascend. Of equal values the first then stays, with no look at its index.
+"""
+
+from dataclasses import replace
+
+from ..ir.nodes import Block, Cast, Combiner, Expr, IterKind, Node, Stmt, Update, Var
+from ..ir.walk import blocks, loops, map_children, targets, variables
+from ..lower.affine import affine
+
+_MARK = ("ties", "in order")
+
+
+def mark(stmt: Stmt) -> Stmt:
+    writers: dict[str, set[str]] = {}
+    for block in blocks(stmt):
+        if isinstance(block.body, Update):
+            for target in targets(block.body):
+                writers.setdefault(target.buffer, set()).add(block.name)
+    known = frozenset(loop.var for loop in loops(stmt))
+
+    def go(node: Node) -> Node:
+        if not isinstance(node, Block):
+            return map_children(node, go)
+        alone = all(len(writers.get(t.buffer, ())) == 1 for t in targets(node.body))
+        if alone and _ascends(node, known):
+            return replace(node, annotations=(*node.annotations, _MARK))
+        return node
+
+    return map_children(stmt, go)
+
+
+def in_order(block: Block) -> bool:
+    return _MARK in block.annotations
+
+
+def _ascends(block: Block, known: frozenset[str]) -> bool:
+    """Whether the index grows with the one reduction variable, which is a loop's own."""
+    match block.body:
+        case Update(Combiner.ARGMIN | Combiner.ARGMAX, places, (_, at)):
+            pairs = zip(block.iters, block.bindings, strict=True)
+            reduced = [(v, b) for v, b in pairs if v.kind is IterKind.REDUCTION]
+            if len(reduced) != 1 or not isinstance(reduced[0][1], Var):
+                return False
+            name, loop = reduced[0][0].name, reduced[0][1].name
+            form = affine(_plain(at))
+            inside = (atom for atom, _ in form.terms if name in variables(atom))
+            outside = all(name not in variables(place) for place in places)
+            alone = list(inside) == [Var(name)]
+            return loop in known and outside and alone and form.coefficient(name) > 0
+        case _:
+            return False
+
+
+def _plain(expr: Expr) -> Expr:
+    return _plain(expr.operand) if isinstance(expr, Cast) else expr

@@ -1,0 +1,53 @@
+"""Index expressions with what is known decided in them.
+
+Input: an index expression, and facts about its variables. Output: the same value with the minima,
+maxima, quotients and remainders gone that the facts decide.
+"""
+
+from ..ir.nodes import Binary, BinaryOp, Const, Expr
+from ..ir.walk import floordiv, index
+from .affine import Affine, affine, expression, tidy
+from .facts import Facts
+
+
+def resolve(expr: Expr, facts: Facts) -> Expr:
+    """The index expression, terms gathered."""
+    return tidy(_resolve(expr, facts))
+
+
+def _resolve(expr: Expr, facts: Facts) -> Expr:
+    match expr:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+            a, b = _resolve(lhs, facts), _resolve(rhs, facts)
+            if facts.holds(affine(b) - affine(a)):
+                return a if op is BinaryOp.MIN else b
+            if facts.holds(affine(a) - affine(b)):
+                return b if op is BinaryOp.MIN else a
+            return Binary(op, a, b)
+        case Binary(BinaryOp.MOD, lhs, Const(int(divisor))) if divisor > 0:
+            value = expression(affine(_resolve(lhs, facts)).modulo(int(divisor)))
+            if _within(value, int(divisor), facts):
+                return value
+            return Binary(BinaryOp.MOD, value, index(int(divisor)))
+        case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
+            whole = affine(floordiv(expression(affine(_resolve(lhs, facts))), int(divisor)))
+            left = tuple((atom, c) for atom, c in whole.terms if not _is_zero(atom, facts))
+            return expression(Affine(left, whole.constant))
+        case Binary(op, lhs, rhs):
+            return Binary(op, _resolve(lhs, facts), _resolve(rhs, facts))
+        case _:
+            return expr
+
+
+def _is_zero(atom: Expr, facts: Facts) -> bool:
+    match atom:
+        case Binary(BinaryOp.FLOORDIV, rest, Const(int(divisor))):
+            return _within(rest, int(divisor), facts)
+        case _:
+            return False
+
+
+def _within(expr: Expr, size: int, facts: Facts) -> bool:
+    """Whether 0 <= expr < size."""
+    value = affine(expr)
+    return facts.holds(value) and facts.holds(value * -1 + (size - 1))

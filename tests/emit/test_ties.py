@@ -1,0 +1,71 @@
+"""Equal values: the first index wins, in whatever order the terms come."""
+
+import numpy as np
+import pytest
+
+from gen.emit.ties import in_order, mark
+from gen.ir.parser import from_text
+from gen.ir.walk import blocks
+from gen.jit import compile_kernel
+from gen.lower.target import Level
+
+from .kernels import lowered
+
+ROWS = """
+def k(m, n, x: float32[m, n], v: Out[float32[m]], y: Out[int64[m]]):
+    with allocate(a=float32[m], b=int64[m]):
+        for y.c in range((m + 3)//4):
+            for y.j in range(n):
+                for y.l in vectorized(4):
+                    with block(
+                        "y",
+                        i=spatial(y.c*4 + y.l, m),
+                        j=reduction({binding}, n),
+                        where=y.c*4 + y.l < m,
+                        initialises=True,
+                    ):
+                        a[i], b[i] = combine.argmax((a[i], b[i]), (x[i, {read}], {at}))
+        for v.i in range(m):
+            with block("v", i=spatial(v.i)):
+                v[i] = a[i]
+        for w.i in range(m):
+            with block("w", i=spatial(w.i)):
+                y[i] = b[i]
+"""
+
+CASES = [
+    ("y.j", "j", "j", True),
+    ("y.j", "j", "2*j + 1", True),
+    ("y.j", "n - 1 - j", "n - 1 - j", False),
+    ("n - 1 - y.j", "j", "j", False),
+    ("y.j", "j", "j // 2", False),
+]
+
+
+@pytest.mark.parametrize(("binding", "read", "at", "marked"), CASES)
+def test_what_comes_in_order(binding: str, read: str, at: str, marked: bool) -> None:
+    text = ROWS.format(binding=binding, read=read, at=at)
+    body = mark(from_text(text).body)
+    assert [in_order(b) for b in blocks(body) if b.name == "y"] == [marked]
+
+
+def test_two_writers_of_one_place_are_in_no_order() -> None:
+    text = ROWS.format(binding="y.j", read="j", at="j")
+    loop = text[text.index("        for y.c") : text.index("        for v.i")]
+    both = text.replace(loop, loop + loop.replace("y.", "z.").replace('"y"', '"z"'))
+    body = mark(from_text(both).body)
+    assert [in_order(b) for b in blocks(body) if b.name in "yz"] == [False, False]
+
+
+@pytest.mark.parametrize(("binding", "read", "at", "marked"), CASES[:4])
+def test_the_first_of_equals(binding: str, read: str, at: str, marked: bool) -> None:
+    kernel = compile_kernel(
+        lowered(ROWS.format(binding=binding, read=read, at=at)), Level.V2, packed=()
+    )
+    x = np.random.default_rng(3).integers(0, 2, (7, 9)).astype("f")
+    x[1], x[2, 4:], x[3, ::3] = -np.inf, np.nan, -np.inf
+    v, y = np.zeros(7, "f"), np.zeros(7, np.int64)
+    kernel({"x": x, "v": v, "y": y})
+    first = x.argmax(1)
+    np.testing.assert_array_equal(y, 2 * first + 1 if at == "2*j + 1" else first)
+    np.testing.assert_array_equal(v, x.max(1))
