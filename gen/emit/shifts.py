@@ -7,17 +7,7 @@ takes lanes from, and C for it. Only reads: a store to part of two vectors would
 from itertools import pairwise
 
 from ..ir.nodes import Expr
-from ..lower.affine import Affine
-from .views import Registers, flat, register_count
-
-
-def register_start(view: Registers, indices: tuple[Expr, ...], lane: str) -> int | None:
-    """The element that the first lane reads, where the others read those that follow; None where
-    that is no constant.
-    """
-    offset = flat(view.buffer, indices)
-    start = offset.put(lane, Affine(()))
-    return None if offset.coefficient(lane) != 1 or start.terms else start.constant
+from .views import Registers, register_count, register_start
 
 
 def readable(view: Registers, indices: tuple[Expr, ...], lane: str, lanes: int) -> bool:

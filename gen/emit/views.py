@@ -73,19 +73,27 @@ def flat(buffer: Buffer, indices: tuple[Expr, ...]) -> Affine:
     return total
 
 
+def register_start(
+    view: Registers, indices: tuple[Expr, ...], lane: str, *, stores: bool = False
+) -> int | None:
+    """The element that the first lane of an access stores or loads, where the others take those
+    that follow it in the registers; None where that is no constant.
+    """
+    if view.turn and stores is view.turn.columns:
+        indices = indices[::-1]
+    offset = flat(view.buffer, indices)
+    start = offset.put(lane, Affine(()))
+    return None if offset.coefficient(lane) != 1 or start.terms else start.constant
+
+
 def register_number(
     view: Registers, indices: tuple[Expr, ...], lane: str, *, stores: bool = False
 ) -> int | None:
     """Which vector holds the elements for all values of `lane`, for an access that stores or loads;
     None where no one does.
     """
-    if view.turn and stores is view.turn.columns:
-        indices = indices[::-1]
-    offset = flat(view.buffer, indices)
-    start = offset.put(lane, Affine(()))
-    if offset.coefficient(lane) != 1 or start.terms or start.constant % view.lanes:
-        return None
-    return start.constant // view.lanes
+    start = register_start(view, indices, lane, stores=stores)
+    return None if start is None or start % view.lanes else start // view.lanes
 
 
 def last_of_vector(view: View, indices: tuple[Expr, ...], native: int) -> str | None:

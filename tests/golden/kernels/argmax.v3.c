@@ -49,9 +49,8 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m32 wins0 =
                         ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                         ts_eq_f32(best0, best0)),
-                        ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                        ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                        ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
+                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                     y_value_rf[0] = ts_select_f32(wins0, value0, best0);
                     y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
                     y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
@@ -67,9 +66,8 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m32 wins0 =
                         ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                         ts_eq_f32(best0, best0)),
-                        ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                        ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                        ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
+                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                     y_value_rf[1] = ts_select_f32(wins0, value0, best0);
                     y_rf[2] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
                     y_rf[3] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
@@ -85,9 +83,8 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m32 wins0 =
                         ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                         ts_eq_f32(best0, best0)),
-                        ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                        ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                        ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
+                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                     y_value_rf[2] = ts_select_f32(wins0, value0, best0);
                     y_rf[4] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
                     y_rf[5] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
@@ -103,9 +100,8 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m32 wins0 =
                         ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                         ts_eq_f32(best0, best0)),
-                        ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                        ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                        ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
+                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                     y_value_rf[3] = ts_select_f32(wins0, value0, best0);
                     y_rf[6] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
                     y_rf[7] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
@@ -127,10 +123,9 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m32 wins0 =
                                 ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                                 ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
+                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                ts_set_i64((int64_t)INT64_MAX)),
+                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                             y_value_rf[0] = ts_select_f32(ts_first_m32(active),
                                 ts_select_f32(wins0, value0, best0), y_value_rf[0]);
                             y_rf[0] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
@@ -156,10 +151,9 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m32 wins0 =
                                 ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                                 ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
+                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                ts_set_i64((int64_t)INT64_MAX)),
+                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                             y_value_rf[1] = ts_select_f32(ts_first_m32(active),
                                 ts_select_f32(wins0, value0, best0), y_value_rf[1]);
                             y_rf[2] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
@@ -185,10 +179,9 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m32 wins0 =
                                 ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                                 ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
+                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                ts_set_i64((int64_t)INT64_MAX)),
+                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                             y_value_rf[2] = ts_select_f32(ts_first_m32(active),
                                 ts_select_f32(wins0, value0, best0), y_value_rf[2]);
                             y_rf[4] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
@@ -214,10 +207,9 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m32 wins0 =
                                 ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                                 ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
+                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                ts_set_i64((int64_t)INT64_MAX)),
+                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                             y_value_rf[3] = ts_select_f32(ts_first_m32(active),
                                 ts_select_f32(wins0, value0, best0), y_value_rf[3]);
                             y_rf[6] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
@@ -231,14 +223,15 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
             y_value[y_i] = (-__builtin_inff());
             y[y_s0 * y_i] = (int64_t)INT64_MAX;
             {
-                float values[8];
-                ts_store_f32(&values[0], y_value_rf[0]);
-                int64_t ats[8];
-                ts_store_i64(&ats[0], y_rf[0]);
-                ts_store_i64(&ats[4], y_rf[1]);
-                for (int64_t l = 0; l < 8; ++l) {
-                    const float value = values[l], best = y_value[y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f32 held0 = y_value_rf[0];
+                const ts_i64 ats0 = y_rf[0];
+                const ts_i64 ats1 = y_rf[1];
+                const float top = ts_reduce_max_f32(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                {
+                    const float value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         y_value[y_i] = value;
@@ -247,14 +240,15 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                float values[8];
-                ts_store_f32(&values[0], y_value_rf[1]);
-                int64_t ats[8];
-                ts_store_i64(&ats[0], y_rf[2]);
-                ts_store_i64(&ats[4], y_rf[3]);
-                for (int64_t l = 0; l < 8; ++l) {
-                    const float value = values[l], best = y_value[y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f32 held0 = y_value_rf[1];
+                const ts_i64 ats0 = y_rf[2];
+                const ts_i64 ats1 = y_rf[3];
+                const float top = ts_reduce_max_f32(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                {
+                    const float value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         y_value[y_i] = value;
@@ -263,14 +257,15 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                float values[8];
-                ts_store_f32(&values[0], y_value_rf[2]);
-                int64_t ats[8];
-                ts_store_i64(&ats[0], y_rf[4]);
-                ts_store_i64(&ats[4], y_rf[5]);
-                for (int64_t l = 0; l < 8; ++l) {
-                    const float value = values[l], best = y_value[y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f32 held0 = y_value_rf[2];
+                const ts_i64 ats0 = y_rf[4];
+                const ts_i64 ats1 = y_rf[5];
+                const float top = ts_reduce_max_f32(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                {
+                    const float value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         y_value[y_i] = value;
@@ -279,14 +274,15 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                float values[8];
-                ts_store_f32(&values[0], y_value_rf[3]);
-                int64_t ats[8];
-                ts_store_i64(&ats[0], y_rf[6]);
-                ts_store_i64(&ats[4], y_rf[7]);
-                for (int64_t l = 0; l < 8; ++l) {
-                    const float value = values[l], best = y_value[y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f32 held0 = y_value_rf[3];
+                const ts_i64 ats0 = y_rf[6];
+                const ts_i64 ats1 = y_rf[7];
+                const float top = ts_reduce_max_f32(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                {
+                    const float value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         y_value[y_i] = value;
@@ -340,6 +336,7 @@ struct ts_argmax_float32_v3_1_y_i0 {
     const float *x;
     int64_t x_s1;
     int64_t *y;
+    int64_t ahead;
     float *y_value;
 };
 
@@ -351,301 +348,158 @@ static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
     const float *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     int64_t *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
     float *const restrict y_value = self->y_value;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        for (int64_t y_init_i1 = 0; y_init_i1 < 16; ++y_init_i1) {
-            for (int64_t y_init_i_0 = 0,
-                y_init_i_0_end = ts_min_i64_s(4,
-                m / 8 - (y_i0 * 64) - (y_init_i1 * 4)); y_init_i_0 < y_init_i_0_end; ++y_init_i_0) {
-                ts_store_f32(&y_value[y_i0 * 512 + y_init_i1 * 32 + y_init_i_0 * 8],
-                    ts_set_f32((-__builtin_inff())));
-                ts_store_i64(&y[y_i0 * 512 + y_init_i1 * 32 + y_init_i_0 * 8],
-                    ts_set_i64((int64_t)INT64_MAX));
-                ts_store_i64(&y[y_i0 * 512 + y_init_i1 * 32 + y_init_i_0 * 8] + 4,
-                    ts_set_i64((int64_t)INT64_MAX));
-            }
-            for (int64_t y_init_i_0 = ts_max_i64_s(ts_min_i64_s(4,
-                m / 8 - (y_i0 * 64) - (y_init_i1 * 4)), 0); y_init_i_0 < 4; ++y_init_i_0) {
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 512) - (y_init_i1 * 32) - (y_init_i_0 * 8), 0), 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&y_value[y_i0 * 512 + y_init_i1 * 32 + y_init_i_0 * 8],
-                            ts_set_f32((-__builtin_inff())), active);
-                        ts_store_first_i64(&y[y_i0 * 512 + y_init_i1 * 32 + y_init_i_0 * 8],
-                            ts_set_i64((int64_t)INT64_MAX),
-                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                        ts_store_first_i64(&y[y_i0 * 512 + y_init_i1 * 32 + y_init_i_0 * 8] + 4,
-                            ts_set_i64((int64_t)INT64_MAX),
-                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                    }
+        for (int64_t y_init_i1 = 0,
+            y_init_i1_end = ts_min_i64_s(256,
+            m / 8 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+            ts_store_f32(&y_value[y_i0 * 2048 + y_init_i1 * 8], ts_set_f32((-__builtin_inff())));
+            ts_store_i64(&y[y_i0 * 2048 + y_init_i1 * 8], ts_set_i64((int64_t)INT64_MAX));
+            ts_store_i64(&y[y_i0 * 2048 + y_init_i1 * 8] + 4, ts_set_i64((int64_t)INT64_MAX));
+        }
+        for (int64_t y_init_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+            y_init_i1_end = ts_min_i64_s(256,
+            (m + 7) / 8 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+            {
+                const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_init_i1 * 8), 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y_value[y_i0 * 2048 + y_init_i1 * 8],
+                        ts_set_f32((-__builtin_inff())), active);
+                    ts_store_first_i64(&y[y_i0 * 2048 + y_init_i1 * 8],
+                        ts_set_i64((int64_t)INT64_MAX), ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                    ts_store_first_i64(&y[y_i0 * 2048 + y_init_i1 * 8] + 4,
+                        ts_set_i64((int64_t)INT64_MAX),
+                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                 }
             }
         }
-        for (int64_t y_j0 = 0, y_j0_end = (n + 15) / 16; y_j0 < y_j0_end; ++y_j0) {
+        for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
             for (int64_t y_i1 = 0,
-                y_i1_end = ts_min_i64_s(16, m / 32 - (y_i0 * 16)); y_i1 < y_i1_end; ++y_i1) {
+                y_i1_end = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                 {
-                    ts_f32 y_value_rf[4] = {{0}};
-                    ts_i64 y_rf[8] = {{0}};
+                    ts_f32 y_value_rf[1] = {{0}};
+                    ts_i64 y_rf[2] = {{0}};
                     y_value_rf[0] = ts_set_f32((-__builtin_inff()));
                     y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
                     y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-                    y_value_rf[1] = ts_set_f32((-__builtin_inff()));
-                    y_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-                    y_rf[3] = ts_set_i64((int64_t)INT64_MAX);
-                    y_value_rf[2] = ts_set_f32((-__builtin_inff()));
-                    y_rf[4] = ts_set_i64((int64_t)INT64_MAX);
-                    y_rf[5] = ts_set_i64((int64_t)INT64_MAX);
-                    y_value_rf[3] = ts_set_f32((-__builtin_inff()));
-                    y_rf[6] = ts_set_i64((int64_t)INT64_MAX);
-                    y_rf[7] = ts_set_i64((int64_t)INT64_MAX);
                     for (int64_t y_j1 = 0,
-                        y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
+                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(y_i0 * 2048 + y_i1 * 8
+                            + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
                         {
                             const ts_f32 value0 =
-                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + x_s1 * (y_j0 * 16 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
+                                ts_load_f32(&x[y_i0 * 2048 + y_i1 * 8 + x_s1 * (y_j0 * 8 + y_j1)]);
+                            const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                            const ts_i64 at1 = ts_set_i64((y_j0 * 8 + y_j1));
                             const ts_f32 best0 = y_value_rf[0];
                             const ts_i64 best_at0 = y_rf[0];
                             const ts_i64 best_at1 = y_rf[1];
                             const ts_m32 wins0 =
                                 ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                                 ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
+                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                ts_set_i64((int64_t)INT64_MAX)),
+                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                             y_value_rf[0] = ts_select_f32(wins0, value0, best0);
                             y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
                             y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                        }
-                        {
-                            const ts_f32 value0 =
-                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 8
-                                + x_s1 * (y_j0 * 16 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_f32 best0 = y_value_rf[1];
-                            const ts_i64 best_at0 = y_rf[2];
-                            const ts_i64 best_at1 = y_rf[3];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
-                            y_value_rf[1] = ts_select_f32(wins0, value0, best0);
-                            y_rf[2] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                            y_rf[3] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                        }
-                        {
-                            const ts_f32 value0 =
-                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 16
-                                + x_s1 * (y_j0 * 16 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_f32 best0 = y_value_rf[2];
-                            const ts_i64 best_at0 = y_rf[4];
-                            const ts_i64 best_at1 = y_rf[5];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
-                            y_value_rf[2] = ts_select_f32(wins0, value0, best0);
-                            y_rf[4] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                            y_rf[5] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                        }
-                        {
-                            const ts_f32 value0 =
-                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 24
-                                + x_s1 * (y_j0 * 16 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_f32 best0 = y_value_rf[3];
-                            const ts_i64 best_at0 = y_rf[6];
-                            const ts_i64 best_at1 = y_rf[7];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
-                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                ts_lt_i64(at1, best_at1))));
-                            y_value_rf[3] = ts_select_f32(wins0, value0, best0);
-                            y_rf[6] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                            y_rf[7] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
                         }
                     }
                     {
                         const ts_f32 value0 = y_value_rf[0];
                         const ts_i64 at0 = y_rf[0];
                         const ts_i64 at1 = y_rf[1];
-                        const ts_f32 best0 = ts_load_f32(&y_value[y_i0 * 512 + y_i1 * 32]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 512 + y_i1 * 32]);
-                        const ts_i64 best_at1 = ts_load_i64(&y[y_i0 * 512 + y_i1 * 32] + 4);
+                        const ts_f32 best0 = ts_load_f32(&y_value[y_i0 * 2048 + y_i1 * 8]);
+                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 2048 + y_i1 * 8]);
+                        const ts_i64 best_at1 = ts_load_i64(&y[y_i0 * 2048 + y_i1 * 8] + 4);
                         const ts_m32 wins0 =
                             ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                             ts_eq_f32(best0, best0)),
                             ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
                             ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
                             ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
-                        ts_store_f32(&y_value[y_i0 * 512 + y_i1 * 32],
+                        ts_store_f32(&y_value[y_i0 * 2048 + y_i1 * 8],
                             ts_select_f32(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 512 + y_i1 * 32],
+                        ts_store_i64(&y[y_i0 * 2048 + y_i1 * 8],
                             ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0));
-                        ts_store_i64(&y[y_i0 * 512 + y_i1 * 32] + 4,
-                            ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1));
-                    }
-                    {
-                        const ts_f32 value0 = y_value_rf[1];
-                        const ts_i64 at0 = y_rf[2];
-                        const ts_i64 at1 = y_rf[3];
-                        const ts_f32 best0 = ts_load_f32(&y_value[y_i0 * 512 + y_i1 * 32 + 8]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 512 + y_i1 * 32 + 8]);
-                        const ts_i64 best_at1 = ts_load_i64(&y[y_i0 * 512 + y_i1 * 32 + 8] + 4);
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                            ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                            ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
-                        ts_store_f32(&y_value[y_i0 * 512 + y_i1 * 32 + 8],
-                            ts_select_f32(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 512 + y_i1 * 32 + 8],
-                            ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0));
-                        ts_store_i64(&y[y_i0 * 512 + y_i1 * 32 + 8] + 4,
-                            ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1));
-                    }
-                    {
-                        const ts_f32 value0 = y_value_rf[2];
-                        const ts_i64 at0 = y_rf[4];
-                        const ts_i64 at1 = y_rf[5];
-                        const ts_f32 best0 = ts_load_f32(&y_value[y_i0 * 512 + y_i1 * 32 + 16]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 512 + y_i1 * 32 + 16]);
-                        const ts_i64 best_at1 = ts_load_i64(&y[y_i0 * 512 + y_i1 * 32 + 16] + 4);
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                            ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                            ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
-                        ts_store_f32(&y_value[y_i0 * 512 + y_i1 * 32 + 16],
-                            ts_select_f32(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 512 + y_i1 * 32 + 16],
-                            ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0));
-                        ts_store_i64(&y[y_i0 * 512 + y_i1 * 32 + 16] + 4,
-                            ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1));
-                    }
-                    {
-                        const ts_f32 value0 = y_value_rf[3];
-                        const ts_i64 at0 = y_rf[6];
-                        const ts_i64 at1 = y_rf[7];
-                        const ts_f32 best0 = ts_load_f32(&y_value[y_i0 * 512 + y_i1 * 32 + 24]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 512 + y_i1 * 32 + 24]);
-                        const ts_i64 best_at1 = ts_load_i64(&y[y_i0 * 512 + y_i1 * 32 + 24] + 4);
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                            ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                            ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
-                        ts_store_f32(&y_value[y_i0 * 512 + y_i1 * 32 + 24],
-                            ts_select_f32(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 512 + y_i1 * 32 + 24],
-                            ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0));
-                        ts_store_i64(&y[y_i0 * 512 + y_i1 * 32 + 24] + 4,
+                        ts_store_i64(&y[y_i0 * 2048 + y_i1 * 8] + 4,
                             ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1));
                     }
                 }
             }
-            for (int64_t y_i1 = ts_min_i64_s(16, m / 32 - (y_i0 * 16)); y_i1 < 16; ++y_i1) {
-                for (int64_t y_i2 = 0,
-                    y_i2_end = ts_min_i64_s(4,
-                    (m + 7) / 8 - (y_i0 * 64) - (y_i1 * 4)); y_i2 < y_i2_end; ++y_i2) {
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 7) / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                {
+                    ts_f32 y_value_rf[1] = {{0}};
+                    ts_i64 y_rf[2] = {{0}};
                     {
-                        ts_f32 y_value_rf[1] = {{0}};
-                        ts_i64 y_rf[2] = {{0}};
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 32) - (y_i2 * 8), 8);
-                            if (active > 0) {
-                                y_value_rf[0] = ts_set_f32((-__builtin_inff()));
-                                y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                                y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-                            }
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
+                        if (active > 0) {
+                            y_value_rf[0] = ts_set_f32((-__builtin_inff()));
+                            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                            y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
                         }
-                        for (int64_t y_j1 = 0,
-                            y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 32) - (y_i2 * 8), 8);
-                                if (active > 0) {
-                                    {
-                                        const ts_f32 value0 =
-                                            ts_load_first_f32(&x[y_i0 * 512 + y_i1 * 32 + y_i2 * 8
-                                            + x_s1 * (y_j0 * 16 + y_j1)], active);
-                                        const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                                        const ts_i64 at1 = ts_set_i64((y_j0 * 16 + y_j1));
-                                        const ts_f32 best0 = y_value_rf[0];
-                                        const ts_i64 best_at0 = y_rf[0];
-                                        const ts_i64 best_at1 = y_rf[1];
-                                        const ts_m32 wins0 =
-                                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                            best0)), ts_eq_f32(best0, best0)),
-                                            ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                            ts_mand_m32(ts_ne_f32(value0, value0),
-                                            ts_ne_f32(best0, best0))),
-                                            ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                            ts_lt_i64(at1, best_at1))));
-                                        y_value_rf[0] = ts_select_f32(wins0, value0, best0);
-                                        y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0,
-                                            best_at0);
-                                        y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1,
-                                            best_at1);
-                                    }
-                                }
-                            }
-                        }
+                    }
+                    for (int64_t y_j1 = 0,
+                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
                         {
-                            const int64_t active =
-                                ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 32) - (y_i2 * 8), 8);
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
                             if (active > 0) {
                                 {
-                                    const ts_f32 value0 = y_value_rf[0];
-                                    const ts_i64 at0 = y_rf[0];
-                                    const ts_i64 at1 = y_rf[1];
-                                    const ts_f32 best0 =
-                                        ts_load_first_f32(&y_value[y_i0 * 512 + y_i1 * 32
-                                        + y_i2 * 8], active);
-                                    const ts_i64 best_at0 =
-                                        ts_load_first_i64(&y[y_i0 * 512 + y_i1 * 32 + y_i2 * 8],
-                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                    const ts_i64 best_at1 =
-                                        ts_load_first_i64(&y[y_i0 * 512 + y_i1 * 32 + y_i2 * 8] + 4,
-                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    const ts_f32 value0 =
+                                        ts_load_first_f32(&x[y_i0 * 2048 + y_i1 * 8
+                                        + x_s1 * (y_j0 * 8 + y_j1)], active);
+                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + y_j1));
+                                    const ts_f32 best0 = y_value_rf[0];
+                                    const ts_i64 best_at0 = y_rf[0];
+                                    const ts_i64 best_at1 = y_rf[1];
                                     const ts_m32 wins0 =
                                         ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
                                         best0)), ts_eq_f32(best0, best0)),
-                                        ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                        ts_mand_m32(ts_ne_f32(value0, value0),
-                                        ts_ne_f32(best0, best0))),
-                                        ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                        ts_lt_i64(at1, best_at1))));
-                                    ts_store_first_f32(&y_value[y_i0 * 512 + y_i1 * 32 + y_i2 * 8],
-                                        ts_select_f32(wins0, value0, best0), active);
-                                    ts_store_first_i64(&y[y_i0 * 512 + y_i1 * 32 + y_i2 * 8],
-                                        ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
-                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                    ts_store_first_i64(&y[y_i0 * 512 + y_i1 * 32 + y_i2 * 8] + 4,
-                                        ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1),
-                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                        ts_set_i64((int64_t)INT64_MAX)),
+                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                                    y_value_rf[0] = ts_select_f32(wins0, value0, best0);
+                                    y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
+                                    y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
                                 }
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
+                        if (active > 0) {
+                            {
+                                const ts_f32 value0 = y_value_rf[0];
+                                const ts_i64 at0 = y_rf[0];
+                                const ts_i64 at1 = y_rf[1];
+                                const ts_f32 best0 =
+                                    ts_load_first_f32(&y_value[y_i0 * 2048 + y_i1 * 8], active);
+                                const ts_i64 best_at0 =
+                                    ts_load_first_i64(&y[y_i0 * 2048 + y_i1 * 8],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                const ts_i64 best_at1 =
+                                    ts_load_first_i64(&y[y_i0 * 2048 + y_i1 * 8] + 4,
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                const ts_m32 wins0 =
+                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                    ts_eq_f32(best0, best0)),
+                                    ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
+                                    ts_mand_m32(ts_ne_f32(value0, value0),
+                                    ts_ne_f32(best0, best0))),
+                                    ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
+                                    ts_lt_i64(at1, best_at1))));
+                                ts_store_first_f32(&y_value[y_i0 * 2048 + y_i1 * 8],
+                                    ts_select_f32(wins0, value0, best0), active);
+                                ts_store_first_i64(&y[y_i0 * 2048 + y_i1 * 8],
+                                    ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_i64(&y[y_i0 * 2048 + y_i1 * 8] + 4,
+                                    ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1),
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                             }
                         }
                     }
@@ -663,6 +517,8 @@ static int ts_argmax_float32_v3_1(const ts_call *call)
     const float *const restrict x = call->data[0];
     const int64_t x_s1 = call->strides[1];
     int64_t *const restrict y = call->data[1];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
     {
         float *const restrict y_value =
             ts_workspace_acquire(ts_bytes(m, sizeof(float)));
@@ -670,15 +526,14 @@ static int ts_argmax_float32_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, y_value};
+            const struct ts_argmax_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1,
-                ((n + 15) / 16) * ((ts_min_i64_s(16, m / 32)) * (10 + (ts_min_i64_s(16, n)) * 49
-                + 56) + (0 - (ts_min_i64_s(16, m / 32))
-                + 16) * ((ts_min_i64_s(4, (m + 7) / 8 - ((ts_min_i64_s(16, m / 32)) * 4))) * (1
-                + (ts_min_i64_s(16, n)) * 12 + 15))) + 832);
+                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 9
+                + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 10
+                + 11) + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
+                + (ts_min_i64_s(8, n)) * 10 + 11)));
             const int status =
-                ts_parallel(ts_argmax_float32_v3_1_y_i0, &env, 0, (m + 511) / 512, grain,
+                ts_parallel(ts_argmax_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -735,9 +590,7 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m64 wins0 =
                         ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                         ts_eq_f64(best0, best0)),
-                        ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                        ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                        ts_lt_i64(at0, best_at0)));
+                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                     y_value_rf[0] = ts_select_f64(wins0, value0, best0);
                     y_rf[0] = ts_select_i64(wins0, at0, best_at0);
                 }
@@ -749,9 +602,7 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m64 wins0 =
                         ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                         ts_eq_f64(best0, best0)),
-                        ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                        ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                        ts_lt_i64(at0, best_at0)));
+                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                     y_value_rf[1] = ts_select_f64(wins0, value0, best0);
                     y_rf[1] = ts_select_i64(wins0, at0, best_at0);
                 }
@@ -763,9 +614,7 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m64 wins0 =
                         ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                         ts_eq_f64(best0, best0)),
-                        ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                        ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                        ts_lt_i64(at0, best_at0)));
+                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                     y_value_rf[2] = ts_select_f64(wins0, value0, best0);
                     y_rf[2] = ts_select_i64(wins0, at0, best_at0);
                 }
@@ -777,9 +626,7 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_m64 wins0 =
                         ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                         ts_eq_f64(best0, best0)),
-                        ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                        ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                        ts_lt_i64(at0, best_at0)));
+                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                     y_value_rf[3] = ts_select_f64(wins0, value0, best0);
                     y_rf[3] = ts_select_i64(wins0, at0, best_at0);
                 }
@@ -797,9 +644,7 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m64 wins0 =
                                 ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                                 ts_eq_f64(best0, best0)),
-                                ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                                ts_lt_i64(at0, best_at0)));
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                             y_value_rf[0] = ts_select_f64(ts_first_m64(active),
                                 ts_select_f64(wins0, value0, best0), y_value_rf[0]);
                             y_rf[0] = ts_select_i64(ts_first_m64(active),
@@ -820,9 +665,7 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m64 wins0 =
                                 ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                                 ts_eq_f64(best0, best0)),
-                                ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                                ts_lt_i64(at0, best_at0)));
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                             y_value_rf[1] = ts_select_f64(ts_first_m64(active),
                                 ts_select_f64(wins0, value0, best0), y_value_rf[1]);
                             y_rf[1] = ts_select_i64(ts_first_m64(active),
@@ -843,9 +686,7 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m64 wins0 =
                                 ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                                 ts_eq_f64(best0, best0)),
-                                ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                                ts_lt_i64(at0, best_at0)));
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                             y_value_rf[2] = ts_select_f64(ts_first_m64(active),
                                 ts_select_f64(wins0, value0, best0), y_value_rf[2]);
                             y_rf[2] = ts_select_i64(ts_first_m64(active),
@@ -866,9 +707,7 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_m64 wins0 =
                                 ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                                 ts_eq_f64(best0, best0)),
-                                ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                                ts_lt_i64(at0, best_at0)));
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                             y_value_rf[3] = ts_select_f64(ts_first_m64(active),
                                 ts_select_f64(wins0, value0, best0), y_value_rf[3]);
                             y_rf[3] = ts_select_i64(ts_first_m64(active),
@@ -880,13 +719,15 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
             y_value[y_i] = (-__builtin_inf());
             y[y_s0 * y_i] = (int64_t)INT64_MAX;
             {
-                double values[4];
-                ts_store_f64(&values[0], y_value_rf[0]);
-                int64_t ats[4];
-                ts_store_i64(&ats[0], y_rf[0]);
-                for (int64_t l = 0; l < 4; ++l) {
-                    const double value = values[l], best = y_value[y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f64 held0 = y_value_rf[0];
+                const ts_i64 ats0 = y_rf[0];
+                const double top = ts_reduce_max_f64(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_select_i64(ts_mor_m64(ts_eq_f64(held0, ts_set_f64(top)),
+                    ts_isnan_f64(held0)), ats0, ts_set_i64((int64_t)INT64_MAX)));
+                {
+                    const double value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         y_value[y_i] = value;
@@ -895,13 +736,15 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                double values[4];
-                ts_store_f64(&values[0], y_value_rf[1]);
-                int64_t ats[4];
-                ts_store_i64(&ats[0], y_rf[1]);
-                for (int64_t l = 0; l < 4; ++l) {
-                    const double value = values[l], best = y_value[y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f64 held0 = y_value_rf[1];
+                const ts_i64 ats0 = y_rf[1];
+                const double top = ts_reduce_max_f64(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_select_i64(ts_mor_m64(ts_eq_f64(held0, ts_set_f64(top)),
+                    ts_isnan_f64(held0)), ats0, ts_set_i64((int64_t)INT64_MAX)));
+                {
+                    const double value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         y_value[y_i] = value;
@@ -910,13 +753,15 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                double values[4];
-                ts_store_f64(&values[0], y_value_rf[2]);
-                int64_t ats[4];
-                ts_store_i64(&ats[0], y_rf[2]);
-                for (int64_t l = 0; l < 4; ++l) {
-                    const double value = values[l], best = y_value[y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f64 held0 = y_value_rf[2];
+                const ts_i64 ats0 = y_rf[2];
+                const double top = ts_reduce_max_f64(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_select_i64(ts_mor_m64(ts_eq_f64(held0, ts_set_f64(top)),
+                    ts_isnan_f64(held0)), ats0, ts_set_i64((int64_t)INT64_MAX)));
+                {
+                    const double value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         y_value[y_i] = value;
@@ -925,13 +770,15 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                double values[4];
-                ts_store_f64(&values[0], y_value_rf[3]);
-                int64_t ats[4];
-                ts_store_i64(&ats[0], y_rf[3]);
-                for (int64_t l = 0; l < 4; ++l) {
-                    const double value = values[l], best = y_value[y_i];
-                    const int64_t at = ats[l], best_at = y[y_s0 * y_i];
+                const ts_f64 held0 = y_value_rf[3];
+                const ts_i64 ats0 = y_rf[3];
+                const double top = ts_reduce_max_f64(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_select_i64(ts_mor_m64(ts_eq_f64(held0, ts_set_f64(top)),
+                    ts_isnan_f64(held0)), ats0, ts_set_i64((int64_t)INT64_MAX)));
+                {
+                    const double value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
                         y_value[y_i] = value;
@@ -985,6 +832,7 @@ struct ts_argmax_float64_v3_1_y_i0 {
     const double *x;
     int64_t x_s1;
     int64_t *y;
+    int64_t ahead;
     double *y_value;
 };
 
@@ -996,241 +844,127 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
     const double *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     int64_t *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
     double *const restrict y_value = self->y_value;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        for (int64_t y_init_i1 = 0; y_init_i1 < 16; ++y_init_i1) {
-            for (int64_t y_init_i_0 = 0,
-                y_init_i_0_end = ts_min_i64_s(4,
-                m / 4 - (y_i0 * 64) - (y_init_i1 * 4)); y_init_i_0 < y_init_i_0_end; ++y_init_i_0) {
-                ts_store_f64(&y_value[y_i0 * 256 + y_init_i1 * 16 + y_init_i_0 * 4],
-                    ts_set_f64((-__builtin_inf())));
-                ts_store_i64(&y[y_i0 * 256 + y_init_i1 * 16 + y_init_i_0 * 4],
-                    ts_set_i64((int64_t)INT64_MAX));
-            }
-            for (int64_t y_init_i_0 = ts_max_i64_s(ts_min_i64_s(4,
-                m / 4 - (y_i0 * 64) - (y_init_i1 * 4)), 0); y_init_i_0 < 4; ++y_init_i_0) {
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 256) - (y_init_i1 * 16) - (y_init_i_0 * 4), 0), 4);
-                    if (active > 0) {
-                        ts_store_first_f64(&y_value[y_i0 * 256 + y_init_i1 * 16 + y_init_i_0 * 4],
-                            ts_set_f64((-__builtin_inf())), active);
-                        ts_store_first_i64(&y[y_i0 * 256 + y_init_i1 * 16 + y_init_i_0 * 4],
-                            ts_set_i64((int64_t)INT64_MAX), active);
-                    }
+        for (int64_t y_init_i1 = 0,
+            y_init_i1_end = ts_min_i64_s(256,
+            m / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+            ts_store_f64(&y_value[y_i0 * 1024 + y_init_i1 * 4], ts_set_f64((-__builtin_inf())));
+            ts_store_i64(&y[y_i0 * 1024 + y_init_i1 * 4], ts_set_i64((int64_t)INT64_MAX));
+        }
+        for (int64_t y_init_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+            y_init_i1_end = ts_min_i64_s(256,
+            (m + 3) / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+            {
+                const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_init_i1 * 4), 4);
+                if (active > 0) {
+                    ts_store_first_f64(&y_value[y_i0 * 1024 + y_init_i1 * 4],
+                        ts_set_f64((-__builtin_inf())), active);
+                    ts_store_first_i64(&y[y_i0 * 1024 + y_init_i1 * 4],
+                        ts_set_i64((int64_t)INT64_MAX), active);
                 }
             }
         }
-        for (int64_t y_j0 = 0, y_j0_end = (n + 15) / 16; y_j0 < y_j0_end; ++y_j0) {
+        for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
             for (int64_t y_i1 = 0,
-                y_i1_end = ts_min_i64_s(16, m / 16 - (y_i0 * 16)); y_i1 < y_i1_end; ++y_i1) {
+                y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                 {
-                    ts_f64 y_value_rf[4] = {{0}};
-                    ts_i64 y_rf[4] = {{0}};
+                    ts_f64 y_value_rf[1] = {{0}};
+                    ts_i64 y_rf[1] = {{0}};
                     y_value_rf[0] = ts_set_f64((-__builtin_inf()));
                     y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                    y_value_rf[1] = ts_set_f64((-__builtin_inf()));
-                    y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-                    y_value_rf[2] = ts_set_f64((-__builtin_inf()));
-                    y_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-                    y_value_rf[3] = ts_set_f64((-__builtin_inf()));
-                    y_rf[3] = ts_set_i64((int64_t)INT64_MAX);
                     for (int64_t y_j1 = 0,
-                        y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
+                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(y_i0 * 1024 + y_i1 * 4
+                            + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
                         {
                             const ts_f64 value0 =
-                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + x_s1 * (y_j0 * 16 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
+                                ts_load_f64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * (y_j0 * 8 + y_j1)]);
+                            const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
                             const ts_f64 best0 = y_value_rf[0];
                             const ts_i64 best_at0 = y_rf[0];
                             const ts_m64 wins0 =
                                 ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                                 ts_eq_f64(best0, best0)),
-                                ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                                ts_lt_i64(at0, best_at0)));
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                             y_value_rf[0] = ts_select_f64(wins0, value0, best0);
                             y_rf[0] = ts_select_i64(wins0, at0, best_at0);
-                        }
-                        {
-                            const ts_f64 value0 =
-                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 4
-                                + x_s1 * (y_j0 * 16 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_f64 best0 = y_value_rf[1];
-                            const ts_i64 best_at0 = y_rf[1];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                ts_eq_f64(best0, best0)),
-                                ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                                ts_lt_i64(at0, best_at0)));
-                            y_value_rf[1] = ts_select_f64(wins0, value0, best0);
-                            y_rf[1] = ts_select_i64(wins0, at0, best_at0);
-                        }
-                        {
-                            const ts_f64 value0 =
-                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 8
-                                + x_s1 * (y_j0 * 16 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_f64 best0 = y_value_rf[2];
-                            const ts_i64 best_at0 = y_rf[2];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                ts_eq_f64(best0, best0)),
-                                ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                                ts_lt_i64(at0, best_at0)));
-                            y_value_rf[2] = ts_select_f64(wins0, value0, best0);
-                            y_rf[2] = ts_select_i64(wins0, at0, best_at0);
-                        }
-                        {
-                            const ts_f64 value0 =
-                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 12
-                                + x_s1 * (y_j0 * 16 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                            const ts_f64 best0 = y_value_rf[3];
-                            const ts_i64 best_at0 = y_rf[3];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                ts_eq_f64(best0, best0)),
-                                ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                                ts_lt_i64(at0, best_at0)));
-                            y_value_rf[3] = ts_select_f64(wins0, value0, best0);
-                            y_rf[3] = ts_select_i64(wins0, at0, best_at0);
                         }
                     }
                     {
                         const ts_f64 value0 = y_value_rf[0];
                         const ts_i64 at0 = y_rf[0];
-                        const ts_f64 best0 = ts_load_f64(&y_value[y_i0 * 256 + y_i1 * 16]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 256 + y_i1 * 16]);
+                        const ts_f64 best0 = ts_load_f64(&y_value[y_i0 * 1024 + y_i1 * 4]);
+                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 1024 + y_i1 * 4]);
                         const ts_m64 wins0 =
                             ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
                             ts_eq_f64(best0, best0)),
                             ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
                             ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
                             ts_lt_i64(at0, best_at0)));
-                        ts_store_f64(&y_value[y_i0 * 256 + y_i1 * 16],
+                        ts_store_f64(&y_value[y_i0 * 1024 + y_i1 * 4],
                             ts_select_f64(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 256 + y_i1 * 16],
-                            ts_select_i64(wins0, at0, best_at0));
-                    }
-                    {
-                        const ts_f64 value0 = y_value_rf[1];
-                        const ts_i64 at0 = y_rf[1];
-                        const ts_f64 best0 = ts_load_f64(&y_value[y_i0 * 256 + y_i1 * 16 + 4]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 256 + y_i1 * 16 + 4]);
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                            ts_eq_f64(best0, best0)),
-                            ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                            ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                            ts_lt_i64(at0, best_at0)));
-                        ts_store_f64(&y_value[y_i0 * 256 + y_i1 * 16 + 4],
-                            ts_select_f64(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 256 + y_i1 * 16 + 4],
-                            ts_select_i64(wins0, at0, best_at0));
-                    }
-                    {
-                        const ts_f64 value0 = y_value_rf[2];
-                        const ts_i64 at0 = y_rf[2];
-                        const ts_f64 best0 = ts_load_f64(&y_value[y_i0 * 256 + y_i1 * 16 + 8]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 256 + y_i1 * 16 + 8]);
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                            ts_eq_f64(best0, best0)),
-                            ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                            ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                            ts_lt_i64(at0, best_at0)));
-                        ts_store_f64(&y_value[y_i0 * 256 + y_i1 * 16 + 8],
-                            ts_select_f64(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 256 + y_i1 * 16 + 8],
-                            ts_select_i64(wins0, at0, best_at0));
-                    }
-                    {
-                        const ts_f64 value0 = y_value_rf[3];
-                        const ts_i64 at0 = y_rf[3];
-                        const ts_f64 best0 = ts_load_f64(&y_value[y_i0 * 256 + y_i1 * 16 + 12]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 256 + y_i1 * 16 + 12]);
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                            ts_eq_f64(best0, best0)),
-                            ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                            ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
-                            ts_lt_i64(at0, best_at0)));
-                        ts_store_f64(&y_value[y_i0 * 256 + y_i1 * 16 + 12],
-                            ts_select_f64(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 256 + y_i1 * 16 + 12],
+                        ts_store_i64(&y[y_i0 * 1024 + y_i1 * 4],
                             ts_select_i64(wins0, at0, best_at0));
                     }
                 }
             }
-            for (int64_t y_i1 = ts_min_i64_s(16, m / 16 - (y_i0 * 16)); y_i1 < 16; ++y_i1) {
-                for (int64_t y_i2 = 0,
-                    y_i2_end = ts_min_i64_s(4,
-                    (m + 3) / 4 - (y_i0 * 64) - (y_i1 * 4)); y_i2 < y_i2_end; ++y_i2) {
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                {
+                    ts_f64 y_value_rf[1] = {{0}};
+                    ts_i64 y_rf[1] = {{0}};
                     {
-                        ts_f64 y_value_rf[1] = {{0}};
-                        ts_i64 y_rf[1] = {{0}};
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 16) - (y_i2 * 4), 4);
-                            if (active > 0) {
-                                y_value_rf[0] = ts_set_f64((-__builtin_inf()));
-                                y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                            }
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                        if (active > 0) {
+                            y_value_rf[0] = ts_set_f64((-__builtin_inf()));
+                            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
                         }
-                        for (int64_t y_j1 = 0,
-                            y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 16) - (y_i2 * 4), 4);
-                                if (active > 0) {
-                                    {
-                                        const ts_f64 value0 =
-                                            ts_load_first_f64(&x[y_i0 * 256 + y_i1 * 16 + y_i2 * 4
-                                            + x_s1 * (y_j0 * 16 + y_j1)], active);
-                                        const ts_i64 at0 = ts_set_i64((y_j0 * 16 + y_j1));
-                                        const ts_f64 best0 = y_value_rf[0];
-                                        const ts_i64 best_at0 = y_rf[0];
-                                        const ts_m64 wins0 =
-                                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0,
-                                            best0)), ts_eq_f64(best0, best0)),
-                                            ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                            ts_mand_m64(ts_ne_f64(value0, value0),
-                                            ts_ne_f64(best0, best0))), ts_lt_i64(at0, best_at0)));
-                                        y_value_rf[0] = ts_select_f64(wins0, value0, best0);
-                                        y_rf[0] = ts_select_i64(wins0, at0, best_at0);
-                                    }
-                                }
-                            }
-                        }
+                    }
+                    for (int64_t y_j1 = 0,
+                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
                         {
-                            const int64_t active =
-                                ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 16) - (y_i2 * 4), 4);
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
                             if (active > 0) {
                                 {
-                                    const ts_f64 value0 = y_value_rf[0];
-                                    const ts_i64 at0 = y_rf[0];
-                                    const ts_f64 best0 =
-                                        ts_load_first_f64(&y_value[y_i0 * 256 + y_i1 * 16
-                                        + y_i2 * 4], active);
-                                    const ts_i64 best_at0 =
-                                        ts_load_first_i64(&y[y_i0 * 256 + y_i1 * 16 + y_i2 * 4],
-                                        active);
+                                    const ts_f64 value0 =
+                                        ts_load_first_f64(&x[y_i0 * 1024 + y_i1 * 4
+                                        + x_s1 * (y_j0 * 8 + y_j1)], active);
+                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                    const ts_f64 best0 = y_value_rf[0];
+                                    const ts_i64 best_at0 = y_rf[0];
                                     const ts_m64 wins0 =
                                         ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0,
                                         best0)), ts_eq_f64(best0, best0)),
-                                        ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                        ts_mand_m64(ts_ne_f64(value0, value0),
-                                        ts_ne_f64(best0, best0))), ts_lt_i64(at0, best_at0)));
-                                    ts_store_first_f64(&y_value[y_i0 * 256 + y_i1 * 16 + y_i2 * 4],
-                                        ts_select_f64(wins0, value0, best0), active);
-                                    ts_store_first_i64(&y[y_i0 * 256 + y_i1 * 16 + y_i2 * 4],
-                                        ts_select_i64(wins0, at0, best_at0), active);
+                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                    y_value_rf[0] = ts_select_f64(wins0, value0, best0);
+                                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
                                 }
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                        if (active > 0) {
+                            {
+                                const ts_f64 value0 = y_value_rf[0];
+                                const ts_i64 at0 = y_rf[0];
+                                const ts_f64 best0 =
+                                    ts_load_first_f64(&y_value[y_i0 * 1024 + y_i1 * 4], active);
+                                const ts_i64 best_at0 =
+                                    ts_load_first_i64(&y[y_i0 * 1024 + y_i1 * 4], active);
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
+                                    ts_eq_f64(best0, best0)),
+                                    ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
+                                    ts_mand_m64(ts_ne_f64(value0, value0),
+                                    ts_ne_f64(best0, best0))), ts_lt_i64(at0, best_at0)));
+                                ts_store_first_f64(&y_value[y_i0 * 1024 + y_i1 * 4],
+                                    ts_select_f64(wins0, value0, best0), active);
+                                ts_store_first_i64(&y[y_i0 * 1024 + y_i1 * 4],
+                                    ts_select_i64(wins0, at0, best_at0), active);
                             }
                         }
                     }
@@ -1248,6 +982,8 @@ static int ts_argmax_float64_v3_1(const ts_call *call)
     const double *const restrict x = call->data[0];
     const int64_t x_s1 = call->strides[1];
     int64_t *const restrict y = call->data[1];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
     {
         double *const restrict y_value =
             ts_workspace_acquire(ts_bytes(m, sizeof(double)));
@@ -1255,15 +991,14 @@ static int ts_argmax_float64_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_value};
+            const struct ts_argmax_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1,
-                ((n + 15) / 16) * ((ts_min_i64_s(16, m / 16)) * (10 + (ts_min_i64_s(16, n)) * 49
-                + 56) + (0 - (ts_min_i64_s(16, m / 16))
-                + 16) * ((ts_min_i64_s(4, (m + 3) / 4 - ((ts_min_i64_s(16, m / 16)) * 4))) * (1
-                + (ts_min_i64_s(16, n)) * 12 + 15))) + 832);
+                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 9
+                + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 10
+                + 11) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+                + (ts_min_i64_s(8, n)) * 10 + 11)));
             const int status =
-                ts_parallel(ts_argmax_float64_v3_1_y_i0, &env, 0, (m + 255) / 256, grain,
+                ts_parallel(ts_argmax_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);

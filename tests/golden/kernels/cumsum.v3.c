@@ -141,11 +141,13 @@ static int ts_cumsum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                 ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
                 ts_store_f32(&y_carry[y_carry_init_i1 * 8], ts_set_f32(0.0f));
             }
-            for (int64_t y_carry_init_i1 = ts_min_i64_s(256,
-                m / 8 - (y_i0 * 256)); y_carry_init_i1 < 256; ++y_carry_init_i1) {
+            for (int64_t y_carry_init_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                y_carry_init_i1_end =
+                ts_min_i64_s(256, (m
+                + 7) / 8 - (y_i0 * 256)); y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 2048) - (y_carry_init_i1 * 8), 0), 8);
+                        ts_min_i64_s(m - (y_i0 * 2048) - (y_carry_init_i1 * 8), 8);
                     if (active > 0) {
                         ts_store_first_f32(&y_carry[y_carry_init_i1 * 8], ts_set_f32(0.0f), active);
                     }
@@ -160,10 +162,11 @@ static int ts_cumsum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                     ts_store_strided_f32(&y[y_s0 * (y_i0 * 2048 + y_i1 * 8) + y_s1 * y_j], y_s0,
                         ts_load_f32(&y_carry[y_i1 * 8]));
                 }
-                for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < 256; ++y_i1) {
+                for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                    y_i1_end = ts_min_i64_s(256,
+                    (m + 7) / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 0), 8);
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
                         if (active > 0) {
                             ts_store_first_f32(&y_carry[y_i1 * 8],
                                 ts_add_f32(ts_load_first_f32(&y_carry[y_i1 * 8], active),
@@ -192,7 +195,10 @@ static int ts_cumsum_float32_v3_1(const ts_call *call)
     const int64_t y_s1 = call->strides[3];
     {
         const struct ts_cumsum_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4096 + 768);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 3
+            + n * ((ts_min_i64_s(256, m / 8)) * 16
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 16));
         const int status =
             ts_parallel(ts_cumsum_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
@@ -345,11 +351,13 @@ static int ts_cumsum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                 ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
                 ts_store_f64(&y_carry[y_carry_init_i1 * 4], ts_set_f64(0.0));
             }
-            for (int64_t y_carry_init_i1 = ts_min_i64_s(256,
-                m / 4 - (y_i0 * 256)); y_carry_init_i1 < 256; ++y_carry_init_i1) {
+            for (int64_t y_carry_init_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_carry_init_i1_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_i0 * 256)); y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 1024) - (y_carry_init_i1 * 4), 0), 4);
+                        ts_min_i64_s(m - (y_i0 * 1024) - (y_carry_init_i1 * 4), 4);
                     if (active > 0) {
                         ts_store_first_f64(&y_carry[y_carry_init_i1 * 4], ts_set_f64(0.0), active);
                     }
@@ -364,10 +372,11 @@ static int ts_cumsum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                     ts_store_strided_f64(&y[y_s0 * (y_i0 * 1024 + y_i1 * 4) + y_s1 * y_j], y_s0,
                         ts_load_f64(&y_carry[y_i1 * 4]));
                 }
-                for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < 256; ++y_i1) {
+                for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                    y_i1_end = ts_min_i64_s(256,
+                    (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 0), 4);
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
                         if (active > 0) {
                             ts_store_first_f64(&y_carry[y_i1 * 4],
                                 ts_add_f64(ts_load_first_f64(&y_carry[y_i1 * 4], active),
@@ -396,7 +405,10 @@ static int ts_cumsum_float64_v3_1(const ts_call *call)
     const int64_t y_s1 = call->strides[3];
     {
         const struct ts_cumsum_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4096 + 768);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 3
+            + n * ((ts_min_i64_s(256, m / 4)) * 16
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 16));
         const int status =
             ts_parallel(ts_cumsum_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);

@@ -178,6 +178,7 @@ struct ts_mean_float32_v3_1_total_i0 {
     const float *x;
     int64_t x_s1;
     float *y;
+    int64_t ahead;
 };
 
 static int ts_mean_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t upper)
@@ -188,117 +189,98 @@ static int ts_mean_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t
     const float *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     float *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
     for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
         {
-            _Alignas(64) float total[512];
-            for (int64_t total_init_i1 = 0; total_init_i1 < 16; ++total_init_i1) {
-                for (int64_t total_init_i_0 = 0,
-                    total_init_i_0_end =
-                    ts_min_i64_s(4, m / 8 - (total_i0 * 64) - (total_init_i1 * 4)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
-                    ts_store_f32(&total[total_init_i1 * 32 + total_init_i_0 * 8], ts_set_f32(0.0f));
-                }
-                for (int64_t total_init_i_0 = ts_max_i64_s(ts_min_i64_s(4,
-                    m / 8 - (total_i0 * 64) - (total_init_i1 * 4)),
-                    0); total_init_i_0 < 4; ++total_init_i_0) {
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(m - (total_i0 * 512) - (total_init_i1 * 32) - (total_init_i_0 * 8), 0), 8);
-                        if (active > 0) {
-                            ts_store_first_f32(&total[total_init_i1 * 32 + total_init_i_0 * 8],
-                                ts_set_f32(0.0f), active);
-                        }
+            _Alignas(64) float total[2048];
+            for (int64_t total_init_i1 = 0,
+                total_init_i1_end = ts_min_i64_s(256,
+                m / 8 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
+                ts_store_f32(&total[total_init_i1 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t total_init_i1 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                total_init_i1_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (total_i0 * 2048) - (total_init_i1 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[total_init_i1 * 8], ts_set_f32(0.0f), active);
                     }
                 }
             }
             for (int64_t total_j0 = 0,
-                total_j0_end = (n + 15) / 16; total_j0 < total_j0_end; ++total_j0) {
+                total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
                 for (int64_t total_i1 = 0,
-                    total_i1_end = ts_min_i64_s(16,
-                    m / 32 - (total_i0 * 16)); total_i1 < total_i1_end; ++total_i1) {
+                    total_i1_end = ts_min_i64_s(256,
+                    m / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
                     {
-                        ts_f32 part[4] = {{0}};
+                        ts_f32 part[1] = {{0}};
                         part[0] = ts_set_f32(0.0f);
-                        part[1] = ts_set_f32(0.0f);
-                        part[2] = ts_set_f32(0.0f);
-                        part[3] = ts_set_f32(0.0f);
                         for (int64_t total_j1 = 0,
-                            total_j1_end = ts_min_i64_s(16,
-                            n - (total_j0 * 16)); total_j1 < total_j1_end; ++total_j1) {
+                            total_j1_end = ts_min_i64_s(8,
+                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(total_i0 * 2048 + total_i1 * 8
+                                + x_s1 * (total_j0 * 8 + total_j1) + ahead * (8 * x_s1))), 0, 2);
                             part[0] = ts_add_f32(part[0],
-                                ts_load_f32(&x[total_i0 * 512 + total_i1 * 32
-                                + x_s1 * (total_j0 * 16 + total_j1)]));
-                            part[1] = ts_add_f32(part[1],
-                                ts_load_f32(&x[total_i0 * 512 + total_i1 * 32 + 8
-                                + x_s1 * (total_j0 * 16 + total_j1)]));
-                            part[2] = ts_add_f32(part[2],
-                                ts_load_f32(&x[total_i0 * 512 + total_i1 * 32 + 16
-                                + x_s1 * (total_j0 * 16 + total_j1)]));
-                            part[3] = ts_add_f32(part[3],
-                                ts_load_f32(&x[total_i0 * 512 + total_i1 * 32 + 24
-                                + x_s1 * (total_j0 * 16 + total_j1)]));
+                                ts_load_f32(&x[total_i0 * 2048 + total_i1 * 8
+                                + x_s1 * (total_j0 * 8 + total_j1)]));
                         }
-                        ts_store_f32(&total[total_i1 * 32],
-                            ts_add_f32(ts_load_f32(&total[total_i1 * 32]), part[0]));
-                        ts_store_f32(&total[total_i1 * 32 + 8],
-                            ts_add_f32(ts_load_f32(&total[total_i1 * 32 + 8]), part[1]));
-                        ts_store_f32(&total[total_i1 * 32 + 16],
-                            ts_add_f32(ts_load_f32(&total[total_i1 * 32 + 16]), part[2]));
-                        ts_store_f32(&total[total_i1 * 32 + 24],
-                            ts_add_f32(ts_load_f32(&total[total_i1 * 32 + 24]), part[3]));
+                        ts_store_f32(&total[total_i1 * 8],
+                            ts_add_f32(ts_load_f32(&total[total_i1 * 8]), part[0]));
                     }
                 }
-                for (int64_t total_i1 = ts_min_i64_s(16,
-                    m / 32 - (total_i0 * 16)); total_i1 < 16; ++total_i1) {
-                    for (int64_t total_i2 = 0,
-                        total_i2_end = ts_min_i64_s(4,
-                        (m + 7) / 8 - (total_i0 * 64) - (total_i1 * 4)); total_i2 < total_i2_end; ++total_i2) {
+                for (int64_t total_i1 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                    total_i1_end = ts_min_i64_s(256,
+                    (m + 7) / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                    {
+                        ts_f32 part[1] = {{0}};
                         {
-                            ts_f32 part[1] = {{0}};
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                            if (active > 0) {
+                                part[0] = ts_set_f32(0.0f);
+                            }
+                        }
+                        for (int64_t total_j1 = 0,
+                            total_j1_end = ts_min_i64_s(8,
+                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (total_i0 * 512) - (total_i1 * 32) - (total_i2 * 8), 8);
+                                    ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
                                 if (active > 0) {
-                                    part[0] = ts_set_f32(0.0f);
+                                    part[0] = ts_add_f32(part[0],
+                                        ts_load_first_f32(&x[total_i0 * 2048 + total_i1 * 8
+                                        + x_s1 * (total_j0 * 8 + total_j1)], active));
                                 }
                             }
-                            for (int64_t total_j1 = 0,
-                                total_j1_end = ts_min_i64_s(16,
-                                n - (total_j0 * 16)); total_j1 < total_j1_end; ++total_j1) {
-                                {
-                                    const int64_t active =
-                                        ts_min_i64_s(m - (total_i0 * 512) - (total_i1 * 32) - (total_i2 * 8), 8);
-                                    if (active > 0) {
-                                        part[0] = ts_add_f32(part[0],
-                                            ts_load_first_f32(&x[total_i0 * 512 + total_i1 * 32
-                                            + total_i2 * 8 + x_s1 * (total_j0 * 16 + total_j1)],
-                                            active));
-                                    }
-                                }
-                            }
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (total_i0 * 512) - (total_i1 * 32) - (total_i2 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&total[total_i1 * 32 + total_i2 * 8],
-                                        ts_add_f32(ts_load_first_f32(&total[total_i1 * 32
-                                        + total_i2 * 8], active), part[0]), active);
-                                }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total[total_i1 * 8],
+                                    ts_add_f32(ts_load_first_f32(&total[total_i1 * 8], active),
+                                    part[0]), active);
                             }
                         }
                     }
                 }
             }
             for (int64_t y_i_0 = 0,
-                y_i_0_end = ts_min_i64_s(64, m / 8 - (total_i0 * 64)); y_i_0 < y_i_0_end; ++y_i_0) {
-                ts_store_f32(&y[total_i0 * 512 + y_i_0 * 8],
+                y_i_0_end = ts_min_i64_s(256,
+                m / 8 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                ts_store_f32(&y[total_i0 * 2048 + y_i_0 * 8],
                     ts_div_f32(ts_load_f32(&total[y_i_0 * 8]), ts_set_f32((float)n)));
             }
-            for (int64_t y_i_0 = ts_min_i64_s(64, m / 8 - (total_i0 * 64)); y_i_0 < 64; ++y_i_0) {
+            for (int64_t y_i_0 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                y_i_0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
                 {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(m - (total_i0 * 512) - (y_i_0 * 8), 0), 8);
+                    const int64_t active = ts_min_i64_s(m - (total_i0 * 2048) - (y_i_0 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&y[total_i0 * 512 + y_i_0 * 8],
+                        ts_store_first_f32(&y[total_i0 * 2048 + y_i_0 * 8],
                             ts_div_f32(ts_load_first_f32(&total[y_i_0 * 8], active),
                             ts_set_f32((float)n)), active);
                     }
@@ -316,16 +298,17 @@ static int ts_mean_float32_v3_1(const ts_call *call)
     const float *const restrict x = call->data[0];
     const int64_t x_s1 = call->strides[1];
     float *const restrict y = call->data[1];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_mean_float32_v3_1_total_i0 env = {m, n, x, x_s1, y};
+        const struct ts_mean_float32_v3_1_total_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1,
-            ((n + 15) / 16) * ((ts_min_i64_s(16, m / 32)) * (7 + (ts_min_i64_s(16, n)) * 38 + 22)
-            + (0 - (ts_min_i64_s(16, m / 32))
-            + 16) * ((ts_min_i64_s(4, (m + 7) / 8 - ((ts_min_i64_s(16, m / 32)) * 4))) * (1
-            + (ts_min_i64_s(16, n)) * 10 + 6))) + 896);
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 12
+            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_mean_float32_v3_1_total_i0, &env, 0, (m + 511) / 512, grain,
+            ts_parallel(ts_mean_float32_v3_1_total_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -515,6 +498,7 @@ struct ts_mean_float64_v3_1_total_i0 {
     const double *x;
     int64_t x_s1;
     double *y;
+    int64_t ahead;
 };
 
 static int ts_mean_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t upper)
@@ -525,117 +509,98 @@ static int ts_mean_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t
     const double *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     double *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
     for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
         {
-            _Alignas(64) double total[256];
-            for (int64_t total_init_i1 = 0; total_init_i1 < 16; ++total_init_i1) {
-                for (int64_t total_init_i_0 = 0,
-                    total_init_i_0_end =
-                    ts_min_i64_s(4, m / 4 - (total_i0 * 64) - (total_init_i1 * 4)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
-                    ts_store_f64(&total[total_init_i1 * 16 + total_init_i_0 * 4], ts_set_f64(0.0));
-                }
-                for (int64_t total_init_i_0 = ts_max_i64_s(ts_min_i64_s(4,
-                    m / 4 - (total_i0 * 64) - (total_init_i1 * 4)),
-                    0); total_init_i_0 < 4; ++total_init_i_0) {
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(m - (total_i0 * 256) - (total_init_i1 * 16) - (total_init_i_0 * 4), 0), 4);
-                        if (active > 0) {
-                            ts_store_first_f64(&total[total_init_i1 * 16 + total_init_i_0 * 4],
-                                ts_set_f64(0.0), active);
-                        }
+            _Alignas(64) double total[1024];
+            for (int64_t total_init_i1 = 0,
+                total_init_i1_end = ts_min_i64_s(256,
+                m / 4 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
+                ts_store_f64(&total[total_init_i1 * 4], ts_set_f64(0.0));
+            }
+            for (int64_t total_init_i1 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                total_init_i1_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (total_i0 * 1024) - (total_init_i1 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&total[total_init_i1 * 4], ts_set_f64(0.0), active);
                     }
                 }
             }
             for (int64_t total_j0 = 0,
-                total_j0_end = (n + 15) / 16; total_j0 < total_j0_end; ++total_j0) {
+                total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
                 for (int64_t total_i1 = 0,
-                    total_i1_end = ts_min_i64_s(16,
-                    m / 16 - (total_i0 * 16)); total_i1 < total_i1_end; ++total_i1) {
+                    total_i1_end = ts_min_i64_s(256,
+                    m / 4 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
                     {
-                        ts_f64 part[4] = {{0}};
+                        ts_f64 part[1] = {{0}};
                         part[0] = ts_set_f64(0.0);
-                        part[1] = ts_set_f64(0.0);
-                        part[2] = ts_set_f64(0.0);
-                        part[3] = ts_set_f64(0.0);
                         for (int64_t total_j1 = 0,
-                            total_j1_end = ts_min_i64_s(16,
-                            n - (total_j0 * 16)); total_j1 < total_j1_end; ++total_j1) {
+                            total_j1_end = ts_min_i64_s(8,
+                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(total_i0 * 1024 + total_i1 * 4
+                                + x_s1 * (total_j0 * 8 + total_j1) + ahead * (8 * x_s1))), 0, 2);
                             part[0] = ts_add_f64(part[0],
-                                ts_load_f64(&x[total_i0 * 256 + total_i1 * 16
-                                + x_s1 * (total_j0 * 16 + total_j1)]));
-                            part[1] = ts_add_f64(part[1],
-                                ts_load_f64(&x[total_i0 * 256 + total_i1 * 16 + 4
-                                + x_s1 * (total_j0 * 16 + total_j1)]));
-                            part[2] = ts_add_f64(part[2],
-                                ts_load_f64(&x[total_i0 * 256 + total_i1 * 16 + 8
-                                + x_s1 * (total_j0 * 16 + total_j1)]));
-                            part[3] = ts_add_f64(part[3],
-                                ts_load_f64(&x[total_i0 * 256 + total_i1 * 16 + 12
-                                + x_s1 * (total_j0 * 16 + total_j1)]));
+                                ts_load_f64(&x[total_i0 * 1024 + total_i1 * 4
+                                + x_s1 * (total_j0 * 8 + total_j1)]));
                         }
-                        ts_store_f64(&total[total_i1 * 16],
-                            ts_add_f64(ts_load_f64(&total[total_i1 * 16]), part[0]));
-                        ts_store_f64(&total[total_i1 * 16 + 4],
-                            ts_add_f64(ts_load_f64(&total[total_i1 * 16 + 4]), part[1]));
-                        ts_store_f64(&total[total_i1 * 16 + 8],
-                            ts_add_f64(ts_load_f64(&total[total_i1 * 16 + 8]), part[2]));
-                        ts_store_f64(&total[total_i1 * 16 + 12],
-                            ts_add_f64(ts_load_f64(&total[total_i1 * 16 + 12]), part[3]));
+                        ts_store_f64(&total[total_i1 * 4],
+                            ts_add_f64(ts_load_f64(&total[total_i1 * 4]), part[0]));
                     }
                 }
-                for (int64_t total_i1 = ts_min_i64_s(16,
-                    m / 16 - (total_i0 * 16)); total_i1 < 16; ++total_i1) {
-                    for (int64_t total_i2 = 0,
-                        total_i2_end = ts_min_i64_s(4,
-                        (m + 3) / 4 - (total_i0 * 64) - (total_i1 * 4)); total_i2 < total_i2_end; ++total_i2) {
+                for (int64_t total_i1 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                    total_i1_end = ts_min_i64_s(256,
+                    (m + 3) / 4 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                    {
+                        ts_f64 part[1] = {{0}};
                         {
-                            ts_f64 part[1] = {{0}};
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                            if (active > 0) {
+                                part[0] = ts_set_f64(0.0);
+                            }
+                        }
+                        for (int64_t total_j1 = 0,
+                            total_j1_end = ts_min_i64_s(8,
+                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (total_i0 * 256) - (total_i1 * 16) - (total_i2 * 4), 4);
+                                    ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
                                 if (active > 0) {
-                                    part[0] = ts_set_f64(0.0);
+                                    part[0] = ts_add_f64(part[0],
+                                        ts_load_first_f64(&x[total_i0 * 1024 + total_i1 * 4
+                                        + x_s1 * (total_j0 * 8 + total_j1)], active));
                                 }
                             }
-                            for (int64_t total_j1 = 0,
-                                total_j1_end = ts_min_i64_s(16,
-                                n - (total_j0 * 16)); total_j1 < total_j1_end; ++total_j1) {
-                                {
-                                    const int64_t active =
-                                        ts_min_i64_s(m - (total_i0 * 256) - (total_i1 * 16) - (total_i2 * 4), 4);
-                                    if (active > 0) {
-                                        part[0] = ts_add_f64(part[0],
-                                            ts_load_first_f64(&x[total_i0 * 256 + total_i1 * 16
-                                            + total_i2 * 4 + x_s1 * (total_j0 * 16 + total_j1)],
-                                            active));
-                                    }
-                                }
-                            }
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (total_i0 * 256) - (total_i1 * 16) - (total_i2 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&total[total_i1 * 16 + total_i2 * 4],
-                                        ts_add_f64(ts_load_first_f64(&total[total_i1 * 16
-                                        + total_i2 * 4], active), part[0]), active);
-                                }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total[total_i1 * 4],
+                                    ts_add_f64(ts_load_first_f64(&total[total_i1 * 4], active),
+                                    part[0]), active);
                             }
                         }
                     }
                 }
             }
             for (int64_t y_i_0 = 0,
-                y_i_0_end = ts_min_i64_s(64, m / 4 - (total_i0 * 64)); y_i_0 < y_i_0_end; ++y_i_0) {
-                ts_store_f64(&y[total_i0 * 256 + y_i_0 * 4],
+                y_i_0_end = ts_min_i64_s(256,
+                m / 4 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                ts_store_f64(&y[total_i0 * 1024 + y_i_0 * 4],
                     ts_div_f64(ts_load_f64(&total[y_i_0 * 4]), ts_set_f64((double)n)));
             }
-            for (int64_t y_i_0 = ts_min_i64_s(64, m / 4 - (total_i0 * 64)); y_i_0 < 64; ++y_i_0) {
+            for (int64_t y_i_0 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                y_i_0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
                 {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(m - (total_i0 * 256) - (y_i_0 * 4), 0), 4);
+                    const int64_t active = ts_min_i64_s(m - (total_i0 * 1024) - (y_i_0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&y[total_i0 * 256 + y_i_0 * 4],
+                        ts_store_first_f64(&y[total_i0 * 1024 + y_i_0 * 4],
                             ts_div_f64(ts_load_first_f64(&total[y_i_0 * 4], active),
                             ts_set_f64((double)n)), active);
                     }
@@ -653,16 +618,17 @@ static int ts_mean_float64_v3_1(const ts_call *call)
     const double *const restrict x = call->data[0];
     const int64_t x_s1 = call->strides[1];
     double *const restrict y = call->data[1];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_mean_float64_v3_1_total_i0 env = {m, n, x, x_s1, y};
+        const struct ts_mean_float64_v3_1_total_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1,
-            ((n + 15) / 16) * ((ts_min_i64_s(16, m / 16)) * (7 + (ts_min_i64_s(16, n)) * 38 + 22)
-            + (0 - (ts_min_i64_s(16, m / 16))
-            + 16) * ((ts_min_i64_s(4, (m + 3) / 4 - ((ts_min_i64_s(16, m / 16)) * 4))) * (1
-            + (ts_min_i64_s(16, n)) * 10 + 6))) + 896);
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 12
+            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_mean_float64_v3_1_total_i0, &env, 0, (m + 255) / 256, grain,
+            ts_parallel(ts_mean_float64_v3_1_total_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;

@@ -152,6 +152,7 @@ struct ts_sum_float32_v3_1_y_i0 {
     const float *x;
     int64_t x_s1;
     float *y;
+    int64_t ahead;
 };
 
 static int ts_sum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
@@ -162,114 +163,90 @@ static int ts_sum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
     const float *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     float *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
-            _Alignas(64) float columns[512];
-            for (int64_t y_init_i1 = 0; y_init_i1 < 16; ++y_init_i1) {
-                for (int64_t y_init_i_0 = 0,
-                    y_init_i_0_end = ts_min_i64_s(4,
-                    m / 8 - (y_i0 * 64) - (y_init_i1 * 4)); y_init_i_0 < y_init_i_0_end; ++y_init_i_0) {
-                    ts_store_f32(&columns[y_init_i1 * 32 + y_init_i_0 * 8], ts_set_f32(0.0f));
-                }
-                for (int64_t y_init_i_0 = ts_max_i64_s(ts_min_i64_s(4,
-                    m / 8 - (y_i0 * 64) - (y_init_i1 * 4)), 0); y_init_i_0 < 4; ++y_init_i_0) {
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 512) - (y_init_i1 * 32) - (y_init_i_0 * 8), 0), 8);
-                        if (active > 0) {
-                            ts_store_first_f32(&columns[y_init_i1 * 32 + y_init_i_0 * 8],
-                                ts_set_f32(0.0f), active);
-                        }
+            _Alignas(64) float columns[2048];
+            for (int64_t y_init_i1 = 0,
+                y_init_i1_end = ts_min_i64_s(256,
+                m / 8 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+                ts_store_f32(&columns[y_init_i1 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t y_init_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                y_init_i1_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_init_i1 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&columns[y_init_i1 * 8], ts_set_f32(0.0f), active);
                     }
                 }
             }
-            for (int64_t y_j0 = 0, y_j0_end = (n + 15) / 16; y_j0 < y_j0_end; ++y_j0) {
+            for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
                 for (int64_t y_i1 = 0,
-                    y_i1_end = ts_min_i64_s(16, m / 32 - (y_i0 * 16)); y_i1 < y_i1_end; ++y_i1) {
+                    y_i1_end = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 part[4] = {{0}};
+                        ts_f32 part[1] = {{0}};
                         part[0] = ts_set_f32(0.0f);
-                        part[1] = ts_set_f32(0.0f);
-                        part[2] = ts_set_f32(0.0f);
-                        part[3] = ts_set_f32(0.0f);
                         for (int64_t y_j1 = 0,
-                            y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(y_i0 * 2048 + y_i1 * 8
+                                + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
                             part[0] = ts_add_f32(part[0],
-                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32
-                                + x_s1 * (y_j0 * 16 + y_j1)]));
-                            part[1] = ts_add_f32(part[1],
-                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 8
-                                + x_s1 * (y_j0 * 16 + y_j1)]));
-                            part[2] = ts_add_f32(part[2],
-                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 16
-                                + x_s1 * (y_j0 * 16 + y_j1)]));
-                            part[3] = ts_add_f32(part[3],
-                                ts_load_f32(&x[y_i0 * 512 + y_i1 * 32 + 24
-                                + x_s1 * (y_j0 * 16 + y_j1)]));
+                                ts_load_f32(&x[y_i0 * 2048 + y_i1 * 8 + x_s1 * (y_j0 * 8 + y_j1)]));
                         }
-                        ts_store_f32(&columns[y_i1 * 32],
-                            ts_add_f32(ts_load_f32(&columns[y_i1 * 32]), part[0]));
-                        ts_store_f32(&columns[y_i1 * 32 + 8],
-                            ts_add_f32(ts_load_f32(&columns[y_i1 * 32 + 8]), part[1]));
-                        ts_store_f32(&columns[y_i1 * 32 + 16],
-                            ts_add_f32(ts_load_f32(&columns[y_i1 * 32 + 16]), part[2]));
-                        ts_store_f32(&columns[y_i1 * 32 + 24],
-                            ts_add_f32(ts_load_f32(&columns[y_i1 * 32 + 24]), part[3]));
+                        ts_store_f32(&columns[y_i1 * 8],
+                            ts_add_f32(ts_load_f32(&columns[y_i1 * 8]), part[0]));
                     }
                 }
-                for (int64_t y_i1 = ts_min_i64_s(16, m / 32 - (y_i0 * 16)); y_i1 < 16; ++y_i1) {
-                    for (int64_t y_i2 = 0,
-                        y_i2_end = ts_min_i64_s(4,
-                        (m + 7) / 8 - (y_i0 * 64) - (y_i1 * 4)); y_i2 < y_i2_end; ++y_i2) {
+                for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                    y_i1_end = ts_min_i64_s(256,
+                    (m + 7) / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 part[1] = {{0}};
                         {
-                            ts_f32 part[1] = {{0}};
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
+                            if (active > 0) {
+                                part[0] = ts_set_f32(0.0f);
+                            }
+                        }
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 32) - (y_i2 * 8), 8);
+                                    ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    part[0] = ts_set_f32(0.0f);
+                                    part[0] = ts_add_f32(part[0],
+                                        ts_load_first_f32(&x[y_i0 * 2048 + y_i1 * 8
+                                        + x_s1 * (y_j0 * 8 + y_j1)], active));
                                 }
                             }
-                            for (int64_t y_j1 = 0,
-                                y_j1_end = ts_min_i64_s(16,
-                                n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
-                                {
-                                    const int64_t active =
-                                        ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 32) - (y_i2 * 8),
-                                        8);
-                                    if (active > 0) {
-                                        part[0] = ts_add_f32(part[0],
-                                            ts_load_first_f32(&x[y_i0 * 512 + y_i1 * 32 + y_i2 * 8
-                                            + x_s1 * (y_j0 * 16 + y_j1)], active));
-                                    }
-                                }
-                            }
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 32) - (y_i2 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&columns[y_i1 * 32 + y_i2 * 8],
-                                        ts_add_f32(ts_load_first_f32(&columns[y_i1 * 32 + y_i2 * 8],
-                                        active), part[0]), active);
-                                }
+                        }
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&columns[y_i1 * 8],
+                                    ts_add_f32(ts_load_first_f32(&columns[y_i1 * 8], active),
+                                    part[0]), active);
                             }
                         }
                     }
                 }
             }
             for (int64_t columns_i_0 = 0,
-                columns_i_0_end = ts_min_i64_s(64,
-                m / 8 - (y_i0 * 64)); columns_i_0 < columns_i_0_end; ++columns_i_0) {
-                ts_store_f32(&y[y_i0 * 512 + columns_i_0 * 8],
+                columns_i_0_end = ts_min_i64_s(256,
+                m / 8 - (y_i0 * 256)); columns_i_0 < columns_i_0_end; ++columns_i_0) {
+                ts_store_f32(&y[y_i0 * 2048 + columns_i_0 * 8],
                     ts_load_f32(&columns[columns_i_0 * 8]));
             }
-            for (int64_t columns_i_0 = ts_min_i64_s(64,
-                m / 8 - (y_i0 * 64)); columns_i_0 < 64; ++columns_i_0) {
+            for (int64_t columns_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                columns_i_0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_i0 * 256)); columns_i_0 < columns_i_0_end; ++columns_i_0) {
                 {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 512) - (columns_i_0 * 8), 0), 8);
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (columns_i_0 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&y[y_i0 * 512 + columns_i_0 * 8],
+                        ts_store_first_f32(&y[y_i0 * 2048 + columns_i_0 * 8],
                             ts_load_first_f32(&columns[columns_i_0 * 8], active), active);
                     }
                 }
@@ -286,16 +263,17 @@ static int ts_sum_float32_v3_1(const ts_call *call)
     const float *const restrict x = call->data[0];
     const int64_t x_s1 = call->strides[1];
     float *const restrict y = call->data[1];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_sum_float32_v3_1_y_i0 env = {m, n, x, x_s1, y};
+        const struct ts_sum_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1,
-            ((n + 15) / 16) * ((ts_min_i64_s(16, m / 32)) * (7 + (ts_min_i64_s(16, n)) * 38 + 22)
-            + (0 - (ts_min_i64_s(16, m / 32))
-            + 16) * ((ts_min_i64_s(4, (m + 7) / 8 - ((ts_min_i64_s(16, m / 32)) * 4))) * (1
-            + (ts_min_i64_s(16, n)) * 10 + 6))) + 832);
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 11
+            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_sum_float32_v3_1_y_i0, &env, 0, (m + 511) / 512, grain, call->threads);
+            ts_parallel(ts_sum_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -458,6 +436,7 @@ struct ts_sum_float64_v3_1_y_i0 {
     const double *x;
     int64_t x_s1;
     double *y;
+    int64_t ahead;
 };
 
 static int ts_sum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
@@ -468,114 +447,90 @@ static int ts_sum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
     const double *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     double *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
-            _Alignas(64) double columns[256];
-            for (int64_t y_init_i1 = 0; y_init_i1 < 16; ++y_init_i1) {
-                for (int64_t y_init_i_0 = 0,
-                    y_init_i_0_end = ts_min_i64_s(4,
-                    m / 4 - (y_i0 * 64) - (y_init_i1 * 4)); y_init_i_0 < y_init_i_0_end; ++y_init_i_0) {
-                    ts_store_f64(&columns[y_init_i1 * 16 + y_init_i_0 * 4], ts_set_f64(0.0));
-                }
-                for (int64_t y_init_i_0 = ts_max_i64_s(ts_min_i64_s(4,
-                    m / 4 - (y_i0 * 64) - (y_init_i1 * 4)), 0); y_init_i_0 < 4; ++y_init_i_0) {
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 256) - (y_init_i1 * 16) - (y_init_i_0 * 4), 0), 4);
-                        if (active > 0) {
-                            ts_store_first_f64(&columns[y_init_i1 * 16 + y_init_i_0 * 4],
-                                ts_set_f64(0.0), active);
-                        }
+            _Alignas(64) double columns[1024];
+            for (int64_t y_init_i1 = 0,
+                y_init_i1_end = ts_min_i64_s(256,
+                m / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+                ts_store_f64(&columns[y_init_i1 * 4], ts_set_f64(0.0));
+            }
+            for (int64_t y_init_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_init_i1_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_init_i1 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&columns[y_init_i1 * 4], ts_set_f64(0.0), active);
                     }
                 }
             }
-            for (int64_t y_j0 = 0, y_j0_end = (n + 15) / 16; y_j0 < y_j0_end; ++y_j0) {
+            for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
                 for (int64_t y_i1 = 0,
-                    y_i1_end = ts_min_i64_s(16, m / 16 - (y_i0 * 16)); y_i1 < y_i1_end; ++y_i1) {
+                    y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 part[4] = {{0}};
+                        ts_f64 part[1] = {{0}};
                         part[0] = ts_set_f64(0.0);
-                        part[1] = ts_set_f64(0.0);
-                        part[2] = ts_set_f64(0.0);
-                        part[3] = ts_set_f64(0.0);
                         for (int64_t y_j1 = 0,
-                            y_j1_end = ts_min_i64_s(16, n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(y_i0 * 1024 + y_i1 * 4
+                                + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
                             part[0] = ts_add_f64(part[0],
-                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16
-                                + x_s1 * (y_j0 * 16 + y_j1)]));
-                            part[1] = ts_add_f64(part[1],
-                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 4
-                                + x_s1 * (y_j0 * 16 + y_j1)]));
-                            part[2] = ts_add_f64(part[2],
-                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 8
-                                + x_s1 * (y_j0 * 16 + y_j1)]));
-                            part[3] = ts_add_f64(part[3],
-                                ts_load_f64(&x[y_i0 * 256 + y_i1 * 16 + 12
-                                + x_s1 * (y_j0 * 16 + y_j1)]));
+                                ts_load_f64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * (y_j0 * 8 + y_j1)]));
                         }
-                        ts_store_f64(&columns[y_i1 * 16],
-                            ts_add_f64(ts_load_f64(&columns[y_i1 * 16]), part[0]));
-                        ts_store_f64(&columns[y_i1 * 16 + 4],
-                            ts_add_f64(ts_load_f64(&columns[y_i1 * 16 + 4]), part[1]));
-                        ts_store_f64(&columns[y_i1 * 16 + 8],
-                            ts_add_f64(ts_load_f64(&columns[y_i1 * 16 + 8]), part[2]));
-                        ts_store_f64(&columns[y_i1 * 16 + 12],
-                            ts_add_f64(ts_load_f64(&columns[y_i1 * 16 + 12]), part[3]));
+                        ts_store_f64(&columns[y_i1 * 4],
+                            ts_add_f64(ts_load_f64(&columns[y_i1 * 4]), part[0]));
                     }
                 }
-                for (int64_t y_i1 = ts_min_i64_s(16, m / 16 - (y_i0 * 16)); y_i1 < 16; ++y_i1) {
-                    for (int64_t y_i2 = 0,
-                        y_i2_end = ts_min_i64_s(4,
-                        (m + 3) / 4 - (y_i0 * 64) - (y_i1 * 4)); y_i2 < y_i2_end; ++y_i2) {
+                for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                    y_i1_end = ts_min_i64_s(256,
+                    (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 part[1] = {{0}};
                         {
-                            ts_f64 part[1] = {{0}};
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                            if (active > 0) {
+                                part[0] = ts_set_f64(0.0);
+                            }
+                        }
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 16) - (y_i2 * 4), 4);
+                                    ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    part[0] = ts_set_f64(0.0);
+                                    part[0] = ts_add_f64(part[0],
+                                        ts_load_first_f64(&x[y_i0 * 1024 + y_i1 * 4
+                                        + x_s1 * (y_j0 * 8 + y_j1)], active));
                                 }
                             }
-                            for (int64_t y_j1 = 0,
-                                y_j1_end = ts_min_i64_s(16,
-                                n - (y_j0 * 16)); y_j1 < y_j1_end; ++y_j1) {
-                                {
-                                    const int64_t active =
-                                        ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 16) - (y_i2 * 4),
-                                        4);
-                                    if (active > 0) {
-                                        part[0] = ts_add_f64(part[0],
-                                            ts_load_first_f64(&x[y_i0 * 256 + y_i1 * 16 + y_i2 * 4
-                                            + x_s1 * (y_j0 * 16 + y_j1)], active));
-                                    }
-                                }
-                            }
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 16) - (y_i2 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&columns[y_i1 * 16 + y_i2 * 4],
-                                        ts_add_f64(ts_load_first_f64(&columns[y_i1 * 16 + y_i2 * 4],
-                                        active), part[0]), active);
-                                }
+                        }
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&columns[y_i1 * 4],
+                                    ts_add_f64(ts_load_first_f64(&columns[y_i1 * 4], active),
+                                    part[0]), active);
                             }
                         }
                     }
                 }
             }
             for (int64_t columns_i_0 = 0,
-                columns_i_0_end = ts_min_i64_s(64,
-                m / 4 - (y_i0 * 64)); columns_i_0 < columns_i_0_end; ++columns_i_0) {
-                ts_store_f64(&y[y_i0 * 256 + columns_i_0 * 4],
+                columns_i_0_end = ts_min_i64_s(256,
+                m / 4 - (y_i0 * 256)); columns_i_0 < columns_i_0_end; ++columns_i_0) {
+                ts_store_f64(&y[y_i0 * 1024 + columns_i_0 * 4],
                     ts_load_f64(&columns[columns_i_0 * 4]));
             }
-            for (int64_t columns_i_0 = ts_min_i64_s(64,
-                m / 4 - (y_i0 * 64)); columns_i_0 < 64; ++columns_i_0) {
+            for (int64_t columns_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                columns_i_0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_i0 * 256)); columns_i_0 < columns_i_0_end; ++columns_i_0) {
                 {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(m - (y_i0 * 256) - (columns_i_0 * 4), 0), 4);
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (columns_i_0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&y[y_i0 * 256 + columns_i_0 * 4],
+                        ts_store_first_f64(&y[y_i0 * 1024 + columns_i_0 * 4],
                             ts_load_first_f64(&columns[columns_i_0 * 4], active), active);
                     }
                 }
@@ -592,16 +547,17 @@ static int ts_sum_float64_v3_1(const ts_call *call)
     const double *const restrict x = call->data[0];
     const int64_t x_s1 = call->strides[1];
     double *const restrict y = call->data[1];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_sum_float64_v3_1_y_i0 env = {m, n, x, x_s1, y};
+        const struct ts_sum_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1,
-            ((n + 15) / 16) * ((ts_min_i64_s(16, m / 16)) * (7 + (ts_min_i64_s(16, n)) * 38 + 22)
-            + (0 - (ts_min_i64_s(16, m / 16))
-            + 16) * ((ts_min_i64_s(4, (m + 3) / 4 - ((ts_min_i64_s(16, m / 16)) * 4))) * (1
-            + (ts_min_i64_s(16, n)) * 10 + 6))) + 832);
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
+            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_sum_float64_v3_1_y_i0, &env, 0, (m + 255) / 256, grain, call->threads);
+            ts_parallel(ts_sum_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }

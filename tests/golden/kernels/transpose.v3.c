@@ -2,9 +2,10 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
+#include "ts_stream.h"
+#include "ts_transpose.h"
 
-struct ts_transpose_float32_v3_0_y_j0 {
-    int64_t m;
+struct ts_transpose_float32_v3_0_y_i_0 {
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -14,11 +15,10 @@ struct ts_transpose_float32_v3_0_y_j0 {
     int64_t y_s1;
 };
 
-TS_INLINE int ts_transpose_float32_v3_0_y_j0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_transpose_float32_v3_0_y_i_0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_transpose_float32_v3_0_y_j0 *const self = env;
-    const int64_t m = self->m;
+    const struct ts_transpose_float32_v3_0_y_i_0 *const self = env;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -26,45 +26,23 @@ TS_INLINE int ts_transpose_float32_v3_0_y_j0_code(const void *env, int64_t lower
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
-    for (int64_t y_j0 = lower; y_j0 < upper; ++y_j0) {
-        for (int64_t y_i0 = 0, y_i0_end = (m + 63) / 64; y_i0 < y_i0_end; ++y_i0) {
-            for (int64_t y_j1 = 0,
-                y_j1_end = ts_min_i64_s(32, n - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1_0 = 0,
-                    y_i1_0_end = ts_min_i64_s(8,
-                    m / 8 - (y_i0 * 8)); y_i1_0 < y_i1_0_end; ++y_i1_0) {
-                    ts_store_strided_f32(&y[y_s0 * (y_j0 * 32 + y_j1)
-                        + y_s1 * (y_i0 * 64 + y_i1_0 * 8)], y_s1,
-                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 64 + y_i1_0 * 8)
-                        + x_s1 * (y_j0 * 32 + y_j1)], x_s0));
-                }
-                for (int64_t y_i1_0 = ts_min_i64_s(8, m / 8 - (y_i0 * 8)),
-                    y_i1_0_end = ts_min_i64_s(8,
-                    (m + 7) / 8 - (y_i0 * 8)); y_i1_0 < y_i1_0_end; ++y_i1_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 64) - (y_i1_0 * 8), 8);
-                        if (active > 0) {
-                            ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 32 + y_j1)
-                                + y_s1 * (y_i0 * 64 + y_i1_0 * 8)], y_s1,
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 64 + y_i1_0 * 8)
-                                + x_s1 * (y_j0 * 32 + y_j1)], x_s0, active), active);
-                        }
-                    }
-                }
-            }
+    for (int64_t y_i_0 = lower; y_i_0 < upper; ++y_i_0) {
+        for (int64_t y_j = 0; y_j < n; ++y_j) {
+            ts_store_strided_f32(&y[y_s0 * y_j + y_s1 * (y_i_0 * 8)], y_s1,
+                ts_load_strided_f32(&x[x_s0 * (y_i_0 * 8) + x_s1 * y_j], x_s0));
         }
     }
     return TS_OK;
 }
 
-static int ts_transpose_float32_v3_0_y_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_transpose_float32_v3_0_y_i_0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_transpose_float32_v3_0_y_j0_code(env, lower, upper, true);
+    return ts_transpose_float32_v3_0_y_i_0_code(env, lower, upper, true);
 }
 
-static int ts_transpose_float32_v3_0_y_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_transpose_float32_v3_0_y_i_0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_transpose_float32_v3_0_y_j0_code(env, lower, upper, false);
+    return ts_transpose_float32_v3_0_y_i_0_code(env, lower, upper, false);
 }
 
 TS_INLINE int ts_transpose_float32_v3_0_code(const ts_call *call, const bool unit)
@@ -78,16 +56,23 @@ TS_INLINE int ts_transpose_float32_v3_0_code(const ts_call *call, const bool uni
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = unit ? 1 : call->strides[3];
     {
-        const struct ts_transpose_float32_v3_0_y_j0 env = {m, n, x, x_s0, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1,
-            ((m + 63) / 64) * ((ts_min_i64_s(32, n)) * ((ts_min_i64_s(8, m / 8)) * 14
-            + (ts_min_i64_s(8, (m + 7) / 8) - (ts_min_i64_s(8, m / 8))) * 14)));
+        const struct ts_transpose_float32_v3_0_y_i_0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 6);
         const int status =
-            ts_parallel(unit ? ts_transpose_float32_v3_0_y_j0_unit
-                : ts_transpose_float32_v3_0_y_j0_any, &env, 0, (n + 31) / 32, grain, call->threads);
+            ts_parallel(unit ? ts_transpose_float32_v3_0_y_i_0_unit
+                : ts_transpose_float32_v3_0_y_i_0_any, &env, 0, m / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
+        }
+    }
+    for (int64_t y_i_0 = m / 8, y_i_0_end = (m + 7) / 8; y_i_0 < y_i_0_end; ++y_i_0) {
+        for (int64_t y_i_1 = 0; y_i_1 < 8; ++y_i_1) {
+            if (y_i_0 * 8 + y_i_1 < m) {
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    y[y_s0 * y_j + y_s1 * (y_i_0 * 8 + y_i_1)] =
+                        x[x_s0 * (y_i_0 * 8 + y_i_1) + x_s1 * y_j];
+                }
+            }
         }
     }
     return TS_OK;
@@ -100,56 +85,1976 @@ static int ts_transpose_float32_v3_0(const ts_call *call)
         : ts_transpose_float32_v3_0_code(call, false);
 }
 
-extern const ts_variant ts_transpose_float32_v3[1];
-const ts_variant ts_transpose_float32_v3[1] = {
-    {ts_transpose_float32_v3_0, NULL, UINT64_C(0), "0"},
-};
+static bool ts_transpose_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n < 8);
+}
 
-struct ts_transpose_float64_v3_0_y_j0 {
+struct ts_transpose_float32_v3_1_y_blocks {
     int64_t m;
     int64_t n;
-    const double *x;
+    const float *x;
     int64_t x_s0;
     int64_t x_s1;
-    double *y;
+    float *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    bool stream;
+    int64_t x_phase;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_transpose_float32_v3_1_y_blocks *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = unit ? 1 : self->x_s1;
+    float *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = unit ? 1 : self->y_s1;
+    const bool stream = self->stream;
+    const int64_t x_phase = self->x_phase;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_blocks = lower; y_blocks < upper; ++y_blocks) {
+        if (y_blocks < ((n + x_phase + 255) / 256) * ((m + y_phase + 511) / 512)) {
+            const int64_t y_j0 = (y_blocks) / (((m + y_phase + 511) / 512));
+            const int64_t y_i0 = (y_blocks) % ((m + y_phase + 511) / 512);
+            for (int64_t y_j1 = ts_max_i64_s(0, x_phase / 8 - (y_j0 * 32)),
+                y_j1_end = ts_max_i64_s(0,
+                (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 8 - (y_i0 * 64)),
+                    y_i1_end = ts_max_i64_s(0,
+                    (y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[0] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 1)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[1] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 1)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 2)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[2] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 2)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 3)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[3] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 3)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 4)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[4] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 4)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 5)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[5] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 5)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 6)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[6] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 6)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 7)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[7] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 7)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        ts_transpose_f32(tile);
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase)
+                            && (y_j0 * 256 + y_j1 * 8 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
+                                        on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                            && (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 1)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
+                                        on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                            && (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 2)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
+                                        on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                            && (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 3)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
+                                        on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                            && (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 4)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
+                                        on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                            && (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 5)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
+                                        on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                            && (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 6)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
+                                        on0);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                            && (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 7)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
+                                        on0);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        {
+                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                            if (ts_any_m32(on0)) {
+                                tile[0] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                tile[1] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                tile[2] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                tile[3] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                tile[4] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 4)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                tile[5] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 5)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                tile[6] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 6)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                tile[7] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 7)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                            }
+                        }
+                        ts_transpose_f32(tile);
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase)
+                            && (y_j0 * 256 + y_j1 * 8 < n + x_phase)) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0]);
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                            && (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase)) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1]);
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                            && (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase)) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2]);
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                            && (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase)) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3]);
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                            && (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase)) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4]);
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                            && (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase)) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5]);
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                            && (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase)) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6]);
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                            && (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase)) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7]);
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8 - (y_i0 * 64)),
+                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[0] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[1] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 1)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[2] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 2)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[3] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 3)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[4] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 4)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[5] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 5)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[6] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 6)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    tile[7] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 7)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                }
+                            }
+                        }
+                        ts_transpose_f32(tile);
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase)
+                            && (y_j0 * 256 + y_j1 * 8 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                            && (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 1)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                            && (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 2)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                            && (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 3)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                            && (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 4)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                            && (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 5)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                            && (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 6)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                            && (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 7)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
+                                        active);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
+                y_j1_end = ts_min_i64_s(32,
+                (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 8 - (y_i0 * 64)),
+                    y_i1_end = ts_max_i64_s(0,
+                    (y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                + ahead * (32 * x_s1))));
+                            tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)],
+                                x_s1);
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 1)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 1)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 1)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 2)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 2)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 2)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 3)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 3)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 3)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 4)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 4)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 4)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 5)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 5)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 5)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 6)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 6)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 6)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 7)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 7)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 7)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        ts_transpose_f32(tile);
+                        {
+                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                            if (ts_any_m32(on0)) {
+                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
+                                    on0);
+                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 1)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
+                                    on0);
+                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 2)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
+                                    on0);
+                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 3)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
+                                    on0);
+                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 4)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
+                                    on0);
+                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 5)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
+                                    on0);
+                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 6)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
+                                    on0);
+                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 7)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
+                                    on0);
+                            }
+                        }
+                    }
+                }
+                if (unit && stream) {
+                    if (((uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                        + y_s1 * (y_i0 * 512
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]) % TS_BYTES == 0) {
+                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
+                            y_i1_end = ts_min_i64_s(64,
+                            (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                            {
+                                ts_f32 tile[8] = {{0}};
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 4)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 4)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 5)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 5)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 6)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 6)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 7)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 7)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                ts_transpose_f32(tile);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[0]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[1]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[2]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[3]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[4]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[5]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[6]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[7]);
+                            }
+                        }
+                    } else {
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase)
+                            + y_s1 * (y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                        ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 1)
+                            + y_s1 * (y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                        ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 2)
+                            + y_s1 * (y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                        ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 3)
+                            + y_s1 * (y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                        ts_row_f32 line4 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 4)
+                            + y_s1 * (y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                        ts_row_f32 line5 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 5)
+                            + y_s1 * (y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                        ts_row_f32 line6 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 6)
+                            + y_s1 * (y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                        ts_row_f32 line7 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 7)
+                            + y_s1 * (y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
+                            y_i1_end = ts_min_i64_s(64,
+                            (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                            {
+                                ts_f32 tile[8] = {{0}};
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 4)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 4)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 5)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 5)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 6)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 6)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 7)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 7)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                ts_transpose_f32(tile);
+                                ts_row_push_f32(&line0, tile[0]);
+                                ts_row_push_f32(&line1, tile[1]);
+                                ts_row_push_f32(&line2, tile[2]);
+                                ts_row_push_f32(&line3, tile[3]);
+                                ts_row_push_f32(&line4, tile[4]);
+                                ts_row_push_f32(&line5, tile[5]);
+                                ts_row_push_f32(&line6, tile[6]);
+                                ts_row_push_f32(&line7, tile[7]);
+                            }
+                        }
+                        ts_row_end_f32(&line0);
+                        ts_row_end_f32(&line1);
+                        ts_row_end_f32(&line2);
+                        ts_row_end_f32(&line3);
+                        ts_row_end_f32(&line4);
+                        ts_row_end_f32(&line5);
+                        ts_row_end_f32(&line6);
+                        ts_row_end_f32(&line7);
+                    }
+                } else {
+                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
+                        y_i1_end = ts_min_i64_s(64,
+                        (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                        {
+                            ts_f32 tile[8] = {{0}};
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                + ahead * (32 * x_s1))));
+                            tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)],
+                                x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 1)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 1)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 2)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 2)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 3)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 3)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 4)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 4)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 5)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 5)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 6)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 6)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 7)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 7)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                            ts_transpose_f32(tile);
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0]);
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1]);
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2]);
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3]);
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4]);
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5]);
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6]);
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7]);
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8 - (y_i0 * 64)),
+                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                + ahead * (32 * x_s1))));
+                            tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)],
+                                x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 1)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 1)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 2)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 2)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 3)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 3)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 4)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 4)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 5)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 5)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 6)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 6)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 7)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
+                            tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
+                                + y_i1 * 8 - y_phase + 7)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                        }
+                        ts_transpose_f32(tile);
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
+                                    active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 1)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
+                                    active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 2)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
+                                    active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 3)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
+                                    active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 4)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
+                                    active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 5)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
+                                    active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 6)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
+                                    active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                    + y_j1 * 8 - x_phase + 7)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
+                ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32))),
+                y_j1_end = ts_min_i64_s(32,
+                (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 8 - (y_i0 * 64)),
+                    y_i1_end = ts_max_i64_s(0,
+                    (y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 1)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 1)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 2)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 2)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 3)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 3)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 4)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 4)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 5)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 5)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 6)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 6)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 7)
+                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 7)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        ts_transpose_f32(tile);
+                        if (y_j0 * 256 + y_j1 * 8 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
+                                        on0);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 1)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
+                                        on0);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 2)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
+                                        on0);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 3)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
+                                        on0);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 4)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
+                                        on0);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 5)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
+                                        on0);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 6)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
+                                        on0);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 7)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
+                                        on0);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                            if (active > 0) {
+                                tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 4)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 5)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 6)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 7)
+                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                            }
+                        }
+                        ts_transpose_f32(tile);
+                        if (y_j0 * 256 + y_j1 * 8 < n + x_phase) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7]);
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8 - (y_i0 * 64)),
+                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 1)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 2)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 3)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 4)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 5)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 6)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 7)
+                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        ts_transpose_f32(tile);
+                        if (y_j0 * 256 + y_j1 * 8 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 1)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 2)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 3)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 4)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 5)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 6)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
+                                        + y_j1 * 8 - x_phase + 7)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
+                                        active);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float32_v3_1_y_blocks_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float32_v3_1_y_blocks_code(env, lower, upper, true);
+}
+
+static int ts_transpose_float32_v3_1_y_blocks_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float32_v3_1_y_blocks_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_transpose_float32_v3_1_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = unit ? 1 : call->strides[1];
+    float *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = unit ? 1 : call->strides[3];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(n) * (double)(m);
+    const bool stream = moved > call->stream_above;
+    const int64_t x_phase = (int64_t)((uintptr_t)x / sizeof *x % 16);
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 16);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_transpose_float32_v3_1_y_blocks env =
+            {m, n, x, x_s0, x_s1, y, y_s0, y_s1, stream, x_phase, y_phase, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((x_phase + 7) / 8 - (x_phase / 8)) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
+            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
+            + (ts_min_i64_s(64, (m + y_phase
+            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
+            (y_phase + 7) / 8))) * 190)
+            + (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase + 7) / 8),
+            0)) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
+            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
+            + (ts_min_i64_s(64, (m + y_phase
+            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
+            (y_phase + 7) / 8))) * 190)
+            + (ts_min_i64_s(32, (n + x_phase
+            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 8),
+            (x_phase + 7) / 8))) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
+            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
+            + (ts_min_i64_s(64, (m + y_phase
+            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
+            (y_phase + 7) / 8))) * 190));
+        const int status =
+            ts_parallel(unit ? ts_transpose_float32_v3_1_y_blocks_unit
+                : ts_transpose_float32_v3_1_y_blocks_any, &env, 0,
+                ((n + x_phase + 255) / 256) * ((m + y_phase + 511) / 512), grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float32_v3_1(const ts_call *call)
+{
+    const bool unit = call->strides[1] == 1 && call->strides[3] == 1;
+    return unit ? ts_transpose_float32_v3_1_code(call, true)
+        : ts_transpose_float32_v3_1_code(call, false);
+}
+
+static bool ts_transpose_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return (m + n >= 512);
+}
+
+struct ts_transpose_float32_v3_2_y_j0 {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    float *y;
     int64_t y_s0;
     int64_t y_s1;
 };
 
-TS_INLINE int ts_transpose_float64_v3_0_y_j0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_transpose_float64_v3_0_y_j0 *const self = env;
+    const struct ts_transpose_float32_v3_2_y_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
-    const double *const restrict x = self->x;
+    const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = self->x_s1;
-    double *const restrict y = self->y;
+    const int64_t x_s1 = unit ? 1 : self->x_s1;
+    float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
     for (int64_t y_j0 = lower; y_j0 < upper; ++y_j0) {
-        for (int64_t y_i0 = 0, y_i0_end = (m + 63) / 64; y_i0 < y_i0_end; ++y_i0) {
+        for (int64_t y_i0 = 0, y_i0_end = (m + 511) / 512; y_i0 < y_i0_end; ++y_i0) {
             for (int64_t y_j1 = 0,
-                y_j1_end = ts_min_i64_s(32, n - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1_0 = 0,
-                    y_i1_0_end = ts_min_i64_s(16,
-                    m / 4 - (y_i0 * 16)); y_i1_0 < y_i1_0_end; ++y_i1_0) {
-                    ts_store_strided_f64(&y[y_s0 * (y_j0 * 32 + y_j1)
-                        + y_s1 * (y_i0 * 64 + y_i1_0 * 4)], y_s1,
-                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 64 + y_i1_0 * 4)
-                        + x_s1 * (y_j0 * 32 + y_j1)], x_s0));
-                }
-                for (int64_t y_i1_0 = ts_min_i64_s(16, m / 4 - (y_i0 * 16)),
-                    y_i1_0_end = ts_min_i64_s(16,
-                    (m + 3) / 4 - (y_i0 * 16)); y_i1_0 < y_i1_0_end; ++y_i1_0) {
+                y_j1_end = ts_min_i64_s(32, n / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
+                    y_i1_end = ts_min_i64_s(64, m / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 64) - (y_i1_0 * 4), 4);
-                        if (active > 0) {
-                            ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 32 + y_j1)
-                                + y_s1 * (y_i0 * 64 + y_i1_0 * 4)], y_s1,
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 64 + y_i1_0 * 4)
-                                + x_s1 * (y_j0 * 32 + y_j1)], x_s0, active), active);
+                        ts_f32 tile[8] = {{0}};
+                        tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8)
+                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1)
+                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2)
+                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3)
+                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4)
+                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5)
+                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6)
+                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7)
+                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        ts_transpose_f32(tile);
+                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
+                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[0]);
+                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
+                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[1]);
+                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
+                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[2]);
+                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
+                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[3]);
+                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
+                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[4]);
+                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
+                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[5]);
+                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
+                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[6]);
+                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
+                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[7]);
+                    }
+                }
+                for (int64_t y_i1 = ts_min_i64_s(64, m / 8 - (y_i0 * 64)),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        if (y_i0 * 512 + y_i1 * 8 < m) {
+                            tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 1 < m) {
+                            tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 2 < m) {
+                            tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 3 < m) {
+                            tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 4 < m) {
+                            tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 5 < m) {
+                            tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 6 < m) {
+                            tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 7 < m) {
+                            tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7)
+                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        }
+                        ts_transpose_f32(tile);
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[0], active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[1], active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[2], active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[3], active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[4], active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[5], active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[6], active);
+                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
+                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[7], active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_j1 = ts_min_i64_s(32, n / 8 - (y_j0 * 32)),
+                y_j1_end = ts_min_i64_s(32, (n + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
+                    y_i1_end = ts_min_i64_s(64, m / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        {
+                            const int64_t active = ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                            if (active > 0) {
+                                tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1, active);
+                                tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 + 1) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                    active);
+                                tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 + 2) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                    active);
+                                tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 + 3) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                    active);
+                                tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 + 4) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                    active);
+                                tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 + 5) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                    active);
+                                tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 + 6) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                    active);
+                                tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 + 7) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                    active);
+                            }
+                        }
+                        ts_transpose_f32(tile);
+                        if (y_j0 * 256 + y_j1 * 8 < n) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[0]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 1 < n) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[1]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 2 < n) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[2]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 3 < n) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[3]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 4 < n) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[4]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 5 < n) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[5]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 6 < n) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[6]);
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 7 < n) {
+                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
+                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[7]);
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_min_i64_s(64, m / 8 - (y_i0 * 64)),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f32 tile[8] = {{0}};
+                        if (y_i0 * 512 + y_i1 * 8 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 1 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 + 1) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 2 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 + 2) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 3 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 + 3) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 4 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 + 4) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 5 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 + 5) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 6 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 + 6) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 512 + y_i1 * 8 + 7 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 + 7) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        ts_transpose_f32(tile);
+                        if (y_j0 * 256 + y_j1 * 8 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
+                                        + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[0], active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 1 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + 1) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[1],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 2 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + 2) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[2],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 3 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + 3) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[3],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 4 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + 4) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[4],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 5 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + 5) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[5],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 6 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + 6) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[6],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 256 + y_j1 * 8 + 7 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + 7) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[7],
+                                        active);
+                                }
+                            }
                         }
                     }
                 }
@@ -159,14 +2064,97 @@ TS_INLINE int ts_transpose_float64_v3_0_y_j0_code(const void *env, int64_t lower
     return TS_OK;
 }
 
-static int ts_transpose_float64_v3_0_y_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_transpose_float32_v3_2_y_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_transpose_float64_v3_0_y_j0_code(env, lower, upper, true);
+    return ts_transpose_float32_v3_2_y_j0_code(env, lower, upper, true);
 }
 
-static int ts_transpose_float64_v3_0_y_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_transpose_float32_v3_2_y_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_transpose_float64_v3_0_y_j0_code(env, lower, upper, false);
+    return ts_transpose_float32_v3_2_y_j0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_transpose_float32_v3_2_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = unit ? 1 : call->strides[1];
+    float *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = unit ? 1 : call->strides[3];
+    {
+        const struct ts_transpose_float32_v3_2_y_j0 env = {m, n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((m + 511) / 512) * ((ts_min_i64_s(32, n / 8)) * ((ts_min_i64_s(64, m / 8)) * 158
+            + (ts_min_i64_s(64, (m + 7) / 8) - (ts_min_i64_s(64, m / 8))) * 158)
+            + (ts_min_i64_s(32, (n + 7) / 8) - (ts_min_i64_s(32, n / 8))) * ((ts_min_i64_s(64,
+            m / 8)) * 158 + (ts_min_i64_s(64, (m + 7) / 8) - (ts_min_i64_s(64, m / 8))) * 158)));
+        const int status =
+            ts_parallel(unit ? ts_transpose_float32_v3_2_y_j0_unit
+                : ts_transpose_float32_v3_2_y_j0_any, &env, 0, (n + 255) / 256, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float32_v3_2(const ts_call *call)
+{
+    const bool unit = call->strides[1] == 1 && call->strides[3] == 1;
+    return unit ? ts_transpose_float32_v3_2_code(call, true)
+        : ts_transpose_float32_v3_2_code(call, false);
+}
+
+extern const ts_variant ts_transpose_float32_v3[3];
+const ts_variant ts_transpose_float32_v3[3] = {
+    {ts_transpose_float32_v3_0, ts_transpose_float32_v3_0_when, UINT64_C(0), "0"},
+    {ts_transpose_float32_v3_1, ts_transpose_float32_v3_1_when, UINT64_C(0), "1"},
+    {ts_transpose_float32_v3_2, NULL, UINT64_C(0), "2"},
+};
+
+struct ts_transpose_float64_v3_0_y_i_0 {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+TS_INLINE int ts_transpose_float64_v3_0_y_i_0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_transpose_float64_v3_0_y_i_0 *const self = env;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = unit ? 1 : self->y_s1;
+    for (int64_t y_i_0 = lower; y_i_0 < upper; ++y_i_0) {
+        for (int64_t y_j = 0; y_j < n; ++y_j) {
+            ts_store_strided_f64(&y[y_s0 * y_j + y_s1 * (y_i_0 * 4)], y_s1,
+                ts_load_strided_f64(&x[x_s0 * (y_i_0 * 4) + x_s1 * y_j], x_s0));
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float64_v3_0_y_i_0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float64_v3_0_y_i_0_code(env, lower, upper, true);
+}
+
+static int ts_transpose_float64_v3_0_y_i_0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float64_v3_0_y_i_0_code(env, lower, upper, false);
 }
 
 TS_INLINE int ts_transpose_float64_v3_0_code(const ts_call *call, const bool unit)
@@ -180,16 +2168,23 @@ TS_INLINE int ts_transpose_float64_v3_0_code(const ts_call *call, const bool uni
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = unit ? 1 : call->strides[3];
     {
-        const struct ts_transpose_float64_v3_0_y_j0 env = {m, n, x, x_s0, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1,
-            ((m + 63) / 64) * ((ts_min_i64_s(32, n)) * ((ts_min_i64_s(16, m / 4)) * 14
-            + (ts_min_i64_s(16, (m + 3) / 4) - (ts_min_i64_s(16, m / 4))) * 14)));
+        const struct ts_transpose_float64_v3_0_y_i_0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 6);
         const int status =
-            ts_parallel(unit ? ts_transpose_float64_v3_0_y_j0_unit
-                : ts_transpose_float64_v3_0_y_j0_any, &env, 0, (n + 31) / 32, grain, call->threads);
+            ts_parallel(unit ? ts_transpose_float64_v3_0_y_i_0_unit
+                : ts_transpose_float64_v3_0_y_i_0_any, &env, 0, m / 4, grain, call->threads);
         if (status != TS_OK) {
             return status;
+        }
+    }
+    for (int64_t y_i_0 = m / 4, y_i_0_end = (m + 3) / 4; y_i_0 < y_i_0_end; ++y_i_0) {
+        for (int64_t y_i_1 = 0; y_i_1 < 4; ++y_i_1) {
+            if (y_i_0 * 4 + y_i_1 < m) {
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    y[y_s0 * y_j + y_s1 * (y_i_0 * 4 + y_i_1)] =
+                        x[x_s0 * (y_i_0 * 4 + y_i_1) + x_s1 * y_j];
+                }
+            }
         }
     }
     return TS_OK;
@@ -202,7 +2197,1222 @@ static int ts_transpose_float64_v3_0(const ts_call *call)
         : ts_transpose_float64_v3_0_code(call, false);
 }
 
-extern const ts_variant ts_transpose_float64_v3[1];
-const ts_variant ts_transpose_float64_v3[1] = {
-    {ts_transpose_float64_v3_0, NULL, UINT64_C(0), "0"},
+static bool ts_transpose_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n < 8);
+}
+
+struct ts_transpose_float64_v3_1_y_blocks {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    bool stream;
+    int64_t x_phase;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_transpose_float64_v3_1_y_blocks *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = unit ? 1 : self->x_s1;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = unit ? 1 : self->y_s1;
+    const bool stream = self->stream;
+    const int64_t x_phase = self->x_phase;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_blocks = lower; y_blocks < upper; ++y_blocks) {
+        if (y_blocks < ((n + x_phase + 127) / 128) * ((m + y_phase + 255) / 256)) {
+            const int64_t y_j0 = (y_blocks) / (((m + y_phase + 255) / 256));
+            const int64_t y_i0 = (y_blocks) % ((m + y_phase + 255) / 256);
+            for (int64_t y_j1 = ts_max_i64_s(0, x_phase / 4 - (y_j0 * 32)),
+                y_j1_end = ts_max_i64_s(0,
+                (x_phase + 3) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 4 - (y_i0 * 64)),
+                    y_i1_end = ts_max_i64_s(0,
+                    (y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    tile[0] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 1)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    tile[1] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 1)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 2)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    tile[2] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 2)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 3)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    tile[3] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 3)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        ts_transpose_f64(tile);
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase)
+                            && (y_j0 * 128 + y_j1 * 4 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                            && (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 1)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                            && (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 2)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                            && (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase)) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 3)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        {
+                            const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                            if (ts_any_m32(on0)) {
+                                tile[0] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                    ts_lo_m64_m32(on0));
+                                tile[1] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                    ts_lo_m64_m32(on0));
+                                tile[2] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                    ts_lo_m64_m32(on0));
+                                tile[3] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                    ts_lo_m64_m32(on0));
+                            }
+                        }
+                        ts_transpose_f64(tile);
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase)
+                            && (y_j0 * 128 + y_j1 * 4 < n + x_phase)) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0]);
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                            && (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase)) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1]);
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                            && (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase)) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2]);
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                            && (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase)) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3]);
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4 - (y_i0 * 64)),
+                    ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    tile[0] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    tile[1] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 1)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    tile[2] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 2)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    tile[3] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 3)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        ts_transpose_f64(tile);
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase)
+                            && (y_j0 * 128 + y_j1 * 4 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                            && (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 1)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                            && (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 2)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                        active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                            && (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 3)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                        active);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 3) / 4 - (y_j0 * 32)),
+                y_j1_end = ts_min_i64_s(32,
+                (n + x_phase) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 4 - (y_i0 * 64)),
+                    y_i1_end = ts_max_i64_s(0,
+                    (y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                + ahead * (32 * x_s1))));
+                            tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)],
+                                x_s1);
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 1)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 1)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 1)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 2)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 2)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 2)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 3)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m)) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 3)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 3)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                        }
+                        ts_transpose_f64(tile);
+                        {
+                            const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                            if (ts_any_m32(on0)) {
+                                ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                    + y_j1 * 4 - x_phase)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                    ts_lo_m64_m32(on0));
+                                ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                    + y_j1 * 4 - x_phase + 1)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                    ts_lo_m64_m32(on0));
+                                ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                    + y_j1 * 4 - x_phase + 2)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                    ts_lo_m64_m32(on0));
+                                ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                    + y_j1 * 4 - x_phase + 3)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                    ts_lo_m64_m32(on0));
+                            }
+                        }
+                    }
+                }
+                if (unit && stream) {
+                    if (((uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                        + y_s1 * (y_i0 * 256
+                        + (ts_max_i64_s(0, (y_phase
+                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1) + y_s1 * (y_i0 * 256 + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2) + y_s1 * (y_i0 * 256 + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3) + y_s1 * (y_i0 * 256 + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]) % TS_BYTES == 0) {
+                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
+                            y_i1_end = ts_min_i64_s(64,
+                            (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                            {
+                                ts_f64 tile[4] = {{0}};
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                ts_transpose_f64(tile);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)] + 0, tile[0]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)] + 0, tile[1]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)] + 0, tile[2]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)] + 0, tile[3]);
+                            }
+                        }
+                    } else {
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
+                            + y_j1 * 4 - x_phase)
+                            + y_s1 * (y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]);
+                        ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
+                            + y_j1 * 4 - x_phase + 1)
+                            + y_s1 * (y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]);
+                        ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
+                            + y_j1 * 4 - x_phase + 2)
+                            + y_s1 * (y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]);
+                        ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
+                            + y_j1 * 4 - x_phase + 3)
+                            + y_s1 * (y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]);
+                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
+                            y_i1_end = ts_min_i64_s(64,
+                            (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                            {
+                                ts_f64 tile[4] = {{0}};
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + ahead * (32 * x_s1))));
+                                tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                ts_transpose_f64(tile);
+                                ts_row_push_f64(&line0, tile[0]);
+                                ts_row_push_f64(&line1, tile[1]);
+                                ts_row_push_f64(&line2, tile[2]);
+                                ts_row_push_f64(&line3, tile[3]);
+                            }
+                        }
+                        ts_row_end_f64(&line0);
+                        ts_row_end_f64(&line1);
+                        ts_row_end_f64(&line2);
+                        ts_row_end_f64(&line3);
+                    }
+                } else {
+                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
+                        y_i1_end = ts_min_i64_s(64,
+                        (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                        {
+                            ts_f64 tile[4] = {{0}};
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                + ahead * (32 * x_s1))));
+                            tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)],
+                                x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 1)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 1)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 2)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 2)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 3)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 3)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                            ts_transpose_f64(tile);
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0]);
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1]);
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2]);
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3]);
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4 - (y_i0 * 64)),
+                    ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                + ahead * (32 * x_s1))));
+                            tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)],
+                                x_s1);
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 1)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 1)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 2)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 2)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 3)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
+                            tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
+                                + y_i1 * 4 - y_phase + 3)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                        }
+                        ts_transpose_f64(tile);
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                    + y_j1 * 4 - x_phase)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                    active);
+                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                    + y_j1 * 4 - x_phase + 1)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                    active);
+                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                    + y_j1 * 4 - x_phase + 2)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                    active);
+                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                    + y_j1 * 4 - x_phase + 3)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 4 - (y_j0 * 32)),
+                ts_max_i64_s(0, (x_phase + 3) / 4 - (y_j0 * 32))),
+                y_j1_end = ts_min_i64_s(32,
+                (n + x_phase + 3) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 4 - (y_i0 * 64)),
+                    y_i1_end = ts_max_i64_s(0,
+                    (y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 1)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 1)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 2)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 2)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 3)
+                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m)) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 3)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        ts_transpose_f64(tile);
+                        if (y_j0 * 128 + y_j1 * 4 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 1)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 2)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 3)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                        ts_lo_m64_m32(on0));
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                            if (active > 0) {
+                                tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 1)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 2)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 3)
+                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                            }
+                        }
+                        ts_transpose_f64(tile);
+                        if (y_j0 * 128 + y_j1 * 4 < n + x_phase) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0]);
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1]);
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2]);
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3]);
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4 - (y_i0 * 64)),
+                    ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 1)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 2)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 3)
+                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                }
+                            }
+                        }
+                        ts_transpose_f64(tile);
+                        if (y_j0 * 128 + y_j1 * 4 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 1)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 2)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
+                                        + y_j1 * 4 - x_phase + 3)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                        active);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float64_v3_1_y_blocks_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float64_v3_1_y_blocks_code(env, lower, upper, true);
+}
+
+static int ts_transpose_float64_v3_1_y_blocks_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float64_v3_1_y_blocks_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_transpose_float64_v3_1_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = unit ? 1 : call->strides[1];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = unit ? 1 : call->strides[3];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(n) * (double)(m);
+    const bool stream = moved > call->stream_above;
+    const int64_t x_phase = (int64_t)((uintptr_t)x / sizeof *x % 8);
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 8);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_transpose_float64_v3_1_y_blocks env =
+            {m, n, x, x_s0, x_s1, y, y_s0, y_s1, stream, x_phase, y_phase, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((x_phase + 3) / 4 - (x_phase / 4)) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
+            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4) - ((y_phase + 3) / 4), 0)) * 94
+            + (ts_min_i64_s(64, (m + y_phase
+            + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
+            (y_phase + 3) / 4))) * 94)
+            + (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 4) - ((x_phase + 3) / 4),
+            0)) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
+            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4) - ((y_phase + 3) / 4), 0)) * 94
+            + (ts_min_i64_s(64, (m + y_phase
+            + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
+            (y_phase + 3) / 4))) * 94)
+            + (ts_min_i64_s(32, (n + x_phase
+            + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 4),
+            (x_phase + 3) / 4))) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
+            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4) - ((y_phase + 3) / 4), 0)) * 94
+            + (ts_min_i64_s(64, (m + y_phase
+            + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
+            (y_phase + 3) / 4))) * 94));
+        const int status =
+            ts_parallel(unit ? ts_transpose_float64_v3_1_y_blocks_unit
+                : ts_transpose_float64_v3_1_y_blocks_any, &env, 0,
+                ((n + x_phase + 127) / 128) * ((m + y_phase + 255) / 256), grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float64_v3_1(const ts_call *call)
+{
+    const bool unit = call->strides[1] == 1 && call->strides[3] == 1;
+    return unit ? ts_transpose_float64_v3_1_code(call, true)
+        : ts_transpose_float64_v3_1_code(call, false);
+}
+
+static bool ts_transpose_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return (m + n >= 512);
+}
+
+struct ts_transpose_float64_v3_2_y_j0 {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_transpose_float64_v3_2_y_j0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = unit ? 1 : self->x_s1;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = unit ? 1 : self->y_s1;
+    for (int64_t y_j0 = lower; y_j0 < upper; ++y_j0) {
+        for (int64_t y_i0 = 0, y_i0_end = (m + 255) / 256; y_i0 < y_i0_end; ++y_i0) {
+            for (int64_t y_j1 = 0,
+                y_j1_end = ts_min_i64_s(32, n / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
+                    y_i1_end = ts_min_i64_s(64, m / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4)
+                            + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1)
+                            + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2)
+                            + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3)
+                            + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        ts_transpose_f64(tile);
+                        ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
+                            + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[0]);
+                        ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
+                            + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[1]);
+                        ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
+                            + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[2]);
+                        ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
+                            + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[3]);
+                    }
+                }
+                for (int64_t y_i1 = ts_min_i64_s(64, m / 4 - (y_i0 * 64)),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        if (y_i0 * 256 + y_i1 * 4 < m) {
+                            tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 + 1 < m) {
+                            tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 + 2 < m) {
+                            tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 + 3 < m) {
+                            tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3)
+                                + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        }
+                        ts_transpose_f64(tile);
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[0], active);
+                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[1], active);
+                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[2], active);
+                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
+                                    + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[3], active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_j1 = ts_min_i64_s(32, n / 4 - (y_j0 * 32)),
+                y_j1_end = ts_min_i64_s(32, (n + 3) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
+                    y_i1_end = ts_min_i64_s(64, m / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        {
+                            const int64_t active = ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
+                            if (active > 0) {
+                                tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1, active);
+                                tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 + 1) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
+                                    active);
+                                tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 + 2) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
+                                    active);
+                                tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 + 3) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
+                                    active);
+                            }
+                        }
+                        ts_transpose_f64(tile);
+                        if (y_j0 * 128 + y_j1 * 4 < n) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[0]);
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 1 < n) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[1]);
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 2 < n) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[2]);
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 3 < n) {
+                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
+                                + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[3]);
+                        }
+                    }
+                }
+                for (int64_t y_i1 = ts_min_i64_s(64, m / 4 - (y_i0 * 64)),
+                    y_i1_end = ts_min_i64_s(64,
+                    (m + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        ts_f64 tile[4] = {{0}};
+                        if (y_i0 * 256 + y_i1 * 4 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 + 1 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 + 1) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 + 2 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 + 2) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_i0 * 256 + y_i1 * 4 + 3 < m) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 + 3) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
+                                        active);
+                                }
+                            }
+                        }
+                        ts_transpose_f64(tile);
+                        if (y_j0 * 128 + y_j1 * 4 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
+                                        + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[0], active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 1 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4
+                                        + 1) + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[1],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 2 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4
+                                        + 2) + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[2],
+                                        active);
+                                }
+                            }
+                        }
+                        if (y_j0 * 128 + y_j1 * 4 + 3 < n) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4
+                                        + 3) + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[3],
+                                        active);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float64_v3_2_y_j0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float64_v3_2_y_j0_code(env, lower, upper, true);
+}
+
+static int ts_transpose_float64_v3_2_y_j0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float64_v3_2_y_j0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_transpose_float64_v3_2_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = unit ? 1 : call->strides[1];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = unit ? 1 : call->strides[3];
+    {
+        const struct ts_transpose_float64_v3_2_y_j0 env = {m, n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((m + 255) / 256) * ((ts_min_i64_s(32, n / 4)) * ((ts_min_i64_s(64, m / 4)) * 78
+            + (ts_min_i64_s(64, (m + 3) / 4) - (ts_min_i64_s(64, m / 4))) * 78)
+            + (ts_min_i64_s(32, (n + 3) / 4) - (ts_min_i64_s(32, n / 4))) * ((ts_min_i64_s(64,
+            m / 4)) * 78 + (ts_min_i64_s(64, (m + 3) / 4) - (ts_min_i64_s(64, m / 4))) * 78)));
+        const int status =
+            ts_parallel(unit ? ts_transpose_float64_v3_2_y_j0_unit
+                : ts_transpose_float64_v3_2_y_j0_any, &env, 0, (n + 127) / 128, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float64_v3_2(const ts_call *call)
+{
+    const bool unit = call->strides[1] == 1 && call->strides[3] == 1;
+    return unit ? ts_transpose_float64_v3_2_code(call, true)
+        : ts_transpose_float64_v3_2_code(call, false);
+}
+
+extern const ts_variant ts_transpose_float64_v3[3];
+const ts_variant ts_transpose_float64_v3[3] = {
+    {ts_transpose_float64_v3_0, ts_transpose_float64_v3_0_when, UINT64_C(0), "0"},
+    {ts_transpose_float64_v3_1, ts_transpose_float64_v3_1_when, UINT64_C(0), "1"},
+    {ts_transpose_float64_v3_2, NULL, UINT64_C(0), "2"},
 };
