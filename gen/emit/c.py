@@ -9,7 +9,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from ..ir.nodes import Allocate, Buffer, Expr, Intent, Kernel, Load, Loop, LoopKind, Parameter, Var
+from ..ir.nodes import (
+    Allocate,
+    Buffer,
+    Expr,
+    Intent,
+    Kernel,
+    Load,
+    Loop,
+    LoopKind,
+    Parameter,
+    Store,
+    Var,
+)
 from ..ir.nodes import Target as Place
 from ..ir.types import DType
 from ..ir.walk import blocks, conjunction, loads, loops, targets, variables, walk
@@ -82,7 +94,8 @@ def emit_kernel(
     for position, variant in enumerate(variants):
         symbol = f"{table}_{variant.name}"
         kernel = _prepared(variant.kernel)
-        strides = _strides(kernel, frozenset(packed), position == 0)
+        last = position == len(variants) - 1
+        strides = _strides(kernel, frozenset(packed), position == 0, last)
         texts += _variant(symbol, kernel, strides, variant.shared, Target(level))
         when = "NULL"
         if variant.when is not None:
@@ -123,14 +136,26 @@ class _Strides:
     columns: frozenset[str]
 
 
-def _strides(kernel: Kernel, packed: frozenset[str], first: bool) -> _Strides:
+def _strides(kernel: Kernel, packed: frozenset[str], first: bool, last: bool) -> _Strides:
+    """first, last: whether the variant is the first, or the last, of those that are tried.
+
+    Where nothing is computed, no variant changes a result: all but the last ask for stride 1.
+    """
     walked = _walked(kernel)
-    last = frozenset(
+    rows = frozenset(
         p.buffer.name for p in kernel.parameters if len(p.buffer.shape) - 1 in walked[p]
     )
     inputs = (p for p in kernel.parameters if p.intent is Intent.IN and len(p.buffer.shape) > 1)
     columns = packed.intersection(p.buffer.name for p in inputs if walked[p] == {0})
-    return _Strides(last & packed, last - packed, frozenset() if first else columns)
+    unit = rows if _moves(kernel) and not last else rows & packed
+    return _Strides(unit, rows - unit, frozenset() if first else columns)
+
+
+def _moves(kernel: Kernel) -> bool:
+    """Whether the kernel only moves elements."""
+    return all(
+        isinstance(b.body, Store) and isinstance(b.body.value, Load) for b in blocks(kernel.body)
+    )
 
 
 def _walked(kernel: Kernel) -> dict[Parameter, set[int]]:

@@ -40,7 +40,7 @@ def transposed(width: int, dtype: str, body: str = ROWS + COLUMNS, **places: str
 
 
 def check(source: str, level: Level, dtype: str, *, turned: bool, whole: bool = False) -> None:
-    """Right at all edges, and in vectors that are turned or not. whole: only whole tiles are right."""
+    """Right at all edges, in vectors that are turned or not. whole: only whole tiles are right."""
     kernel = compiled(source, level)
     assert ("ts_transpose_" in kernel.source.split("ts_math.h")[1]) is turned
     assert ("_Alignas(64)" in kernel.source) is not turned
