@@ -60,13 +60,13 @@ def test_every_step_is_proved(
 
 
 def mutants(body: Stmt) -> Iterator[tuple[str, Stmt]]:
-    """The tree with one thing wrong, and what: the first, the middle and the last of each kind."""
+    """The tree with one thing wrong, and what: at five places of each kind, first to last."""
     found: dict[str, list[tuple[Stmt, Stmt]]] = {}
     for node in walk(body):
         for kind, new in _broken(node) if isinstance(node, Stmt) else ():
             found.setdefault(kind, []).append((node, new))
     for kind, sites in found.items():
-        for k in {0, len(sites) // 2, len(sites) - 1}:
+        for k in {(len(sites) - 1) * part // 4 for part in range(5)}:
             yield kind, replace_stmt(body, *sites[k])
 
 

@@ -44,8 +44,11 @@ def prove(plain: Kernel, state: Scheduled) -> None:
             case Role.COPY:
                 for w in s.writes:
                     taken.stored(w)
-            case Role.INIT | Role.JOIN | Role.UNION:
-                pass  # what they make is checked where it is read
+            case Role.JOIN | Role.UNION:
+                for w in s.writes:
+                    taken.joined(w)
+            case Role.INIT:
+                pass  # what it makes is checked where it is read
             case role:
                 assert_never(role)
     for name, wanted in logical.finals.items():

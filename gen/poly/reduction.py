@@ -71,6 +71,13 @@ class Reductions:
         self._compare(read, result, got)
         return result
 
+    def joined(self, write: Access) -> None:
+        """Refuses a join that takes anything else than partial results of its combiner."""
+        if self.run.role(write) is Role.UNION:
+            self._union(write)
+        else:
+            self._held(write)
+
     def _sum(self, read: Access, part: isl.Set, source: Source | None) -> _Sum:
         starts = self._starts(read, part)
         reached = self._reached(read, part, starts, source)

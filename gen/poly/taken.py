@@ -51,8 +51,7 @@ class Taken:
         if any(map(self.run.reduces, writers)):
             part = rest if wanted is None else _reductions(rest, wanted, self.logical)
             if not part.is_empty():
-                reductions = Reductions(self.run, self.logical, self.shared, self.stored)
-                got = merged(got, reductions.values(read, part, source, wanted))
+                got = merged(got, self._reductions.values(read, part, source, wanted))
                 rest = rest.subtract(part)
         if not rest.is_empty() and (source is None or source.initial):
             initial = self._initial(read, rest, wanted)
@@ -61,6 +60,14 @@ class Taken:
         if not rest.is_empty():
             raise self._missing(read, rest, wanted)
         return got
+
+    def joined(self, write: Access) -> None:
+        """Refuses a join of what is no partial result, whether or not anything reads the join."""
+        self._reductions.joined(write)
+
+    @property
+    def _reductions(self) -> Reductions:
+        return Reductions(self.run, self.logical, self.shared, self.stored)
 
     def stored(self, write: Access) -> Values:
         """What a write that is no reduction stores, by its events; nothing for padding."""
