@@ -38,7 +38,9 @@ class Relations:
             if (b, a) in self._meet:
                 self._meet[a, b] = self._meet[b, a].reverse()
             else:
-                self._meet[a, b] = a.place.apply_range(b.place.reverse()).coalesce()
+                meet = a.place.apply_range(b.place.reverse())
+                # Without the equalities, isl has been seen to crash in coalesce.
+                self._meet[a, b] = meet.detect_equalities().coalesce()
         return self._meet[a, b]
 
     def earlier(self, e: Access, w: Access) -> isl.Map:
