@@ -94,6 +94,7 @@ class Running:
             bindings=tuple(b for _, b in to),
             body=replace(self.body, targets=(Target(name, at),), values=(value,)),
             origin=None,
+            annotations=(),
         )
 
     def storing(self, value: Expr, result: Expr, to: Bound) -> Block:
@@ -106,6 +107,7 @@ class Running:
             body=Store(target, value, span=self.body.span),
             initialises=False,
             origin=None,
+            annotations=(),
         )
 
 

@@ -46,6 +46,8 @@ from ..examples import ROW_SUM, TWICE
 from ..moving import between, inside_of
 from ..placing import place, required, touched
 
+_OF_STORES = "stream"  # the mark of who stores into the argument, which the copy does from now on
+
 
 @final
 @dataclass(frozen=True)
@@ -151,7 +153,9 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
 
         match block.body:
             case Store(target, _):
-                return replace(block, body=replace(block.body, target=go(target)))
+                notes = tuple(note for note in block.annotations if note[0] != _OF_STORES)
+                body = replace(block.body, target=go(target))
+                return replace(block, body=body, annotations=notes)
             case body:
                 return replace(block, body=replace(body, targets=tuple(map(go, body.targets))))
 
@@ -176,6 +180,8 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             tuple(b for _, b in pairs),
             conjunction(*without_loops(block.predicate, reduction_loops(block))),
             Store(target, Load(cache.name, target.indices, cache.dtype)),
+            annotations=tuple(note for note in block.annotations if note[0] == _OF_STORES),
+            span=block.span,
         )
         in_scope = {*scope_of(around)}
         kept = frozenset(

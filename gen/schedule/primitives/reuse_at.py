@@ -207,4 +207,4 @@ def _moving(block: Block, name: str) -> Block:
     assert isinstance(block.body, Store)
     target = block.body.target
     copy = Load(target.buffer, target.indices, dtype_of(block.body.value))
-    return replace(block, name=name, body=Store(target, copy), origin=None)
+    return replace(block, name=name, body=Store(target, copy), origin=None, annotations=())

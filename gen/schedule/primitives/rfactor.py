@@ -289,6 +289,7 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             predicate=substitute(kept, renamed),
             body=self._joining(state, block, tuple(Var(v.name) for v, _ in lanes)),
             origin=None,
+            annotations=(),
         )
         loops = (serial_loop(j, f.lower, f.upper) for j, f in zip(joins, found, strict=True))
         return _copies(copies, renamed, nest(loops, join))
