@@ -89,7 +89,7 @@ def _named(variants: tuple[Variant, ...], name: str) -> Variant:
     for variant in variants:
         if variant.name == name:
             return variant
-    if len(variants) == 1:
+    if len(variants) == 1 and name == "0":  # what is asked for by default
         return variants[0]
     names = ", ".join(v.name for v in variants)
     raise TilesmithError(f"there is no variant {name!r}: there are {names}")
