@@ -69,11 +69,14 @@ static void swap_axes(ts_invocation *v, int a, int b)
     }
 }
 
-/* Iterations are independent: an axis along which no array ascends may as well run backwards. */
+/* Iterations are independent: an axis along which nothing that is read ascends may as well run backwards.
+   What is only written has no say, since the axis chooses the variant. */
 static void make_ascending(ts_invocation *v, int axis)
 {
     bool descends = false;
     for (int k = 0; k < v->kernel->arguments_count; k++) {
+        if (v->kernel->arguments[k].intent == TS_OUT)
+            continue;
         if (v->operands[k].outer[axis] > 0)
             return;
         descends |= v->operands[k].outer[axis] < 0;
@@ -85,10 +88,13 @@ static void make_ascending(ts_invocation *v, int axis)
     }
 }
 
-/* Whether axis b, now inside a, should be outside: by the first array that varies along both. */
+/* Whether axis b, now inside a, should be outside: by the first array that is read and varies along both;
+   axes that none tells apart stay in order. */
 static bool belongs_outside(const ts_invocation *v, int b, int a)
 {
     for (int k = 0; k < v->kernel->arguments_count; k++) {
+        if (v->kernel->arguments[k].intent == TS_OUT)
+            continue;
         const int64_t at_a = magnitude(v->operands[k].outer[a]);
         const int64_t at_b = magnitude(v->operands[k].outer[b]);
         if (at_a != 0 && at_b != 0 && at_a != at_b)

@@ -175,3 +175,14 @@ def test_the_negative_control() -> None:
     assert_right(spec, {"T": DType.FLOAT32}, arrays, (good,))
     with pytest.raises(AssertionError, match="largest error"):
         assert_right(spec, {"T": DType.FLOAT32}, arrays, (bad,))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "cumsum"])
+def test_the_direction_and_the_axes_of_out_have_no_say(name: str) -> None:
+    function, x = getattr(ts, name), np.random.default_rng(5).standard_normal((255, 65)).astype("f")
+    wide = np.broadcast_to(x[:, :, None], (255, 65, 5))
+    fresh = function(x[:, ::-1], axis=0)
+    out = np.empty_like(fresh)[..., ::-1]
+    np.testing.assert_array_equal(function(x[:, ::-1], axis=0, out=out), fresh)
+    fresh = function(wide, axis=0)
+    np.testing.assert_array_equal(function(wide, axis=0, out=np.empty_like(fresh, order="F")), fresh)
