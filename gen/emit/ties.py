@@ -6,7 +6,7 @@ growing index, as loops ascend. Of equal values the first then stays, with no lo
 
 from dataclasses import replace
 
-from ..ir.nodes import Block, Cast, Combiner, Expr, IterKind, Node, Stmt, Update, Var
+from ..ir.nodes import Block, Cast, Combiner, Expr, Init, IterKind, Node, Stmt, Update, Var
 from ..ir.walk import blocks, loops, map_children, targets, variables
 from ..lower.affine import affine
 
@@ -15,16 +15,22 @@ _MARK = ("ties", "in order")
 
 def mark(stmt: Stmt) -> Stmt:
     writers: dict[str, set[str]] = {}
+    begun: set[str] = set()  # places that hold nothing before the first term
     for block in blocks(stmt):
-        if isinstance(block.body, Update):
-            for target in targets(block.body):
+        anew = isinstance(block.body, Init)
+        for target in targets(block.body):
+            if anew or block.initialises:
+                begun.add(target.buffer)
+            if not anew:
                 writers.setdefault(target.buffer, set()).add(block.name)
     known = frozenset(loop.var for loop in loops(stmt))
 
     def go(node: Node) -> Node:
         if not isinstance(node, Block):
             return map_children(node, go)
-        alone = all(len(writers.get(t.buffer, ())) == 1 for t in targets(node.body))
+        alone = all(
+            t.buffer in begun and len(writers.get(t.buffer, ())) == 1 for t in targets(node.body)
+        )
         if alone and _ascends(node, known):
             return replace(node, annotations=(*node.annotations, _MARK))
         return node

@@ -69,3 +69,18 @@ def test_the_first_of_equals(binding: str, read: str, at: str, marked: bool) -> 
     first = x.argmax(1)
     np.testing.assert_array_equal(y, 2 * first + 1 if at == "2*j + 1" else first)
     np.testing.assert_array_equal(v, x.max(1))
+
+
+def test_a_place_that_holds_a_later_index_before_the_first_term() -> None:
+    text = """
+def k(m, n, x: float32[m, n], v: InOut[float32[m]], y: InOut[int64[m]]):
+    for y.c in range((m + 3)//4):
+        for y.j in range(n):
+            for y.l in vectorized(4):
+                with block("y", i=spatial(y.c*4 + y.l, m), j=reduction(y.j, n), where=y.c*4 + y.l < m):
+                    v[i], y[i] = combine.argmax((v[i], y[i]), (x[i, j], j))
+"""  # noqa: E501
+    kernel = compile_kernel(lowered(text), Level.V2, packed=())
+    v, y = np.zeros(4, "f"), np.full(4, 2)
+    kernel({"x": np.zeros((4, 3), "f"), "v": v, "y": y})
+    np.testing.assert_array_equal(y, 0)
