@@ -7,6 +7,7 @@ growing index, as loops ascend. Of equal values the first then stays, with no lo
 from dataclasses import replace
 
 from ..ir.nodes import Block, Cast, Combiner, Expr, Init, IterKind, Node, Stmt, Update, Var
+from ..ir.types import DType
 from ..ir.walk import blocks, loops, map_children, targets, variables
 from ..lower.affine import affine
 
@@ -61,4 +62,9 @@ def _ascends(block: Block, known: frozenset[str]) -> bool:
 
 
 def _plain(expr: Expr) -> Expr:
-    return _plain(expr.operand) if isinstance(expr, Cast) else expr
+    """The expression without the casts that keep every index."""
+    match expr:
+        case Cast(DType.INT64, operand):
+            return _plain(operand)
+        case _:
+            return expr

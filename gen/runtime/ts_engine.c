@@ -441,6 +441,20 @@ static void set_limits(plan *p, int64_t tasks)
             p->stream_above = TS_NEVER;
 }
 
+static bool nothing_to_write(const plan *p)
+{
+    const ts_invocation *v = p->invocation;
+    for (int k = 0; k < v->kernel->arguments_count; k++) {
+        const ts_argument *argument = &v->kernel->arguments[k];
+        bool empty = argument->looped && p->loop_extent == 0;
+        for (int axis = 0; axis < argument->core; axis++)
+            empty = empty || core_extent(v, argument, axis) == 0;
+        if (argument->intent != TS_IN && !empty)
+            return false;
+    }
+    return true;
+}
+
 int ts_run(ts_invocation *v)
 {
     plan p = {.invocation = v, .threads = v->threads};
@@ -450,6 +464,8 @@ int ts_run(ts_invocation *v)
             return TS_OK;
     normalise_axes(v);
     take_loop_axis(&p, v);
+    if (nothing_to_write(&p)) /* there may be ever so many rows of nothing */
+        return TS_OK;
     int64_t outer = 1;
     for (int axis = 0; axis < v->outer_count; axis++)
         outer *= v->outer_shape[axis];

@@ -185,4 +185,12 @@ def test_the_direction_and_the_axes_of_out_have_no_say(name: str) -> None:
     out = np.empty_like(fresh)[..., ::-1]
     np.testing.assert_array_equal(function(x[:, ::-1], axis=0, out=out), fresh)
     fresh = function(wide, axis=0)
-    np.testing.assert_array_equal(function(wide, axis=0, out=np.empty_like(fresh, order="F")), fresh)
+    np.testing.assert_array_equal(
+        function(wide, axis=0, out=np.empty_like(fresh, order="F")), fresh
+    )
+
+
+def test_a_result_without_elements_takes_no_time() -> None:
+    """However many columns of nothing there are."""
+    nothing = np.empty((0, 2**50), "f")
+    assert ts.cumsum(nothing, axis=0).shape == nothing.shape
