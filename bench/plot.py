@@ -11,10 +11,10 @@ MARKERS = "sD^vP*Xh<>"
 
 def check(path: Path) -> None:
     """Before a long run: can it be drawn at its end?"""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise UnknownName("there is no matplotlib, which draws the plot")
     if path.suffix not in {".svg", ".png"}:
         raise UnknownName(f"a plot is a file .svg or .png, not {path.name!r}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UnknownName("there is no matplotlib, which draws the plot")
 
 
 def draw(results: Results, path: Path) -> None:

@@ -5,119 +5,28 @@
 #include "ts_stream.h"
 #include "ts_transpose.h"
 
-struct ts_transpose_float32_v3_0_y_i_0 {
-    int64_t n;
-    const float *x;
-    int64_t x_s0;
-    int64_t x_s1;
-    float *y;
-    int64_t y_s0;
-    int64_t y_s1;
-};
-
-TS_INLINE int ts_transpose_float32_v3_0_y_i_0_code(const void *env, int64_t lower, int64_t upper,
-    const bool unit)
-{
-    const struct ts_transpose_float32_v3_0_y_i_0 *const self = env;
-    const int64_t n = self->n;
-    const float *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = self->x_s1;
-    float *const restrict y = self->y;
-    const int64_t y_s0 = self->y_s0;
-    const int64_t y_s1 = unit ? 1 : self->y_s1;
-    for (int64_t y_i_0 = lower; y_i_0 < upper; ++y_i_0) {
-        for (int64_t y_j = 0; y_j < n; ++y_j) {
-            ts_store_strided_f32(&y[y_s0 * y_j + y_s1 * (y_i_0 * 8)], y_s1,
-                ts_load_strided_f32(&x[x_s0 * (y_i_0 * 8) + x_s1 * y_j], x_s0));
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_transpose_float32_v3_0_y_i_0_unit(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float32_v3_0_y_i_0_code(env, lower, upper, true);
-}
-
-static int ts_transpose_float32_v3_0_y_i_0_any(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float32_v3_0_y_i_0_code(env, lower, upper, false);
-}
-
-TS_INLINE int ts_transpose_float32_v3_0_code(const ts_call *call, const bool unit)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const float *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
-    float *const restrict y = call->data[1];
-    const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = unit ? 1 : call->strides[3];
-    {
-        const struct ts_transpose_float32_v3_0_y_i_0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 6);
-        const int status =
-            ts_parallel(unit ? ts_transpose_float32_v3_0_y_i_0_unit
-                : ts_transpose_float32_v3_0_y_i_0_any, &env, 0, m / 8, grain, call->threads);
-        if (status != TS_OK) {
-            return status;
-        }
-    }
-    for (int64_t y_i_0 = m / 8, y_i_0_end = (m + 7) / 8; y_i_0 < y_i_0_end; ++y_i_0) {
-        for (int64_t y_i_1 = 0; y_i_1 < 8; ++y_i_1) {
-            if (y_i_0 * 8 + y_i_1 < m) {
-                for (int64_t y_j = 0; y_j < n; ++y_j) {
-                    y[y_s0 * y_j + y_s1 * (y_i_0 * 8 + y_i_1)] =
-                        x[x_s0 * (y_i_0 * 8 + y_i_1) + x_s1 * y_j];
-                }
-            }
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_transpose_float32_v3_0(const ts_call *call)
-{
-    const bool unit = call->strides[3] == 1;
-    return unit ? ts_transpose_float32_v3_0_code(call, true)
-        : ts_transpose_float32_v3_0_code(call, false);
-}
-
-static bool ts_transpose_float32_v3_0_when(const ts_call *call)
-{
-    const int64_t n = call->dims[1];
-    return (n < 8);
-}
-
-struct ts_transpose_float32_v3_1_y_blocks {
+struct ts_transpose_float32_v3_0_y_blocks {
     int64_t m;
     int64_t n;
     const float *x;
     int64_t x_s0;
-    int64_t x_s1;
     float *y;
     int64_t y_s0;
-    int64_t y_s1;
     bool stream;
     int64_t x_phase;
     int64_t y_phase;
     int64_t ahead;
 };
 
-TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t lower, int64_t upper,
-    const bool unit)
+static int ts_transpose_float32_v3_0_y_blocks(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_transpose_float32_v3_1_y_blocks *const self = env;
+    const struct ts_transpose_float32_v3_0_y_blocks *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = unit ? 1 : self->x_s1;
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    const int64_t y_s1 = unit ? 1 : self->y_s1;
     const bool stream = self->stream;
     const int64_t x_phase = self->x_phase;
     const int64_t y_phase = self->y_phase;
@@ -137,185 +46,161 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[0] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                        on0);
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 1)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[1] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 1)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 2)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[2] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 2)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 3)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[3] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 3)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 4)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[4] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 4)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 5)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[5] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 5)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 6)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[6] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 6)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 7)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[7] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 7)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         ts_transpose_f32(tile);
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase)
-                            && (y_j0 * 256 + y_j1 * 8 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                        + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], on0);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                            && (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 1)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 1) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], on0);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                            && (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 2)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 2) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], on0);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                            && (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 3)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 3) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], on0);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                            && (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 4)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 4) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], on0);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                            && (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 5)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 5) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], on0);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                            && (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 6)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 6) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], on0);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                            && (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 7)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 7) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], on0);
                                 }
                             }
                         }
@@ -327,74 +212,65 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                     {
                         ts_f32 tile[8] = {{0}};
                         {
-                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                            const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                             if (ts_any_m32(on0)) {
-                                tile[0] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
-                                tile[1] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
-                                tile[2] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
-                                tile[3] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
-                                tile[4] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
-                                tile[5] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
-                                tile[6] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
-                                tile[7] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase], on0);
+                                tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    on0);
+                                tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    on0);
+                                tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    on0);
+                                tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    on0);
+                                tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    on0);
+                                tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    on0);
+                                tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    on0);
                             }
                         }
                         ts_transpose_f32(tile);
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase)
-                            && (y_j0 * 256 + y_j1 * 8 < n + x_phase)) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0]);
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 512
+                                + y_i1 * 8 - y_phase], tile[0]);
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                            && (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase)) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1]);
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1]);
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                            && (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase)) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2]);
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2]);
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                            && (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase)) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3]);
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3]);
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                            && (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase)) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4]);
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4]);
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                            && (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase)) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5]);
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5]);
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                            && (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase)) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6]);
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6]);
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                            && (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase)) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7]);
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7]);
                         }
                     }
                 }
@@ -406,186 +282,162 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                         ts_f32 tile[8] = {{0}};
                         if (y_i0 * 512 + y_i1 * 8 - y_phase < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[0] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                        on0);
                                 }
                             }
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[1] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 1)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[2] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 2)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[3] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 3)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[4] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 4)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[5] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 5)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[6] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 6)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0))), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8)));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[7] = ts_load_strided_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 7)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, on0);
+                                    tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], on0);
                                 }
                             }
                         }
                         ts_transpose_f32(tile);
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase)
-                            && (y_j0 * 256 + y_j1 * 8 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                        + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                            && (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 1)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 1) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                            && (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 2)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 2) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                            && (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 3)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 3) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                            && (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 4)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 4) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                            && (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 5)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 5) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                            && (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 6)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 6) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                            && (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase)) {
+                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 7)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 7) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], active);
                                 }
                             }
                         }
@@ -604,127 +456,123 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             && (y_i0 * 512 + y_i1 * 8 - y_phase < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                + ahead * (32 * x_s1))));
-                            tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)],
-                                x_s1);
+                                + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 1)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 1)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 2)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 2)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 3)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 3)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 4)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 4)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 5)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 5)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 6)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 6)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 7)
                             && (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 7)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         ts_transpose_f32(tile);
                         {
                             const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                             if (ts_any_m32(on0)) {
-                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
-                                    on0);
-                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 1)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
-                                    on0);
-                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 2)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
-                                    on0);
-                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 3)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
-                                    on0);
-                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 4)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
-                                    on0);
-                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 5)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
-                                    on0);
-                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 6)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
-                                    on0);
-                                ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 7)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
-                                    on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], on0);
                             }
                         }
                     }
                 }
-                if (unit && stream) {
-                    if (((uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                        + y_s1 * (y_i0 * 512
+                if (stream) {
+                    if (((uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 512
                         + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7) + y_s1 * (y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]) % TS_BYTES == 0) {
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 1) + y_i0 * 512
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 2) + y_i0 * 512
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 3) + y_i0 * 512
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 4) + y_i0 * 512
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 5) + y_i0 * 512
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 6) + y_i0 * 512
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 7) + y_i0 * 512
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]) % TS_BYTES == 0) {
                         for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
                             y_i1_end = ts_min_i64_s(64,
                             (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
@@ -732,120 +580,96 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 ts_f32 tile[8] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
+                                    + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 ts_transpose_f32(tile);
                                 ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[0]);
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[0]);
                                 ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[1]);
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[1]);
                                 ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[2]);
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[2]);
                                 ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[3]);
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[3]);
                                 ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[4]);
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[4]);
                                 ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[5]);
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[5]);
                                 ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[6]);
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[6]);
                                 ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)] + 0, tile[7]);
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[7]);
                             }
                         }
                     } else {
                         ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase)
-                            + y_s1 * (y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                            + y_j1 * 8 - x_phase) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
                         ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 1)
-                            + y_s1 * (y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                            + y_j1 * 8 - x_phase + 1) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
                         ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 2)
-                            + y_s1 * (y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                            + y_j1 * 8 - x_phase + 2) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
                         ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 3)
-                            + y_s1 * (y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                            + y_j1 * 8 - x_phase + 3) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
                         ts_row_f32 line4 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 4)
-                            + y_s1 * (y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                            + y_j1 * 8 - x_phase + 4) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
                         ts_row_f32 line5 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 5)
-                            + y_s1 * (y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                            + y_j1 * 8 - x_phase + 5) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
                         ts_row_f32 line6 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 6)
-                            + y_s1 * (y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                            + y_j1 * 8 - x_phase + 6) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
                         ts_row_f32 line7 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 7)
-                            + y_s1 * (y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase)]);
+                            + y_j1 * 8 - x_phase + 7) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
                         for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
                             y_i1_end = ts_min_i64_s(64,
                             (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
@@ -853,68 +677,52 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 ts_f32 tile[8] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
+                                    + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)));
+                                tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
+                                    + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 ts_transpose_f32(tile);
                                 ts_row_push_f32(&line0, tile[0]);
                                 ts_row_push_f32(&line1, tile[1]);
@@ -943,77 +751,69 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             ts_f32 tile[8] = {{0}};
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                + ahead * (32 * x_s1))));
-                            tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)],
-                                x_s1);
+                                + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 1)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 2)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 3)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 4)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 5)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 6)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 7)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             ts_transpose_f32(tile);
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0]);
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1]);
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2]);
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3]);
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4]);
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5]);
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6]);
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 512
+                                + y_i1 * 8 - y_phase], tile[0]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7]);
                         }
                     }
                 }
@@ -1026,119 +826,94 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                         if (y_i0 * 512 + y_i1 * 8 - y_phase < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                + ahead * (32 * x_s1))));
-                            tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)],
-                                x_s1);
+                                + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 1)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 2)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 3)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 4)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 5)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 6)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase) + ahead * (32 * x_s1))));
-                            tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1);
+                                + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)));
+                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 7)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
                         }
                         ts_transpose_f32(tile);
                         {
                             const int64_t active =
                                 ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                             if (active > 0) {
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
-                                    active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 1)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
-                                    active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 2)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
-                                    active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 3)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
-                                    active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 4)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
-                                    active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 5)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
-                                    active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 6)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
-                                    active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                    + y_j1 * 8 - x_phase + 7)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
-                                    active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], active);
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
-                ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32))),
+            for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
                 y_j1_end = ts_min_i64_s(32,
                 (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                 for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 8 - (y_i0 * 64)),
@@ -1152,9 +927,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                        active);
                                 }
                             }
                         }
@@ -1164,9 +939,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 1)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1176,9 +951,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 2)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1188,9 +963,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 3)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1200,9 +975,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 4)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1212,9 +987,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 5)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1224,9 +999,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 6)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1236,9 +1011,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 7)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1247,10 +1022,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                        + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], on0);
                                 }
                             }
                         }
@@ -1258,10 +1031,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 1)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 1) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], on0);
                                 }
                             }
                         }
@@ -1269,10 +1040,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 2)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 2) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], on0);
                                 }
                             }
                         }
@@ -1280,10 +1049,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 3)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 3) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], on0);
                                 }
                             }
                         }
@@ -1291,10 +1058,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 4)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 4) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], on0);
                                 }
                             }
                         }
@@ -1302,10 +1067,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 5)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 5) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], on0);
                                 }
                             }
                         }
@@ -1313,10 +1076,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 6)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 6) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], on0);
                                 }
                             }
                         }
@@ -1324,10 +1085,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 7)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
-                                        on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 7) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], on0);
                                 }
                             }
                         }
@@ -1342,64 +1101,64 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                             const int64_t active =
                                 ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                             if (active > 0) {
-                                tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
-                                tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
-                                tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
-                                tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
-                                tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
-                                tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
-                                tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
-                                tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7)
-                                    + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    active);
+                                tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    active);
+                                tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    active);
+                                tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    active);
+                                tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    active);
+                                tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    active);
+                                tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    active);
+                                tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    active);
                             }
                         }
                         ts_transpose_f32(tile);
                         if (y_j0 * 256 + y_j1 * 8 < n + x_phase) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 512
+                                + y_i1 * 8 - y_phase], tile[0]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7]);
                         }
                     }
                 }
@@ -1414,9 +1173,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                        active);
                                 }
                             }
                         }
@@ -1425,9 +1184,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 1)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1436,9 +1195,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 2)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1447,9 +1206,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 3)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1458,9 +1217,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 4)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1469,9 +1228,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 5)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1480,9 +1239,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 6)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1491,9 +1250,9 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 7)
-                                        + x_s1 * (y_j0 * 256 + y_j1 * 8 - x_phase)], x_s1, active);
+                                    tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], active);
                                 }
                             }
                         }
@@ -1503,10 +1262,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[0],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                        + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], active);
                                 }
                             }
                         }
@@ -1515,10 +1272,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 1)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[1],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 1) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], active);
                                 }
                             }
                         }
@@ -1527,10 +1282,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 2)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[2],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 2) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], active);
                                 }
                             }
                         }
@@ -1539,10 +1292,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 3)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[3],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 3) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], active);
                                 }
                             }
                         }
@@ -1551,10 +1302,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 4)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[4],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 4) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], active);
                                 }
                             }
                         }
@@ -1563,10 +1312,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 5)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[5],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 5) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], active);
                                 }
                             }
                         }
@@ -1575,10 +1322,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 6)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[6],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 6) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], active);
                                 }
                             }
                         }
@@ -1587,10 +1332,8 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256
-                                        + y_j1 * 8 - x_phase + 7)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8 - y_phase)], y_s1, tile[7],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
+                                        + 7) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], active);
                                 }
                             }
                         }
@@ -1605,34 +1348,22 @@ TS_INLINE int ts_transpose_float32_v3_1_y_blocks_code(const void *env, int64_t l
     return TS_OK;
 }
 
-static int ts_transpose_float32_v3_1_y_blocks_unit(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float32_v3_1_y_blocks_code(env, lower, upper, true);
-}
-
-static int ts_transpose_float32_v3_1_y_blocks_any(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float32_v3_1_y_blocks_code(env, lower, upper, false);
-}
-
-TS_INLINE int ts_transpose_float32_v3_1_code(const ts_call *call, const bool unit)
+static int ts_transpose_float32_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const float *const restrict x = call->data[0];
     const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = unit ? 1 : call->strides[1];
     float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = unit ? 1 : call->strides[3];
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(n) * (double)(m);
     const bool stream = moved > call->stream_above;
     const int64_t x_phase = (int64_t)((uintptr_t)x / sizeof *x % 16);
     const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 16);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_transpose_float32_v3_1_y_blocks env =
-            {m, n, x, x_s0, x_s1, y, y_s0, y_s1, stream, x_phase, y_phase, ahead};
+        const struct ts_transpose_float32_v3_0_y_blocks env =
+            {m, n, x, x_s0, y, y_s0, stream, x_phase, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((x_phase + 7) / 8 - (x_phase / 8)) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
@@ -1640,22 +1371,20 @@ TS_INLINE int ts_transpose_float32_v3_1_code(const ts_call *call, const bool uni
             + (ts_min_i64_s(64, (m + y_phase
             + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
             (y_phase + 7) / 8))) * 190)
-            + (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase + 7) / 8),
-            0)) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
+            + (ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase + 7) / 8)) * (((y_phase
+            + 7) / 8 - (y_phase / 8)) * 190
             + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
             + (ts_min_i64_s(64, (m + y_phase
             + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
             (y_phase + 7) / 8))) * 190)
-            + (ts_min_i64_s(32, (n + x_phase
-            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 8),
-            (x_phase + 7) / 8))) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
+            + (ts_min_i64_s(32, (n + x_phase + 7) / 8) - (ts_min_i64_s(32,
+            (n + x_phase) / 8))) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
             + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
             + (ts_min_i64_s(64, (m + y_phase
             + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
             (y_phase + 7) / 8))) * 190));
         const int status =
-            ts_parallel(unit ? ts_transpose_float32_v3_1_y_blocks_unit
-                : ts_transpose_float32_v3_1_y_blocks_any, &env, 0,
+            ts_parallel(ts_transpose_float32_v3_0_y_blocks, &env, 0,
                 ((n + x_phase + 255) / 256) * ((m + y_phase + 511) / 512), grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -1664,43 +1393,31 @@ TS_INLINE int ts_transpose_float32_v3_1_code(const ts_call *call, const bool uni
     return TS_OK;
 }
 
-static int ts_transpose_float32_v3_1(const ts_call *call)
-{
-    const bool unit = call->strides[1] == 1 && call->strides[3] == 1;
-    return unit ? ts_transpose_float32_v3_1_code(call, true)
-        : ts_transpose_float32_v3_1_code(call, false);
-}
-
-static bool ts_transpose_float32_v3_1_when(const ts_call *call)
+static bool ts_transpose_float32_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    return (m + n >= 512);
+    return ((n >= 8) && (m + n >= 512));
 }
 
-struct ts_transpose_float32_v3_2_y_j0 {
+struct ts_transpose_float32_v3_1_y_j0 {
     int64_t m;
     int64_t n;
     const float *x;
     int64_t x_s0;
-    int64_t x_s1;
     float *y;
     int64_t y_s0;
-    int64_t y_s1;
 };
 
-TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower, int64_t upper,
-    const bool unit)
+static int ts_transpose_float32_v3_1_y_j0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_transpose_float32_v3_2_y_j0 *const self = env;
+    const struct ts_transpose_float32_v3_1_y_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = unit ? 1 : self->x_s1;
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    const int64_t y_s1 = unit ? 1 : self->y_s1;
     for (int64_t y_j0 = lower; y_j0 < upper; ++y_j0) {
         for (int64_t y_i0 = 0, y_i0_end = (m + 511) / 512; y_i0 < y_i0_end; ++y_i0) {
             for (int64_t y_j1 = 0,
@@ -1709,39 +1426,39 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                     y_i1_end = ts_min_i64_s(64, m / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f32 tile[8] = {{0}};
-                        tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8)
-                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
-                        tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1)
-                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
-                        tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2)
-                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
-                        tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3)
-                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
-                        tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4)
-                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
-                        tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5)
-                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
-                        tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6)
-                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
-                        tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7)
-                            + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                        tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8) + y_j0 * 256
+                            + y_j1 * 8]);
+                        tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1) + y_j0 * 256
+                            + y_j1 * 8]);
+                        tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2) + y_j0 * 256
+                            + y_j1 * 8]);
+                        tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3) + y_j0 * 256
+                            + y_j1 * 8]);
+                        tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4) + y_j0 * 256
+                            + y_j1 * 8]);
+                        tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5) + y_j0 * 256
+                            + y_j1 * 8]);
+                        tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6) + y_j0 * 256
+                            + y_j1 * 8]);
+                        tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7) + y_j0 * 256
+                            + y_j1 * 8]);
                         ts_transpose_f32(tile);
-                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
-                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[0]);
-                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
-                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[1]);
-                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
-                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[2]);
-                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
-                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[3]);
-                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
-                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[4]);
-                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
-                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[5]);
-                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
-                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[6]);
-                        ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
-                            + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[7]);
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8) + y_i0 * 512 + y_i1 * 8],
+                            tile[0]);
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1) + y_i0 * 512 + y_i1 * 8],
+                            tile[1]);
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2) + y_i0 * 512 + y_i1 * 8],
+                            tile[2]);
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3) + y_i0 * 512 + y_i1 * 8],
+                            tile[3]);
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4) + y_i0 * 512 + y_i1 * 8],
+                            tile[4]);
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5) + y_i0 * 512 + y_i1 * 8],
+                            tile[5]);
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6) + y_i0 * 512 + y_i1 * 8],
+                            tile[6]);
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7) + y_i0 * 512 + y_i1 * 8],
+                            tile[7]);
                     }
                 }
                 for (int64_t y_i1 = ts_min_i64_s(64, m / 8 - (y_i0 * 64)),
@@ -1750,57 +1467,57 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                     {
                         ts_f32 tile[8] = {{0}};
                         if (y_i0 * 512 + y_i1 * 8 < m) {
-                            tile[0] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8) + y_j0 * 256
+                                + y_j1 * 8]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 + 1 < m) {
-                            tile[1] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1)
+                                + y_j0 * 256 + y_j1 * 8]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 + 2 < m) {
-                            tile[2] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2)
+                                + y_j0 * 256 + y_j1 * 8]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 + 3 < m) {
-                            tile[3] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3)
+                                + y_j0 * 256 + y_j1 * 8]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 + 4 < m) {
-                            tile[4] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4)
+                                + y_j0 * 256 + y_j1 * 8]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 + 5 < m) {
-                            tile[5] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5)
+                                + y_j0 * 256 + y_j1 * 8]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 + 6 < m) {
-                            tile[6] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6)
+                                + y_j0 * 256 + y_j1 * 8]);
                         }
                         if (y_i0 * 512 + y_i1 * 8 + 7 < m) {
-                            tile[7] = ts_load_strided_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7)
-                                + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1);
+                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7)
+                                + y_j0 * 256 + y_j1 * 8]);
                         }
                         ts_transpose_f32(tile);
                         {
                             const int64_t active = ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                             if (active > 0) {
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[0], active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[1], active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[2], active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[3], active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[4], active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[5], active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[6], active);
-                                ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
-                                    + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[7], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8) + y_i0 * 512
+                                    + y_i1 * 8], tile[0], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
+                                    + y_i0 * 512 + y_i1 * 8], tile[1], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
+                                    + y_i0 * 512 + y_i1 * 8], tile[2], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
+                                    + y_i0 * 512 + y_i1 * 8], tile[3], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
+                                    + y_i0 * 512 + y_i1 * 8], tile[4], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
+                                    + y_i0 * 512 + y_i1 * 8], tile[5], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
+                                    + y_i0 * 512 + y_i1 * 8], tile[6], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
+                                    + y_i0 * 512 + y_i1 * 8], tile[7], active);
                             }
                         }
                     }
@@ -1815,63 +1532,56 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                         {
                             const int64_t active = ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                             if (active > 0) {
-                                tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1, active);
-                                tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 + 1) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                    active);
-                                tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 + 2) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                    active);
-                                tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 + 3) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                    active);
-                                tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 + 4) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                    active);
-                                tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 + 5) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                    active);
-                                tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 + 6) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                    active);
-                                tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 + 7) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                    active);
+                                tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8)
+                                    + y_j0 * 256 + y_j1 * 8], active);
+                                tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1)
+                                    + y_j0 * 256 + y_j1 * 8], active);
+                                tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2)
+                                    + y_j0 * 256 + y_j1 * 8], active);
+                                tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3)
+                                    + y_j0 * 256 + y_j1 * 8], active);
+                                tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4)
+                                    + y_j0 * 256 + y_j1 * 8], active);
+                                tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5)
+                                    + y_j0 * 256 + y_j1 * 8], active);
+                                tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6)
+                                    + y_j0 * 256 + y_j1 * 8], active);
+                                tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7)
+                                    + y_j0 * 256 + y_j1 * 8], active);
                             }
                         }
                         ts_transpose_f32(tile);
                         if (y_j0 * 256 + y_j1 * 8 < n) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[0]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8) + y_i0 * 512 + y_i1 * 8],
+                                tile[0]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 1 < n) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[1]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1) + y_i0 * 512
+                                + y_i1 * 8], tile[1]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 2 < n) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[2]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2) + y_i0 * 512
+                                + y_i1 * 8], tile[2]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 3 < n) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[3]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3) + y_i0 * 512
+                                + y_i1 * 8], tile[3]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 4 < n) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[4]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4) + y_i0 * 512
+                                + y_i1 * 8], tile[4]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 5 < n) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[5]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5) + y_i0 * 512
+                                + y_i1 * 8], tile[5]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 6 < n) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[6]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6) + y_i0 * 512
+                                + y_i1 * 8], tile[6]);
                         }
                         if (y_j0 * 256 + y_j1 * 8 + 7 < n) {
-                            ts_store_strided_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
-                                + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[7]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7) + y_i0 * 512
+                                + y_i1 * 8], tile[7]);
                         }
                     }
                 }
@@ -1885,9 +1595,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[0] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                        active);
+                                    tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8)
+                                        + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
@@ -1896,9 +1605,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[1] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 + 1) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                        active);
+                                    tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
+                                        + 1) + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
@@ -1907,9 +1615,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[2] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 + 2) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                        active);
+                                    tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
+                                        + 2) + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
@@ -1918,9 +1625,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[3] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 + 3) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                        active);
+                                    tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
+                                        + 3) + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
@@ -1929,9 +1635,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[4] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 + 4) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                        active);
+                                    tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
+                                        + 4) + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
@@ -1940,9 +1645,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[5] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 + 5) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                        active);
+                                    tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
+                                        + 5) + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
@@ -1951,9 +1655,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[6] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 + 6) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                        active);
+                                    tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
+                                        + 6) + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
@@ -1962,9 +1665,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[7] = ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 + 7) + x_s1 * (y_j0 * 256 + y_j1 * 8)], x_s1,
-                                        active);
+                                    tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
+                                        + 7) + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
@@ -1974,8 +1676,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
-                                        + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[0], active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
+                                        + y_i0 * 512 + y_i1 * 8], tile[0], active);
                                 }
                             }
                         }
@@ -1984,9 +1686,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + 1) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[1],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
+                                        + y_i0 * 512 + y_i1 * 8], tile[1], active);
                                 }
                             }
                         }
@@ -1995,9 +1696,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + 2) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[2],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
+                                        + y_i0 * 512 + y_i1 * 8], tile[2], active);
                                 }
                             }
                         }
@@ -2006,9 +1706,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + 3) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[3],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
+                                        + y_i0 * 512 + y_i1 * 8], tile[3], active);
                                 }
                             }
                         }
@@ -2017,9 +1716,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + 4) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[4],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
+                                        + y_i0 * 512 + y_i1 * 8], tile[4], active);
                                 }
                             }
                         }
@@ -2028,9 +1726,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + 5) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[5],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
+                                        + y_i0 * 512 + y_i1 * 8], tile[5], active);
                                 }
                             }
                         }
@@ -2039,9 +1736,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + 6) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[6],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
+                                        + y_i0 * 512 + y_i1 * 8], tile[6], active);
                                 }
                             }
                         }
@@ -2050,9 +1746,8 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_strided_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + 7) + y_s1 * (y_i0 * 512 + y_i1 * 8)], y_s1, tile[7],
-                                        active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
+                                        + y_i0 * 512 + y_i1 * 8], tile[7], active);
                                 }
                             }
                         }
@@ -2064,28 +1759,16 @@ TS_INLINE int ts_transpose_float32_v3_2_y_j0_code(const void *env, int64_t lower
     return TS_OK;
 }
 
-static int ts_transpose_float32_v3_2_y_j0_unit(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float32_v3_2_y_j0_code(env, lower, upper, true);
-}
-
-static int ts_transpose_float32_v3_2_y_j0_any(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float32_v3_2_y_j0_code(env, lower, upper, false);
-}
-
-TS_INLINE int ts_transpose_float32_v3_2_code(const ts_call *call, const bool unit)
+static int ts_transpose_float32_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const float *const restrict x = call->data[0];
     const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = unit ? 1 : call->strides[1];
     float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = unit ? 1 : call->strides[3];
     {
-        const struct ts_transpose_float32_v3_2_y_j0 env = {m, n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const struct ts_transpose_float32_v3_1_y_j0 env = {m, n, x, x_s0, y, y_s0};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((m + 511) / 512) * ((ts_min_i64_s(32, n / 8)) * ((ts_min_i64_s(64, m / 8)) * 158
@@ -2093,8 +1776,7 @@ TS_INLINE int ts_transpose_float32_v3_2_code(const ts_call *call, const bool uni
             + (ts_min_i64_s(32, (n + 7) / 8) - (ts_min_i64_s(32, n / 8))) * ((ts_min_i64_s(64,
             m / 8)) * 158 + (ts_min_i64_s(64, (m + 7) / 8) - (ts_min_i64_s(64, m / 8))) * 158)));
         const int status =
-            ts_parallel(unit ? ts_transpose_float32_v3_2_y_j0_unit
-                : ts_transpose_float32_v3_2_y_j0_any, &env, 0, (n + 255) / 256, grain,
+            ts_parallel(ts_transpose_float32_v3_1_y_j0, &env, 0, (n + 255) / 256, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -2103,86 +1785,78 @@ TS_INLINE int ts_transpose_float32_v3_2_code(const ts_call *call, const bool uni
     return TS_OK;
 }
 
-static int ts_transpose_float32_v3_2(const ts_call *call)
+static bool ts_transpose_float32_v3_1_when(const ts_call *call)
 {
-    const bool unit = call->strides[1] == 1 && call->strides[3] == 1;
-    return unit ? ts_transpose_float32_v3_2_code(call, true)
-        : ts_transpose_float32_v3_2_code(call, false);
+    const int64_t n = call->dims[1];
+    return (n >= 8);
 }
 
-extern const ts_variant ts_transpose_float32_v3[3];
-const ts_variant ts_transpose_float32_v3[3] = {
-    {ts_transpose_float32_v3_0, ts_transpose_float32_v3_0_when, UINT64_C(0), "0"},
-    {ts_transpose_float32_v3_1, ts_transpose_float32_v3_1_when, UINT64_C(0), "1"},
-    {ts_transpose_float32_v3_2, NULL, UINT64_C(0), "2"},
-};
-
-struct ts_transpose_float64_v3_0_y_i_0 {
+struct ts_transpose_float32_v3_2_y_i_0 {
     int64_t n;
-    const double *x;
+    const float *x;
     int64_t x_s0;
     int64_t x_s1;
-    double *y;
+    float *y;
     int64_t y_s0;
     int64_t y_s1;
 };
 
-TS_INLINE int ts_transpose_float64_v3_0_y_i_0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_transpose_float32_v3_2_y_i_0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_transpose_float64_v3_0_y_i_0 *const self = env;
+    const struct ts_transpose_float32_v3_2_y_i_0 *const self = env;
     const int64_t n = self->n;
-    const double *const restrict x = self->x;
+    const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
-    double *const restrict y = self->y;
+    float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = unit ? 1 : self->y_s1;
     for (int64_t y_i_0 = lower; y_i_0 < upper; ++y_i_0) {
         for (int64_t y_j = 0; y_j < n; ++y_j) {
-            ts_store_strided_f64(&y[y_s0 * y_j + y_s1 * (y_i_0 * 4)], y_s1,
-                ts_load_strided_f64(&x[x_s0 * (y_i_0 * 4) + x_s1 * y_j], x_s0));
+            ts_store_strided_f32(&y[y_s0 * y_j + y_s1 * (y_i_0 * 8)], y_s1,
+                ts_load_strided_f32(&x[x_s0 * (y_i_0 * 8) + x_s1 * y_j], x_s0));
         }
     }
     return TS_OK;
 }
 
-static int ts_transpose_float64_v3_0_y_i_0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_transpose_float32_v3_2_y_i_0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_transpose_float64_v3_0_y_i_0_code(env, lower, upper, true);
+    return ts_transpose_float32_v3_2_y_i_0_code(env, lower, upper, true);
 }
 
-static int ts_transpose_float64_v3_0_y_i_0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_transpose_float32_v3_2_y_i_0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_transpose_float64_v3_0_y_i_0_code(env, lower, upper, false);
+    return ts_transpose_float32_v3_2_y_i_0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_transpose_float64_v3_0_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_transpose_float32_v3_2_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    const double *const restrict x = call->data[0];
+    const float *const restrict x = call->data[0];
     const int64_t x_s0 = call->strides[0];
     const int64_t x_s1 = call->strides[1];
-    double *const restrict y = call->data[1];
+    float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = unit ? 1 : call->strides[3];
     {
-        const struct ts_transpose_float64_v3_0_y_i_0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const struct ts_transpose_float32_v3_2_y_i_0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 6);
         const int status =
-            ts_parallel(unit ? ts_transpose_float64_v3_0_y_i_0_unit
-                : ts_transpose_float64_v3_0_y_i_0_any, &env, 0, m / 4, grain, call->threads);
+            ts_parallel(unit ? ts_transpose_float32_v3_2_y_i_0_unit
+                : ts_transpose_float32_v3_2_y_i_0_any, &env, 0, m / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
     }
-    for (int64_t y_i_0 = m / 4, y_i_0_end = (m + 3) / 4; y_i_0 < y_i_0_end; ++y_i_0) {
-        for (int64_t y_i_1 = 0; y_i_1 < 4; ++y_i_1) {
-            if (y_i_0 * 4 + y_i_1 < m) {
+    for (int64_t y_i_0 = m / 8, y_i_0_end = (m + 7) / 8; y_i_0 < y_i_0_end; ++y_i_0) {
+        for (int64_t y_i_1 = 0; y_i_1 < 8; ++y_i_1) {
+            if (y_i_0 * 8 + y_i_1 < m) {
                 for (int64_t y_j = 0; y_j < n; ++y_j) {
-                    y[y_s0 * y_j + y_s1 * (y_i_0 * 4 + y_i_1)] =
-                        x[x_s0 * (y_i_0 * 4 + y_i_1) + x_s1 * y_j];
+                    y[y_s0 * y_j + y_s1 * (y_i_0 * 8 + y_i_1)] =
+                        x[x_s0 * (y_i_0 * 8 + y_i_1) + x_s1 * y_j];
                 }
             }
         }
@@ -2190,46 +1864,42 @@ TS_INLINE int ts_transpose_float64_v3_0_code(const ts_call *call, const bool uni
     return TS_OK;
 }
 
-static int ts_transpose_float64_v3_0(const ts_call *call)
+static int ts_transpose_float32_v3_2(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1;
-    return unit ? ts_transpose_float64_v3_0_code(call, true)
-        : ts_transpose_float64_v3_0_code(call, false);
+    return unit ? ts_transpose_float32_v3_2_code(call, true)
+        : ts_transpose_float32_v3_2_code(call, false);
 }
 
-static bool ts_transpose_float64_v3_0_when(const ts_call *call)
-{
-    const int64_t n = call->dims[1];
-    return (n < 8);
-}
+extern const ts_variant ts_transpose_float32_v3[3];
+const ts_variant ts_transpose_float32_v3[3] = {
+    {ts_transpose_float32_v3_0, ts_transpose_float32_v3_0_when, UINT64_C(10), "0"},
+    {ts_transpose_float32_v3_1, ts_transpose_float32_v3_1_when, UINT64_C(10), "1"},
+    {ts_transpose_float32_v3_2, NULL, UINT64_C(0), "2"},
+};
 
-struct ts_transpose_float64_v3_1_y_blocks {
+struct ts_transpose_float64_v3_0_y_blocks {
     int64_t m;
     int64_t n;
     const double *x;
     int64_t x_s0;
-    int64_t x_s1;
     double *y;
     int64_t y_s0;
-    int64_t y_s1;
     bool stream;
     int64_t x_phase;
     int64_t y_phase;
     int64_t ahead;
 };
 
-TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t lower, int64_t upper,
-    const bool unit)
+static int ts_transpose_float64_v3_0_y_blocks(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_transpose_float64_v3_1_y_blocks *const self = env;
+    const struct ts_transpose_float64_v3_0_y_blocks *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = unit ? 1 : self->x_s1;
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    const int64_t y_s1 = unit ? 1 : self->y_s1;
     const bool stream = self->stream;
     const int64_t x_phase = self->x_phase;
     const int64_t y_phase = self->y_phase;
@@ -2249,11 +1919,10 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                         if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase)
                             && (y_i0 * 256 + y_i1 * 4 - y_phase < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                                 if (ts_any_m32(on0)) {
-                                    tile[0] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                    tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
@@ -2261,84 +1930,73 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                         if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 1)
                             && (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                                 if (ts_any_m32(on0)) {
-                                    tile[1] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 1)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
-                                        ts_lo_m64_m32(on0));
+                                    tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 1) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 2)
                             && (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                                 if (ts_any_m32(on0)) {
-                                    tile[2] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 2)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
-                                        ts_lo_m64_m32(on0));
+                                    tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 2) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
                                 }
                             }
                         }
                         if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 3)
                             && (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m)) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                                 if (ts_any_m32(on0)) {
-                                    tile[3] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 3)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
-                                        ts_lo_m64_m32(on0));
+                                    tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 3) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
                                 }
                             }
                         }
                         ts_transpose_f64(tile);
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase)
-                            && (y_j0 * 128 + y_j1 * 4 < n + x_phase)) {
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                        + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                            && (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase)) {
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 1)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 1) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                            && (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase)) {
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 2)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 2) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                            && (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase)) {
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3) {
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 3)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 3) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
@@ -2351,46 +2009,38 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                     {
                         ts_f64 tile[4] = {{0}};
                         {
-                            const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                             if (ts_any_m32(on0)) {
-                                tile[0] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
                                     ts_lo_m64_m32(on0));
-                                tile[1] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase],
                                     ts_lo_m64_m32(on0));
-                                tile[2] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase],
                                     ts_lo_m64_m32(on0));
-                                tile[3] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase],
                                     ts_lo_m64_m32(on0));
                             }
                         }
                         ts_transpose_f64(tile);
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase)
-                            && (y_j0 * 128 + y_j1 * 4 < n + x_phase)) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0]);
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase) {
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase) + y_i0 * 256
+                                + y_i1 * 4 - y_phase], tile[0]);
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                            && (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase)) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1]);
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1) {
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1]);
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                            && (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase)) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2]);
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2) {
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2]);
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                            && (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase)) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3]);
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3) {
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3]);
                         }
                     }
                 }
@@ -2402,98 +2052,82 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                         ts_f64 tile[4] = {{0}};
                         if (y_i0 * 256 + y_i1 * 4 - y_phase < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                                 if (ts_any_m32(on0)) {
-                                    tile[0] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
+                                    tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
                         }
                         if (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                                 if (ts_any_m32(on0)) {
-                                    tile[1] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 1)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
-                                        ts_lo_m64_m32(on0));
+                                    tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 1) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
                                 }
                             }
                         }
                         if (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                                 if (ts_any_m32(on0)) {
-                                    tile[2] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 2)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
-                                        ts_lo_m64_m32(on0));
+                                    tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 2) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
                                 }
                             }
                         }
                         if (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
                                 if (ts_any_m32(on0)) {
-                                    tile[3] = ts_load_strided_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 3)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1,
-                                        ts_lo_m64_m32(on0));
+                                    tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 3) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
                                 }
                             }
                         }
                         ts_transpose_f64(tile);
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase)
-                            && (y_j0 * 128 + y_j1 * 4 < n + x_phase)) {
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                        + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                            && (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase)) {
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 1)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 1) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                            && (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase)) {
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 2)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 2) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2], active);
                                 }
                             }
                         }
-                        if ((0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                            && (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase)) {
+                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 3)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 3) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3], active);
                                 }
                             }
                         }
@@ -2512,71 +2146,71 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                             && (y_i0 * 256 + y_i1 * 4 - y_phase < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                + ahead * (32 * x_s1))));
-                            tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)],
-                                x_s1);
+                                + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                         }
                         if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 1)
                             && (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 1)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                         }
                         if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 2)
                             && (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 2)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                         }
                         if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 3)
                             && (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m)) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 3)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                         }
                         ts_transpose_f64(tile);
                         {
                             const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                             if (ts_any_m32(on0)) {
-                                ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                    + y_j1 * 4 - x_phase)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0],
                                     ts_lo_m64_m32(on0));
-                                ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                    + y_j1 * 4 - x_phase + 1)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1],
                                     ts_lo_m64_m32(on0));
-                                ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                    + y_j1 * 4 - x_phase + 2)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2],
                                     ts_lo_m64_m32(on0));
-                                ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                    + y_j1 * 4 - x_phase + 3)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3],
                                     ts_lo_m64_m32(on0));
                             }
                         }
                     }
                 }
-                if (unit && stream) {
-                    if (((uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                        + y_s1 * (y_i0 * 256
+                if (stream) {
+                    if (((uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase) + y_i0 * 256
                         + (ts_max_i64_s(0, (y_phase
-                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1) + y_s1 * (y_i0 * 256 + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2) + y_s1 * (y_i0 * 256 + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)] | (uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3) + y_s1 * (y_i0 * 256 + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]) % TS_BYTES == 0) {
+                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 128
+                        + y_j1 * 4 - x_phase + 1) + y_i0 * 256
+                        + (ts_max_i64_s(0, (y_phase
+                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 128
+                        + y_j1 * 4 - x_phase + 2) + y_i0 * 256
+                        + (ts_max_i64_s(0, (y_phase
+                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 128
+                        + y_j1 * 4 - x_phase + 3) + y_i0 * 256
+                        + (ts_max_i64_s(0, (y_phase
+                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]) % TS_BYTES == 0) {
                         for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
                             y_i1_end = ts_min_i64_s(64,
                             (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
@@ -2584,64 +2218,52 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 ts_f64 tile[4] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                    + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                    + ahead * 32)));
+                                tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
+                                    + y_j0 * 128 + y_j1 * 4 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                    + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                    + ahead * 32)));
+                                tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
+                                    + 1) + y_j0 * 128 + y_j1 * 4 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                    + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                    + ahead * 32)));
+                                tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
+                                    + 2) + y_j0 * 128 + y_j1 * 4 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                    + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                    + ahead * 32)));
+                                tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
+                                    + 3) + y_j0 * 128 + y_j1 * 4 - x_phase]);
                                 ts_transpose_f64(tile);
                                 ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)] + 0, tile[0]);
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase] + 0, tile[0]);
                                 ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)] + 0, tile[1]);
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase] + 0, tile[1]);
                                 ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)] + 0, tile[2]);
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase] + 0, tile[2]);
                                 ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)] + 0, tile[3]);
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase] + 0, tile[3]);
                             }
                         }
                     } else {
                         ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
-                            + y_j1 * 4 - x_phase)
-                            + y_s1 * (y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]);
+                            + y_j1 * 4 - x_phase) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]);
                         ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
-                            + y_j1 * 4 - x_phase + 1)
-                            + y_s1 * (y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]);
+                            + y_j1 * 4 - x_phase + 1) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]);
                         ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
-                            + y_j1 * 4 - x_phase + 2)
-                            + y_s1 * (y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]);
+                            + y_j1 * 4 - x_phase + 2) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]);
                         ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
-                            + y_j1 * 4 - x_phase + 3)
-                            + y_s1 * (y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase)]);
+                            + y_j1 * 4 - x_phase + 3) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]);
                         for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
                             y_i1_end = ts_min_i64_s(64,
                             (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
@@ -2649,36 +2271,28 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 ts_f64 tile[4] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                    + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                    + ahead * 32)));
+                                tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
+                                    + y_j0 * 128 + y_j1 * 4 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                    + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                    + ahead * 32)));
+                                tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
+                                    + 1) + y_j0 * 128 + y_j1 * 4 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                    + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                    + ahead * 32)));
+                                tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
+                                    + 2) + y_j0 * 128 + y_j1 * 4 - x_phase]);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + ahead * (32 * x_s1))));
-                                tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                    + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                    + ahead * 32)));
+                                tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
+                                    + 3) + y_j0 * 128 + y_j1 * 4 - x_phase]);
                                 ts_transpose_f64(tile);
                                 ts_row_push_f64(&line0, tile[0]);
                                 ts_row_push_f64(&line1, tile[1]);
@@ -2699,41 +2313,37 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                             ts_f64 tile[4] = {{0}};
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                + ahead * (32 * x_s1))));
-                            tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)],
-                                x_s1);
+                                + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 1)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 2)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 3)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                             ts_transpose_f64(tile);
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0]);
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1]);
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2]);
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase) + y_i0 * 256
+                                + y_i1 * 4 - y_phase], tile[0]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3]);
                         }
                     }
                 }
@@ -2746,67 +2356,54 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                         if (y_i0 * 256 + y_i1 * 4 - y_phase < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                + ahead * (32 * x_s1))));
-                            tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)],
-                                x_s1);
+                                + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                         }
                         if (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 1)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                         }
                         if (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 2)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                         }
                         if (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m) {
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase) + ahead * (32 * x_s1))));
-                            tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1);
+                                + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
+                                + ahead * 32)));
+                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 3)
+                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
                         }
                         ts_transpose_f64(tile);
                         {
                             const int64_t active =
                                 ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                             if (active > 0) {
-                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                    + y_j1 * 4 - x_phase)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
-                                    active);
-                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                    + y_j1 * 4 - x_phase + 1)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
-                                    active);
-                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                    + y_j1 * 4 - x_phase + 2)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
-                                    active);
-                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                    + y_j1 * 4 - x_phase + 3)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
-                                    active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0], active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1], active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2], active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3], active);
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 4 - (y_j0 * 32)),
-                ts_max_i64_s(0, (x_phase + 3) / 4 - (y_j0 * 32))),
+            for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 4 - (y_j0 * 32)),
                 y_j1_end = ts_min_i64_s(32,
                 (n + x_phase + 3) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                 for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 4 - (y_i0 * 64)),
@@ -2820,9 +2417,9 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                    tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                        active);
                                 }
                             }
                         }
@@ -2832,9 +2429,9 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 1)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                    tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 1) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], active);
                                 }
                             }
                         }
@@ -2844,9 +2441,9 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 2)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                    tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 2) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], active);
                                 }
                             }
                         }
@@ -2856,9 +2453,9 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 3)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                    tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 3) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], active);
                                 }
                             }
                         }
@@ -2867,9 +2464,8 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                        + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
@@ -2878,9 +2474,8 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 1)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 1) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
@@ -2889,9 +2484,8 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 2)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 2) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
@@ -2900,9 +2494,8 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                             {
                                 const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_strided_mask_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 3)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 3) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3],
                                         ts_lo_m64_m32(on0));
                                 }
                             }
@@ -2918,36 +2511,36 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                             const int64_t active =
                                 ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                             if (active > 0) {
-                                tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
-                                tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
-                                tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
-                                tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3)
-                                    + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                    active);
+                                tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                    active);
+                                tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                    active);
+                                tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                    active);
                             }
                         }
                         ts_transpose_f64(tile);
                         if (y_j0 * 128 + y_j1 * 4 < n + x_phase) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase) + y_i0 * 256
+                                + y_i1 * 4 - y_phase], tile[0]);
                         }
                         if (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1]);
                         }
                         if (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2]);
                         }
                         if (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
+                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3]);
                         }
                     }
                 }
@@ -2962,9 +2555,9 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                    tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                        active);
                                 }
                             }
                         }
@@ -2973,9 +2566,9 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 1)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                    tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 1) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], active);
                                 }
                             }
                         }
@@ -2984,9 +2577,9 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 2)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                    tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 2) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], active);
                                 }
                             }
                         }
@@ -2995,9 +2588,9 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 3)
-                                        + x_s1 * (y_j0 * 128 + y_j1 * 4 - x_phase)], x_s1, active);
+                                    tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 4 - y_phase + 3) + y_j0 * 128
+                                        + y_j1 * 4 - x_phase], active);
                                 }
                             }
                         }
@@ -3007,10 +2600,8 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[0],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
+                                        + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0], active);
                                 }
                             }
                         }
@@ -3019,10 +2610,8 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 1)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[1],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 1) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1], active);
                                 }
                             }
                         }
@@ -3031,10 +2620,8 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 2)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[2],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 2) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2], active);
                                 }
                             }
                         }
@@ -3043,10 +2630,8 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
                                 const int64_t active =
                                     ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128
-                                        + y_j1 * 4 - x_phase + 3)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4 - y_phase)], y_s1, tile[3],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
+                                        + 3) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3], active);
                                 }
                             }
                         }
@@ -3061,34 +2646,22 @@ TS_INLINE int ts_transpose_float64_v3_1_y_blocks_code(const void *env, int64_t l
     return TS_OK;
 }
 
-static int ts_transpose_float64_v3_1_y_blocks_unit(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float64_v3_1_y_blocks_code(env, lower, upper, true);
-}
-
-static int ts_transpose_float64_v3_1_y_blocks_any(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float64_v3_1_y_blocks_code(env, lower, upper, false);
-}
-
-TS_INLINE int ts_transpose_float64_v3_1_code(const ts_call *call, const bool unit)
+static int ts_transpose_float64_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const double *const restrict x = call->data[0];
     const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = unit ? 1 : call->strides[1];
     double *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = unit ? 1 : call->strides[3];
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(n) * (double)(m);
     const bool stream = moved > call->stream_above;
     const int64_t x_phase = (int64_t)((uintptr_t)x / sizeof *x % 8);
     const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 8);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_transpose_float64_v3_1_y_blocks env =
-            {m, n, x, x_s0, x_s1, y, y_s0, y_s1, stream, x_phase, y_phase, ahead};
+        const struct ts_transpose_float64_v3_0_y_blocks env =
+            {m, n, x, x_s0, y, y_s0, stream, x_phase, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((x_phase + 3) / 4 - (x_phase / 4)) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
@@ -3096,22 +2669,20 @@ TS_INLINE int ts_transpose_float64_v3_1_code(const ts_call *call, const bool uni
             + (ts_min_i64_s(64, (m + y_phase
             + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
             (y_phase + 3) / 4))) * 94)
-            + (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 4) - ((x_phase + 3) / 4),
-            0)) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
+            + (ts_min_i64_s(32, (n + x_phase) / 4) - ((x_phase + 3) / 4)) * (((y_phase
+            + 3) / 4 - (y_phase / 4)) * 94
             + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4) - ((y_phase + 3) / 4), 0)) * 94
             + (ts_min_i64_s(64, (m + y_phase
             + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
             (y_phase + 3) / 4))) * 94)
-            + (ts_min_i64_s(32, (n + x_phase
-            + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 4),
-            (x_phase + 3) / 4))) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
+            + (ts_min_i64_s(32, (n + x_phase + 3) / 4) - (ts_min_i64_s(32,
+            (n + x_phase) / 4))) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
             + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4) - ((y_phase + 3) / 4), 0)) * 94
             + (ts_min_i64_s(64, (m + y_phase
             + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
             (y_phase + 3) / 4))) * 94));
         const int status =
-            ts_parallel(unit ? ts_transpose_float64_v3_1_y_blocks_unit
-                : ts_transpose_float64_v3_1_y_blocks_any, &env, 0,
+            ts_parallel(ts_transpose_float64_v3_0_y_blocks, &env, 0,
                 ((n + x_phase + 127) / 128) * ((m + y_phase + 255) / 256), grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -3120,43 +2691,31 @@ TS_INLINE int ts_transpose_float64_v3_1_code(const ts_call *call, const bool uni
     return TS_OK;
 }
 
-static int ts_transpose_float64_v3_1(const ts_call *call)
-{
-    const bool unit = call->strides[1] == 1 && call->strides[3] == 1;
-    return unit ? ts_transpose_float64_v3_1_code(call, true)
-        : ts_transpose_float64_v3_1_code(call, false);
-}
-
-static bool ts_transpose_float64_v3_1_when(const ts_call *call)
+static bool ts_transpose_float64_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    return (m + n >= 512);
+    return ((n >= 8) && (m + n >= 512));
 }
 
-struct ts_transpose_float64_v3_2_y_j0 {
+struct ts_transpose_float64_v3_1_y_j0 {
     int64_t m;
     int64_t n;
     const double *x;
     int64_t x_s0;
-    int64_t x_s1;
     double *y;
     int64_t y_s0;
-    int64_t y_s1;
 };
 
-TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower, int64_t upper,
-    const bool unit)
+static int ts_transpose_float64_v3_1_y_j0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_transpose_float64_v3_2_y_j0 *const self = env;
+    const struct ts_transpose_float64_v3_1_y_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = unit ? 1 : self->x_s1;
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    const int64_t y_s1 = unit ? 1 : self->y_s1;
     for (int64_t y_j0 = lower; y_j0 < upper; ++y_j0) {
         for (int64_t y_i0 = 0, y_i0_end = (m + 255) / 256; y_i0 < y_i0_end; ++y_i0) {
             for (int64_t y_j1 = 0,
@@ -3165,23 +2724,23 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                     y_i1_end = ts_min_i64_s(64, m / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f64 tile[4] = {{0}};
-                        tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4)
-                            + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
-                        tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1)
-                            + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
-                        tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2)
-                            + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
-                        tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3)
-                            + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                        tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4) + y_j0 * 128
+                            + y_j1 * 4]);
+                        tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1) + y_j0 * 128
+                            + y_j1 * 4]);
+                        tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2) + y_j0 * 128
+                            + y_j1 * 4]);
+                        tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3) + y_j0 * 128
+                            + y_j1 * 4]);
                         ts_transpose_f64(tile);
-                        ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
-                            + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[0]);
-                        ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
-                            + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[1]);
-                        ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
-                            + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[2]);
-                        ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
-                            + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[3]);
+                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4) + y_i0 * 256 + y_i1 * 4],
+                            tile[0]);
+                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1) + y_i0 * 256 + y_i1 * 4],
+                            tile[1]);
+                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2) + y_i0 * 256 + y_i1 * 4],
+                            tile[2]);
+                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3) + y_i0 * 256 + y_i1 * 4],
+                            tile[3]);
                     }
                 }
                 for (int64_t y_i1 = ts_min_i64_s(64, m / 4 - (y_i0 * 64)),
@@ -3190,33 +2749,33 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                     {
                         ts_f64 tile[4] = {{0}};
                         if (y_i0 * 256 + y_i1 * 4 < m) {
-                            tile[0] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4) + y_j0 * 128
+                                + y_j1 * 4]);
                         }
                         if (y_i0 * 256 + y_i1 * 4 + 1 < m) {
-                            tile[1] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1)
+                                + y_j0 * 128 + y_j1 * 4]);
                         }
                         if (y_i0 * 256 + y_i1 * 4 + 2 < m) {
-                            tile[2] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2)
+                                + y_j0 * 128 + y_j1 * 4]);
                         }
                         if (y_i0 * 256 + y_i1 * 4 + 3 < m) {
-                            tile[3] = ts_load_strided_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3)
-                                + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1);
+                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3)
+                                + y_j0 * 128 + y_j1 * 4]);
                         }
                         ts_transpose_f64(tile);
                         {
                             const int64_t active = ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
                             if (active > 0) {
-                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[0], active);
-                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[1], active);
-                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[2], active);
-                                ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
-                                    + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[3], active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4) + y_i0 * 256
+                                    + y_i1 * 4], tile[0], active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
+                                    + y_i0 * 256 + y_i1 * 4], tile[1], active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
+                                    + y_i0 * 256 + y_i1 * 4], tile[2], active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
+                                    + y_i0 * 256 + y_i1 * 4], tile[3], active);
                             }
                         }
                     }
@@ -3231,35 +2790,32 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                         {
                             const int64_t active = ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
                             if (active > 0) {
-                                tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1, active);
-                                tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 + 1) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
-                                    active);
-                                tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 + 2) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
-                                    active);
-                                tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 + 3) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
-                                    active);
+                                tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4)
+                                    + y_j0 * 128 + y_j1 * 4], active);
+                                tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1)
+                                    + y_j0 * 128 + y_j1 * 4], active);
+                                tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2)
+                                    + y_j0 * 128 + y_j1 * 4], active);
+                                tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3)
+                                    + y_j0 * 128 + y_j1 * 4], active);
                             }
                         }
                         ts_transpose_f64(tile);
                         if (y_j0 * 128 + y_j1 * 4 < n) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[0]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4) + y_i0 * 256 + y_i1 * 4],
+                                tile[0]);
                         }
                         if (y_j0 * 128 + y_j1 * 4 + 1 < n) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[1]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1) + y_i0 * 256
+                                + y_i1 * 4], tile[1]);
                         }
                         if (y_j0 * 128 + y_j1 * 4 + 2 < n) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[2]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2) + y_i0 * 256
+                                + y_i1 * 4], tile[2]);
                         }
                         if (y_j0 * 128 + y_j1 * 4 + 3 < n) {
-                            ts_store_strided_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
-                                + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[3]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3) + y_i0 * 256
+                                + y_i1 * 4], tile[3]);
                         }
                     }
                 }
@@ -3273,9 +2829,8 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[0] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
-                                        active);
+                                    tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4)
+                                        + y_j0 * 128 + y_j1 * 4], active);
                                 }
                             }
                         }
@@ -3284,9 +2839,8 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[1] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 + 1) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
-                                        active);
+                                    tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4
+                                        + 1) + y_j0 * 128 + y_j1 * 4], active);
                                 }
                             }
                         }
@@ -3295,9 +2849,8 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[2] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 + 2) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
-                                        active);
+                                    tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4
+                                        + 2) + y_j0 * 128 + y_j1 * 4], active);
                                 }
                             }
                         }
@@ -3306,9 +2859,8 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[3] = ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 + 3) + x_s1 * (y_j0 * 128 + y_j1 * 4)], x_s1,
-                                        active);
+                                    tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4
+                                        + 3) + y_j0 * 128 + y_j1 * 4], active);
                                 }
                             }
                         }
@@ -3318,8 +2870,8 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
-                                        + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[0], active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
+                                        + y_i0 * 256 + y_i1 * 4], tile[0], active);
                                 }
                             }
                         }
@@ -3328,9 +2880,8 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4
-                                        + 1) + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[1],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
+                                        + y_i0 * 256 + y_i1 * 4], tile[1], active);
                                 }
                             }
                         }
@@ -3339,9 +2890,8 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4
-                                        + 2) + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[2],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
+                                        + y_i0 * 256 + y_i1 * 4], tile[2], active);
                                 }
                             }
                         }
@@ -3350,9 +2900,8 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
                                 const int64_t active =
                                     ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_strided_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4
-                                        + 3) + y_s1 * (y_i0 * 256 + y_i1 * 4)], y_s1, tile[3],
-                                        active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
+                                        + y_i0 * 256 + y_i1 * 4], tile[3], active);
                                 }
                             }
                         }
@@ -3364,28 +2913,16 @@ TS_INLINE int ts_transpose_float64_v3_2_y_j0_code(const void *env, int64_t lower
     return TS_OK;
 }
 
-static int ts_transpose_float64_v3_2_y_j0_unit(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float64_v3_2_y_j0_code(env, lower, upper, true);
-}
-
-static int ts_transpose_float64_v3_2_y_j0_any(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_transpose_float64_v3_2_y_j0_code(env, lower, upper, false);
-}
-
-TS_INLINE int ts_transpose_float64_v3_2_code(const ts_call *call, const bool unit)
+static int ts_transpose_float64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
     const double *const restrict x = call->data[0];
     const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = unit ? 1 : call->strides[1];
     double *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = unit ? 1 : call->strides[3];
     {
-        const struct ts_transpose_float64_v3_2_y_j0 env = {m, n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const struct ts_transpose_float64_v3_1_y_j0 env = {m, n, x, x_s0, y, y_s0};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             ((m + 255) / 256) * ((ts_min_i64_s(32, n / 4)) * ((ts_min_i64_s(64, m / 4)) * 78
@@ -3393,8 +2930,7 @@ TS_INLINE int ts_transpose_float64_v3_2_code(const ts_call *call, const bool uni
             + (ts_min_i64_s(32, (n + 3) / 4) - (ts_min_i64_s(32, n / 4))) * ((ts_min_i64_s(64,
             m / 4)) * 78 + (ts_min_i64_s(64, (m + 3) / 4) - (ts_min_i64_s(64, m / 4))) * 78)));
         const int status =
-            ts_parallel(unit ? ts_transpose_float64_v3_2_y_j0_unit
-                : ts_transpose_float64_v3_2_y_j0_any, &env, 0, (n + 127) / 128, grain,
+            ts_parallel(ts_transpose_float64_v3_1_y_j0, &env, 0, (n + 127) / 128, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -3403,16 +2939,95 @@ TS_INLINE int ts_transpose_float64_v3_2_code(const ts_call *call, const bool uni
     return TS_OK;
 }
 
+static bool ts_transpose_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 8);
+}
+
+struct ts_transpose_float64_v3_2_y_i_0 {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+TS_INLINE int ts_transpose_float64_v3_2_y_i_0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_transpose_float64_v3_2_y_i_0 *const self = env;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = unit ? 1 : self->y_s1;
+    for (int64_t y_i_0 = lower; y_i_0 < upper; ++y_i_0) {
+        for (int64_t y_j = 0; y_j < n; ++y_j) {
+            ts_store_strided_f64(&y[y_s0 * y_j + y_s1 * (y_i_0 * 4)], y_s1,
+                ts_load_strided_f64(&x[x_s0 * (y_i_0 * 4) + x_s1 * y_j], x_s0));
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_transpose_float64_v3_2_y_i_0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float64_v3_2_y_i_0_code(env, lower, upper, true);
+}
+
+static int ts_transpose_float64_v3_2_y_i_0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_transpose_float64_v3_2_y_i_0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_transpose_float64_v3_2_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = unit ? 1 : call->strides[3];
+    {
+        const struct ts_transpose_float64_v3_2_y_i_0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 6);
+        const int status =
+            ts_parallel(unit ? ts_transpose_float64_v3_2_y_i_0_unit
+                : ts_transpose_float64_v3_2_y_i_0_any, &env, 0, m / 4, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_i_0 = m / 4, y_i_0_end = (m + 3) / 4; y_i_0 < y_i_0_end; ++y_i_0) {
+        for (int64_t y_i_1 = 0; y_i_1 < 4; ++y_i_1) {
+            if (y_i_0 * 4 + y_i_1 < m) {
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    y[y_s0 * y_j + y_s1 * (y_i_0 * 4 + y_i_1)] =
+                        x[x_s0 * (y_i_0 * 4 + y_i_1) + x_s1 * y_j];
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
 static int ts_transpose_float64_v3_2(const ts_call *call)
 {
-    const bool unit = call->strides[1] == 1 && call->strides[3] == 1;
+    const bool unit = call->strides[3] == 1;
     return unit ? ts_transpose_float64_v3_2_code(call, true)
         : ts_transpose_float64_v3_2_code(call, false);
 }
 
 extern const ts_variant ts_transpose_float64_v3[3];
 const ts_variant ts_transpose_float64_v3[3] = {
-    {ts_transpose_float64_v3_0, ts_transpose_float64_v3_0_when, UINT64_C(0), "0"},
-    {ts_transpose_float64_v3_1, ts_transpose_float64_v3_1_when, UINT64_C(0), "1"},
+    {ts_transpose_float64_v3_0, ts_transpose_float64_v3_0_when, UINT64_C(10), "0"},
+    {ts_transpose_float64_v3_1, ts_transpose_float64_v3_1_when, UINT64_C(10), "1"},
     {ts_transpose_float64_v3_2, NULL, UINT64_C(0), "2"},
 };
