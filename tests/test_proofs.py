@@ -1,5 +1,6 @@
 """Every spec proves on every level; and no broken tree of a shipped kernel does."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -60,13 +61,16 @@ def test_every_step_is_proved(
 
 
 def mutants(body: Stmt) -> Iterator[tuple[str, Stmt]]:
-    """The tree with one thing wrong, and what: at five places of each kind, first to last."""
+    """The tree with one thing wrong, and what: of each kind at five places, first to last, and then
+    at all others.
+    """
     found: dict[str, list[tuple[Stmt, Stmt]]] = {}
     for node in walk(body):
         for kind, new in _broken(node) if isinstance(node, Stmt) else ():
             found.setdefault(kind, []).append((node, new))
     for kind, sites in found.items():
-        for k in {(len(sites) - 1) * part // 4 for part in range(5)}:
+        five = dict.fromkeys((len(sites) - 1) * part // 4 for part in range(5))
+        for k in (*five, *(k for k in range(len(sites)) if k not in five)):
             yield kind, replace_stmt(body, *sites[k])
 
 
@@ -147,7 +151,11 @@ def test_broken_trees_are_refused(path: Path) -> None:
     variants = schedule(spec, dtypes, Target(Level.V3), unproved)
     variant, sizes = next((v, s) for v in variants if (s := small(spec, v)))
     kinds: dict[str, bool] = {}
+    tried: Counter[str] = Counter()
     for kind, body in mutants(variant.lowered.kernel.body):
+        tried[kind] += 1
+        if tried[kind] > 5 and kinds[kind]:
+            continue  # the others only where none of the five is refused
         tree = replace(variant.lowered, kernel=replace(variant.lowered.kernel, body=body))
         refused = is_refused(plain, tree)
         kinds[kind] = kinds.get(kind, False) or refused
@@ -155,7 +163,4 @@ def test_broken_trees_are_refused(path: Path) -> None:
             for size in sizes:
                 assert agrees(spec, plain, tree.kernel, size), (kind, size)
     harmless = {kind for kind, refused in kinds.items() if not refused}
-    allowed = {"statements exchanged", "a serial loop in parallel", "a condition dropped"}
-    if spec.name in ("blur", "sobel", "unsharp"):  # a row or a move once more is the same again
-        allowed.add("an iteration more")
-    assert harmless <= allowed
+    assert harmless <= {"statements exchanged", "a serial loop in parallel", "a condition dropped"}
