@@ -6,7 +6,7 @@ BIN     = $(abspath $(VENV))/bin
 PEERS  ?= .venv-bench
 ARGS   ?= --json build/bench-results.json --plot build/bench-results.svg
 
-.PHONY: help demo test lint fast bench golden clean
+.PHONY: help demo test lint fast bench golden docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -52,6 +52,11 @@ bench: $(PEERS)/.ready  ## side by side with the peers; ARGS="--quick", ARGS="co
 	PATH="$(abspath $(PEERS))/bin:$$PATH" $(PEERS)/bin/python -m pip install --quiet \
 		--no-build-isolation --no-deps --force-reinstall -Cbuild-dir=build/bench .
 	$(PEERS)/bin/python -m bench $(ARGS)
+
+# Without --quiet, which would silence the warnings before they are counted.
+docs: $(VENV)/.ready  ## the site of docs/, in build/site; a warning is an error
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m mkdocs build
 
 clean:  ## build outputs and caches
 	rm -rf build dist .cache

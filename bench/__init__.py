@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CACHE = ROOT / ".cache" / "bench"  # what is built once: commits to compare, the ceilings' library
+CACHE = ROOT / ".cache" / "bench"  # what is built once: commits to compare, libraries of C
 
 
 def prefer_installed() -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import references
+
 Array = NDArray[Any]
 Dims = tuple[int, ...]
 Sizes = dict[str, tuple[Dims, ...]]  # by kind
@@ -28,8 +30,26 @@ class UnknownName(Exception):
 
 
 @dataclass(frozen=True)
+class Values:
+    """What an argument holds: how it is drawn from a generator and a shape, and of which type."""
+
+    draw: Callable[[np.random.Generator, Dims], Array]
+    dtype: type[np.generic] = np.float32
+
+
+NORMAL = Values(lambda rng, shape: rng.standard_normal(shape, dtype=np.float32))
+POSITIVE = Values(lambda rng, shape: 0.01 + rng.random(shape, dtype=np.float32))
+NEAR_ONE = Values(lambda rng, shape: 1 + 1e-3 * rng.standard_normal(shape, dtype=np.float32))
+PIXELS = Values(lambda rng, shape: rng.integers(0, 256, shape, dtype=np.uint8), np.uint8)
+CLASSES = Values(lambda rng, shape: rng.integers(0, 3, shape), np.int64)
+
+
+@dataclass(frozen=True)
 class Kernel:
-    """One function to measure, float32, and what is needed to check it and to bound its time."""
+    """One function to measure, float32, and what is needed to check it and to bound its time.
+
+    values: what the arguments hold; those that are not named, normal numbers.
+    """
 
     name: str
     inputs: Callable[..., tuple[Dims, ...]]  # from dims: the arguments' shapes
@@ -40,6 +60,12 @@ class Kernel:
     dtype: type[np.generic] = np.float32  # of the result
     limit: float = 2e-4  # the largest error of a right result, relative to 1 + |expected|
     headline: bool = False
+    values: tuple[Values, ...] = ()
+
+    def arguments(self, *dims: int) -> list[tuple[Values, Dims]]:
+        """Each argument's values and shape."""
+        shapes = self.inputs(*dims)
+        return list(zip([*self.values, *[NORMAL] * len(shapes)], shapes, strict=False))
 
 
 @dataclass(frozen=True)
@@ -56,7 +82,8 @@ class Case:
 
     @property
     def bytes_read(self) -> int:
-        return 4 * sum(math.prod(shape) for shape in self.kernel.inputs(*self.dims))
+        arguments = self.kernel.arguments(*self.dims)
+        return sum(np.dtype(v.dtype).itemsize * math.prod(shape) for v, shape in arguments)
 
     @property
     def bytes_written(self) -> int:
@@ -70,8 +97,7 @@ class Case:
     def arguments(self) -> list[Array]:
         """The same arrays every time, in every process."""
         rng = np.random.default_rng(zlib.crc32(self.label.encode()))
-        shapes = self.kernel.inputs(*self.dims)
-        return [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
+        return [v.draw(rng, shape) for v, shape in self.kernel.arguments(*self.dims)]
 
     def expected(self, arguments: Iterable[Array]) -> Array:
         exact = self.kernel.reference(*(x.astype(np.float64) for x in arguments))
@@ -80,44 +106,6 @@ class Case:
 
 def size_text(dims: Dims) -> str:
     return "x".join(map(str, dims))
-
-
-# ---------------------------------------------------------------- references, in float64
-
-
-def _softmax(x: Array) -> Array:
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return np.asarray(e / e.sum(axis=-1, keepdims=True))
-
-
-def _layer_norm(x: Array, weight: Array, bias: Array) -> Array:
-    centred = x - x.mean(axis=-1, keepdims=True)
-    scale = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + 1e-5)
-    return np.asarray(centred * scale * weight + bias)
-
-
-def _gelu(x: Array) -> Array:
-    import scipy.special
-
-    return np.asarray(x * scipy.special.ndtr(x))
-
-
-def _blur(x: Array) -> Array:
-    import scipy.ndimage
-
-    return np.asarray(scipy.ndimage.uniform_filter(x, size=3, mode="nearest"))
-
-
-def _sobel(x: Array) -> Array:
-    import scipy.ndimage
-
-    down = scipy.ndimage.sobel(x, axis=0, mode="nearest") / 4
-    across = scipy.ndimage.sobel(x, axis=1, mode="nearest") / 4
-    return np.asarray(np.sqrt((down * down + across * across) / 2))
-
-
-def _grey(rgb: Array) -> Array:
-    return np.asarray(rgb @ np.array([0.2125, 0.7154, 0.0721]))
 
 
 # ---------------------------------------------------------------- sizes
@@ -182,7 +170,9 @@ def _map(
     return Kernel(name, _one, _same, reference, _per_element(operations), sizes, **more)
 
 
-def _reductions(name: str, function: Callable[..., Array]) -> Iterator[Kernel]:
+def _reductions(
+    name: str, function: Callable[..., Array], operations: int = 1, **more: Any
+) -> Iterator[Kernel]:
     """A reduction over the first axis and over the last: two kernels to whoever schedules them."""
     for axis, place in ((0, "first"), (1, "last")):
         headline = (name, place) == ("sum", "first")
@@ -191,15 +181,85 @@ def _reductions(name: str, function: Callable[..., Array]) -> Iterator[Kernel]:
             _one,
             lambda m, n, axis=axis: (m,) if axis else (n,),
             lambda x, axis=axis: np.asarray(function(x, axis=axis)),
-            _per_element(1),
+            _per_element(operations),
             _COLUMNS if headline else _two((4096, 4096), (512, 256)),
-            dtype=np.int64 if name == "argmax" else np.float32,
-            limit=0 if name == "argmax" else 2e-4,
+            dtype=np.int64 if name in ("argmax", "argmin") else np.float32,
+            limit=0 if name in ("argmax", "argmin") else 2e-4,
             headline=headline,
+            **more,
         )
 
 
-def _kernels() -> Iterator[Kernel]:
+def _every_reduction() -> Iterator[Kernel]:
+    yield from _reductions("sum", np.sum)
+    yield from _reductions("mean", np.mean)
+    yield from _reductions("max", np.max)
+    yield from _reductions("min", np.min)
+    yield from _reductions("argmax", np.argmax)
+    yield from _reductions("argmin", np.argmin)
+    yield from _reductions("prod", np.prod, values=(NEAR_ONE,))
+    yield from _reductions("var", np.var, 4)
+    yield from _reductions("norm", np.linalg.norm, 2)
+    yield from _reductions("logsumexp", references.special("logsumexp"), 4)
+
+
+def _rows() -> Iterator[Kernel]:
+    """What runs along rows."""
+    yield _map("log_softmax", references.log_softmax, 5, _two((4096, 1024), (64, 1024)))
+    yield Kernel(
+        "rms_norm",
+        lambda m, n: ((m, n), (n,)),
+        _same,
+        references.rms_norm,
+        _per_element(4),
+        _two((4096, 1024), (64, 1024)),
+    )
+    yield Kernel(
+        "cross_entropy",
+        lambda m, n: ((m, n), (m,)),
+        lambda m, n: (m,),
+        references.cross_entropy,
+        _per_element(4),
+        _two((4096, 4096), (64, 1024)),
+        values=(NORMAL, CLASSES),
+    )
+    yield Kernel(
+        "histogram",
+        _one,
+        lambda n: (256,),
+        references.histogram,
+        _per_element(1),
+        _two((1 << 24,), (1 << 18,)),
+        dtype=np.int64,
+        limit=0,
+        values=(PIXELS,),
+    )
+
+
+def _functions() -> Iterator[Kernel]:
+    """Elementwise functions."""
+    elements = _two((1 << 24,), (1 << 16,))
+    yield _map("log", np.log, 1, elements, values=(POSITIVE,))
+    yield _map("log1p", np.log1p, 1, elements, values=(POSITIVE,))
+    yield _map("expm1", np.expm1, 1, elements)
+    yield _map("tanh", np.tanh, 1, elements)
+    yield _map("sin", np.sin, 1, elements)
+    yield _map("cos", np.cos, 1, elements)
+    yield _map("sigmoid", references.expit, 3, elements)
+    yield _map("silu", lambda x: x * references.expit(x), 4, elements)
+    yield _map("gelu_tanh", references.gelu_tanh, 8, elements)
+    yield _map("softplus", partial(np.logaddexp, 0), 4, elements)
+    yield Kernel(
+        "multiply_add",
+        lambda n: ((n,), (n,), (n,)),
+        _same,
+        lambda x, y, z: 2 * x + y * z,
+        _per_element(3),
+        _two((1 << 23,), (1 << 15,)),
+    )
+
+
+def _headlines() -> Iterator[Kernel]:
     yield Kernel(
         "matmul",
         lambda m, n, k: ((m, k), (k, n)),
@@ -209,13 +269,13 @@ def _kernels() -> Iterator[Kernel]:
         _PRODUCTS,
         headline=True,
     )
-    yield _map("softmax", _softmax, 5, _ROWS, headline=True)
+    yield _map("softmax", references.softmax, 5, _ROWS, headline=True)
     yield _map("exp", np.exp, 1, _ELEMENTS, headline=True)
     yield Kernel(
         "layer_norm",
         lambda m, n: ((m, n), (n,), (n,)),
         _same,
-        _layer_norm,
+        references.layer_norm,
         _per_element(8),
         _ROWS,
         headline=True,
@@ -229,25 +289,29 @@ def _kernels() -> Iterator[Kernel]:
         _SQUARES,
         headline=True,
     )
-    yield _map("blur", _blur, 5, _IMAGES, headline=True)
+    yield _map("blur", references.blur, 5, _IMAGES, headline=True)
     # Near a zero of the running sum, the error is that of the larger sums before it.
     yield _map("cumsum", partial(np.cumsum, axis=-1), 1, _SCANS, limit=2e-3, headline=True)
-    yield from _reductions("sum", np.sum)
-    yield from _reductions("mean", np.mean)
-    yield from _reductions("max", np.max)
-    yield from _reductions("argmax", np.argmax)
-    yield _map("gelu", _gelu, 4, _two((1 << 24,), (1 << 16,)))
+
+
+def _kernels() -> Iterator[Kernel]:
+    yield from _headlines()
+    yield from _every_reduction()
+    yield from _functions()
+    yield from _rows()
+    yield _map("gelu", references.gelu, 4, _two((1 << 24,), (1 << 16,)))
     yield _map("clamp", lambda x: np.clip(x, 0, 1), 2, _two((1 << 24,), (1 << 16,)))
     yield Kernel(
         "grey",
         lambda m: ((m, 3),),
         _same,
-        _grey,
+        references.grey,
         _per_element(5),
         _two((3000 * 4000,), (1 << 15,)),
     )
-    yield _map("sobel", _sobel, 13, _two((3000, 4000), (256, 256)))
-    yield _map("unsharp", lambda x: 2 * x - _blur(x), 7, _two((3000, 4000), (256, 256)))
+    yield _map("sobel", references.sobel, 13, _two((3000, 4000), (256, 256)))
+    yield from _image_kernels()
+    yield _map("unsharp", lambda x: 2 * x - references.blur(x), 7, _two((3000, 4000), (256, 256)))
     yield Kernel(
         "linear",
         lambda m, n, k: ((m, k), (k, n), (n,)),
@@ -255,6 +319,118 @@ def _kernels() -> Iterator[Kernel]:
         lambda x, weight, bias: np.maximum(x @ weight + bias, 0),
         lambda m, n, k: 2 * m * n * k + 2 * m * n,
         _two((1024, 1024, 1024), (64, 256, 256)),
+    )
+    yield from _products()
+    yield from _sequences()
+
+
+def _sequences() -> Iterator[Kernel]:
+    yield Kernel(
+        "sqdist",
+        lambda m, n, d: ((m, d), (n, d)),
+        lambda m, n, d: (m, n),
+        references.sqdist,
+        lambda m, n, d: 3 * m * n * d,
+        {"main": ((2048, 2048, 64), (4096, 4096, 3)), "small": ((128, 128, 16),)},
+    )
+    yield Kernel(
+        "attention",
+        lambda heads, m, d: ((heads, m, d),) * 3,
+        _same,
+        references.attention,
+        lambda heads, m, d: heads * m * m * (4 * d + 3),
+        _two((8, 1024, 64), (4, 128, 32)),
+    )
+    yield Kernel(
+        "lstm",
+        lambda t, b, d, h: (
+            *((t, b, d), (4 * h, d), (4 * h, h), (4 * h,), (4 * h,)),
+            *((b, h), (b, h)),
+        ),
+        lambda t, b, d, h: (t, b, h),
+        references.lstm,
+        lambda t, b, d, h: t * b * (8 * h * (d + h) + 20 * h),
+        _two((64, 32, 256, 256), (16, 8, 32, 32)),
+        limit=1e-3,
+    )
+
+
+def _products() -> Iterator[Kernel]:
+    """Products whose matrices are views, many small ones, vectors, few columns, triangles."""
+    for name, left, right in (("matmul_tn", True, False), ("matmul_nt", False, True)):
+        yield Kernel(
+            name,
+            lambda m, n, k, left=left, right=right: (
+                (k, m) if left else (m, k),
+                (n, k) if right else (k, n),
+            ),
+            lambda m, n, k: (m, n),
+            lambda a, b, left=left, right=right: np.matmul(a.T if left else a, b.T if right else b),
+            lambda m, n, k: 2 * m * n * k,
+            {"main": ((1024, 1024, 1024), (8, 4096, 4096)), "small": ((128, 128, 128),)},
+        )
+    yield Kernel(
+        "matmul_batch",
+        lambda b, m, n, k: ((b, m, k), (b, k, n)),
+        lambda b, m, n, k: (b, m, n),
+        np.matmul,
+        lambda b, m, n, k: 2 * b * m * n * k,
+        _two((1024, 64, 64, 64), (64, 16, 16, 16)),
+    )
+    yield Kernel(
+        "matmul_tall",
+        lambda m, n, k: ((m, k), (k, n)),
+        lambda m, n, k: (m, n),
+        np.matmul,
+        lambda m, n, k: 2 * m * n * k,
+        _two((1 << 18, 16, 64), (2000, 16, 64)),
+    )
+    for name, transposed in (("matvec", False), ("vecmat", True)):
+        yield Kernel(
+            name,
+            lambda m, k, transposed=transposed: ((k, m) if transposed else (m, k), (k,)),
+            lambda m, k: (m,),
+            lambda a, x, transposed=transposed: np.matmul(a.T if transposed else a, x),
+            lambda m, k: 2 * m * k,
+            _two((4096, 4096), (128, 128)),
+        )
+    yield Kernel(
+        "trmm",
+        lambda m, n: ((m, m), (m, n)),
+        _same,
+        lambda a, b: np.matmul(np.tril(a), b),
+        lambda m, n: m * m * n,
+        _two((1024, 1024), (128, 128)),
+    )
+
+
+def _image_kernels() -> Iterator[Kernel]:
+    yield _map("gaussian", references.gaussian, 36, _two((3000, 4000), (256, 256)))
+    yield _map("heat2d", references.heat2d, 6, _two((3000, 4000), (256, 256)))
+    yield Kernel(
+        "resize",
+        _one,
+        lambda h, w: (224, 224),
+        references.resize,
+        lambda h, w: 6 * 224 * 224,
+        _two((3000, 4000), (256, 256)),
+    )
+    yield Kernel(
+        "conv2d",
+        lambda n, c, h, w, o, k: ((n, c, h, w), (o, c, k, k), (o,)),
+        lambda n, c, h, w, o, k: (n, o, h - k + 1, w - k + 1),
+        references.conv2d,
+        lambda n, c, h, w, o, k: 2 * n * o * (h - k + 1) * (w - k + 1) * c * k * k,
+        _two((8, 64, 58, 58, 64, 3), (1, 32, 30, 30, 32, 3)),
+        limit=1e-3,
+    )
+    yield Kernel(
+        "depthwise_conv2d",
+        lambda n, c, h, w, k: ((n, c, h, w), (c, k, k), (c,)),
+        lambda n, c, h, w, k: (n, c, h - k + 1, w - k + 1),
+        references.depthwise_conv2d,
+        lambda n, c, h, w, k: 2 * n * c * (h - k + 1) * (w - k + 1) * k * k,
+        _two((16, 144, 114, 114, 3), (1, 32, 30, 30, 3)),
     )
 
 

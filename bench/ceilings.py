@@ -5,14 +5,11 @@ a working set of that very size. `level` does the same for a size of the table o
 """
 
 import ctypes
-import hashlib
 import os
-import platform
-import subprocess
 from pathlib import Path
 from typing import Any
 
-from . import CACHE
+from .native import CannotBuild, library
 from .pipe import Reply, answer, claim_output, serve
 from .worker import placed
 
@@ -20,25 +17,6 @@ SOURCE = Path(__file__).with_name("ceilings.c")
 STREAMS = ("read", "read_four", "copy", "copy_nt", "fill", "fill_nt")
 SAMPLE_SECONDS = 2e-3
 SECOND_GUESS = 20e9  # bytes a second: how often a stream repeats before its speed is known
-
-
-def build() -> Path:
-    """The library of ceilings.c for this machine, compiled once by $CC (or cc)."""
-    compiler = os.environ.get("CC", "cc").split()
-    arch = "-mcpu=native" if platform.machine() == "aarch64" else "-march=native"
-    flags = ["-O3", arch, "-mtune=native", "-ffp-contract=fast", "-fopenmp", "-fPIC", "-shared"]
-    if platform.machine() == "x86_64":
-        flags.append("-mprefer-vector-width=512")
-    model = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    names = [line for line in model.splitlines() if line.startswith(("model name", "flags"))][:2]
-    key = hashlib.sha256(repr((SOURCE.read_text(), compiler, flags, names)).encode()).hexdigest()
-    library = CACHE / f"ceilings-{key[:16]}.so"
-    if not library.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        unfinished = library.with_suffix(f".{os.getpid()}")
-        subprocess.run([*compiler, *flags, str(SOURCE), "-o", str(unfinished)], check=True)
-        unfinished.rename(library)
-    return library
 
 
 def streams_for(read: int, written: int) -> tuple[str, ...]:
@@ -51,8 +29,8 @@ class Ceilings:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        library: Any = ctypes.CDLL(str(build()))
-        self._stream, self._operations = library.ceiling_stream, library.ceiling_operations
+        loaded: Any = ctypes.CDLL(str(library(SOURCE)))
+        self._stream, self._operations = loaded.ceiling_stream, loaded.ceiling_operations
         self._stream.restype = self._operations.restype = ctypes.c_double
         self._stream.argtypes = [
             ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_long, ctypes.c_int,
@@ -96,7 +74,7 @@ def main() -> None:
     answers = claim_output()
     try:
         ceilings = Ceilings(int(os.environ["OMP_NUM_THREADS"]))
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, CannotBuild) as error:
         answer(answers, {"status": "absent", "why": str(error)})
         return
     answer(answers, {"status": "ok", "version": "ceilings.c"})

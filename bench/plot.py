@@ -28,7 +28,7 @@ def draw(results: Results, path: Path) -> None:
     rows = rows or [row for row in results.rows if row.floor]
     if not rows:
         raise ValueError("there is nothing to draw: no ceilings were measured")
-    ours, others = results.group("kept")
+    ours, others, yardsticks = results.group("kept")
     counts = list(dict.fromkeys(row.threads for row in rows))
     labels = list(dict.fromkeys(row.label for row in rows))
     figure, axes = plt.subplots(
@@ -37,7 +37,7 @@ def draw(results: Results, path: Path) -> None:
     )  # fmt: skip
     for axis, threads in zip(axes[0], counts, strict=True):
         here = [row for row in rows if row.threads == threads]
-        for number, name in enumerate([*others, *reversed(ours)]):
+        for number, name in enumerate([*others, *yardsticks, *reversed(ours)]):
             times, places = _points(here, labels, name)
             first = bool(ours) and name == ours[0]
             axis.plot(

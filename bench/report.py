@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterator, Sequence
 
-from .results import Cell, Results, Row
+from .results import Cell, Group, Results, Row
 
 IDLE = 0.5  # the load at the start, below which nothing else seems to run
 
@@ -26,54 +26,69 @@ def _lines(results: Results) -> Iterator[str]:
             ("kept", "result in a kept array"),
             ("new", "result allocated by each call"),
         ):
-            ours, others = results.group(kept)
-            if ours or others:
+            group = results.group(kept)
+            if any(group):
                 yield ""
                 yield f"## {threads} thread{'s' if threads > 1 else ''}, {title}"
                 yield ""
-                yield from table(rows, ours, others)
-                yield from _summary(rows, ours, others)
+                yield from table(rows, group)
+                yield from _summary(rows, group)
         yield from _ceilings(threads, results)
     yield from _troubles(results.rows)
 
 
-def table(rows: Sequence[Row], ours: Sequence[str], others: Sequence[str]) -> Iterator[str]:
+def table(rows: Sequence[Row], group: Group) -> Iterator[str]:
     """Milliseconds; the best peer in bold; how many times faster than it the first of ours is."""
-    ratios = ["best peer", "faster", "of floor"] if ours else ["best peer"]
-    head = ["case", "size", *ours, *others, "floor", "bound by", *ratios]
-    yield join(head)
-    yield join(
-        ["---", "---", *["--:"] * (len(ours) + len(others) + 1), "---", *["--:"] * len(ratios)]
-    )
+    ours, others, yardsticks = group
+    compared = ["faster", "of floor", *(f"{ours[0]}/{name}" for name in yardsticks)] if ours else []
+    times = [*ours, *others, *yardsticks, "floor"]
+    yield join(["case", "size", *times, "bound by", "best peer", *compared])
+    yield join(["---", "---", *["--:"] * len(times), "---", "---", *["--:"] * len(compared)])
     for row in rows:
         best = row.best(others)
-        cells = [_cell(row.cells.get(name), bold=False) for name in ours]
+        cells = [_cell(row.cells.get(n), bold=False) for n in ours]
         cells += [_cell(row.cells.get(n), bold=best is not None and n == best[0]) for n in others]
+        cells += [_cell(row.cells.get(n), bold=False) for n in yardsticks]
         floor = [milliseconds(row.floor), row.bound] if row.floor else ["", ""]
-        mine = row.seconds(ours[0]) if ours else None
-        against = [best[0] if best else ""]
-        if ours:
-            against.append(f"{best[1] / mine:.2f}x" if best and mine else "")
-            against.append(f"{row.floor / mine:.0%}" if mine and row.floor else "")
-        yield join([row.label, row.kind, *cells, *floor, *against])
+        cells += [*floor, best[0] if best else ""]
+        yield join([row.label, row.kind, *cells, *(_compared(row, group) if ours else ())])
 
 
-def _summary(rows: Sequence[Row], ours: Sequence[str], others: Sequence[str]) -> Iterator[str]:
-    """Against the best peer, over all the cases that have one."""
-    ratios = [
-        best[1] / mine
-        for row in rows
-        for best in [row.best(others)]
-        for mine in [row.seconds(ours[0]) if ours else None]
-        if best and mine
-    ]
-    if ratios:
-        ahead = sum(ratio >= 1 for ratio in ratios)
-        yield ""
-        yield (
-            f"{ours[0]}: {statistics.geometric_mean(ratios):.2f} times as fast as the best peer"
-            f" (geometric mean of {len(ratios)} cases); as fast or faster in {ahead}."
-        )
+def _compared(row: Row, group: Group) -> Iterator[str]:
+    """The first of ours: how many times as fast as the best peer, of the floor, over yardsticks."""
+    mine, best = row.seconds(group.ours[0]), row.best(group.others)
+    yield f"{best[1] / mine:.2f}x" if best and mine else ""
+    yield f"{row.floor / mine:.0%}" if mine and row.floor else ""
+    for name in group.yardsticks:
+        theirs = row.seconds(name)
+        yield f"{mine / theirs:.2f}" if mine and theirs else ""
+
+
+def _summary(rows: Sequence[Row], group: Group) -> Iterator[str]:
+    """The first of ours over all the cases: against the best peer, and against yardsticks."""
+    for mine in group.ours[:1]:
+        ratios = _ratios(rows, mine, group.others)
+        if ratios:
+            ahead = sum(ratio >= 1 for ratio in ratios)
+            yield ""
+            yield (
+                f"{mine}: {statistics.geometric_mean(ratios):.2f} times as fast as the best peer"
+                f" (geometric mean of {len(ratios)} cases); as fast or faster in {ahead}."
+            )
+        for name in group.yardsticks:
+            over = [1 / ratio for ratio in _ratios(rows, mine, [name])]
+            if over:
+                yield ""
+                yield (
+                    f"{mine} takes {statistics.geometric_mean(over):.2f} times the time of {name}"
+                    f" (geometric mean of {len(over)} cases); at most {max(over):.2f}."
+                )
+
+
+def _ratios(rows: Sequence[Row], mine: str, others: Sequence[str]) -> list[float]:
+    """The time of the best of the others over mine, for the cases that have both."""
+    pairs = [(row.best(others), row.seconds(mine)) for row in rows]
+    return [best[1] / time for best, time in pairs if best and time]
 
 
 def milliseconds(seconds: float) -> str:

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .cases import size_text
 
@@ -77,6 +77,15 @@ class PeerFacts:
     present: bool
     results: str
     ours: bool
+    yardstick: bool = False
+
+
+class Group(NamedTuple):
+    """Names of peers, by what they are in a table."""
+
+    ours: list[str]
+    others: list[str]
+    yardsticks: list[str]
 
 
 @dataclass
@@ -89,11 +98,14 @@ class Results:
     ceilings: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # by threads
     rows: list[Row] = field(default_factory=list)
 
-    def group(self, results: str) -> tuple[list[str], list[str]]:
-        """Of the peers present that keep results so: ours, and the others."""
-        here = [n for n, p in self.peers.items() if p.present and p.results == results]
-        ours = [name for name in here if self.peers[name].ours]
-        return ours, [name for name in here if name not in ours]
+    def group(self, results: str) -> Group:
+        """Of the peers present that keep results so: ours, the others, and yardsticks."""
+        here = {n: p for n, p in self.peers.items() if p.present and p.results == results}
+        return Group(
+            [n for n, p in here.items() if p.ours],
+            [n for n, p in here.items() if not p.ours and not p.yardstick],
+            [n for n, p in here.items() if p.yardstick],
+        )
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ class Crew:
             reply = {"status": "failed", "why": str(death)}
         present = reply["status"] == "ok"
         version = reply["version"] if present else f"{reply['status']}: {reply['why']}"
-        self.facts[peer.name] = PeerFacts(version, present, peer.results, peer.ours)
+        self.facts[peer.name] = PeerFacts(version, present, peer.results, peer.ours, peer.yardstick)
         if present:
             self.workers[peer.name] = worker
             worker.stop()

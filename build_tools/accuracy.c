@@ -3,7 +3,8 @@
    how often the scalar form gave other bits than the vector form, of every 16th batch of values.
 
    accuracy STEP: every STEP-th float32 (1: all of them) against double libm, and 2^21 float64,
-   spread over the bit patterns from 2^-55 to 2^11 and their negatives, against long double libm.
+   spread over the bit patterns from 2^-55 to 2^11 and their negatives, against long double libm;
+   the functions of angles, from ANGLES on, up to infinity. pow has an exponent for each value.
    LEVELS is a list of X(level), from the command line of the compiler. */
 #include <math.h>
 #include <stdbool.h>
@@ -12,47 +13,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DECLARE(level)                                            \
-    void vector_f32_##level(int, const float *, float *, long);   \
-    void scalar_f32_##level(int, const float *, float *, long);   \
-    void vector_f64_##level(int, const double *, double *, long); \
-    void scalar_f64_##level(int, const double *, double *, long);
+#define DECLARE(level)                                                            \
+    void vector_f32_##level(int, const float *, const float *, float *, long);    \
+    void scalar_f32_##level(int, const float *, const float *, float *, long);    \
+    void vector_f64_##level(int, const double *, const double *, double *, long); \
+    void scalar_f64_##level(int, const double *, const double *, double *, long);
 #define X(level) DECLARE(level)
 LEVELS
 #undef X
 
 typedef struct {
     const char *name;
-    void (*vector_f32)(int, const float *, float *, long);
-    void (*scalar_f32)(int, const float *, float *, long);
-    void (*vector_f64)(int, const double *, double *, long);
-    void (*scalar_f64)(int, const double *, double *, long);
+    void (*vector_f32)(int, const float *, const float *, float *, long);
+    void (*scalar_f32)(int, const float *, const float *, float *, long);
+    void (*vector_f64)(int, const double *, const double *, double *, long);
+    void (*scalar_f64)(int, const double *, const double *, double *, long);
 } level;
 #define X(level) \
     {#level, vector_f32_##level, scalar_f32_##level, vector_f64_##level, scalar_f64_##level},
 static const level levels[] = {LEVELS};
 #undef X
-enum { LEVEL_COUNT = sizeof levels / sizeof levels[0], FUNCTIONS = 5, BATCH = 4096 };
+enum { LEVEL_COUNT = sizeof levels / sizeof levels[0], POW = 8, ANGLES = 9, FUNCTIONS = 11, BATCH = 4096 };
 
-static const char *const function_names[FUNCTIONS] = {"exp", "log", "tanh", "erf", "rsqrt"};
+static const char *const function_names[FUNCTIONS] = {"exp",     "log",   "tanh",  "erf", "rsqrt",
+                                                    "sigmoid", "log1p", "expm1", "pow", "sin",
+                                                    "cos"};
 
-static double reference_f32(int function, float x) {
+/* An exponent for which x^y is anything from 0 to infinity; every fourth, and those of negative
+   numbers, are integers. */
+static double exponent(double x, double most) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits ^ bits >> 29) * 0x9E3779B97F4A7C15u;
+    double size = fabs(x), part = (double)(bits >> 11) * 0x1p-53 - 0.5;
+    double y = size > 0 && size != 1 && size < INFINITY ? part * most / log(size) : part;
+    return x < 0 || bits % 4 == 0 ? rint(y) : y;
+}
+
+static double reference_f32(int function, float x, float second) {
     switch (function) {
     case 0: return exp(x);
     case 1: return log(x);
     case 2: return tanh(x);
     case 3: return erf(x);
-    default: return 1 / sqrt(x);
+    case 4: return 1 / sqrt(x);
+    case 5: return 1 / (1 + exp(-(double)x));
+    case 6: return log1p(x);
+    case 7: return expm1(x);
+    case POW: return pow(x, second);
+    case ANGLES: return sin(x);
+    default: return cos(x);
     }
 }
 
-static long double reference_f64(int function, double x) {
+static long double reference_f64(int function, double x, double second) {
     switch (function) {
     case 0: return expl(x);
     case 1: return logl(x);
     case 2: return tanhl(x);
     case 3: return erfl(x);
-    default: return 1 / sqrtl(x);
+    case 4: return 1 / sqrtl(x);
+    case 5: return 1 / (1 + expl(-(long double)x));
+    case 6: return log1pl(x);
+    case 7: return expm1l(x);
+    case POW: return powl(x, second);
+    case ANGLES: return sinl(x);
+    default: return cosl(x);
     }
 }
 
@@ -92,20 +118,21 @@ static void merge(worst *total, const worst *part) {
     }
 }
 
-#define MEASURE(T, C, bits_type, exact_type, digits, least, top)                                   \
-    static void fill_##T(C *in, uint64_t first, uint64_t step) {                                   \
+#define MEASURE(T, C, bits_type, exact_type, digits, least, top, range)                            \
+    static void fill_##T(C *in, C *second, uint64_t first, uint64_t step) {                        \
         for (int i = 0; i < BATCH; i++) {                                                          \
             bits_type bits = (bits_type)(first + (uint64_t)i * step);                              \
             memcpy(&in[i], &bits, sizeof bits);                                                    \
+            second[i] = (C)exponent((double)in[i], range);                                         \
         }                                                                                          \
     }                                                                                              \
     static void measure_##T(int function, uint64_t first, uint64_t step, worst *w) {               \
-        static _Thread_local C in[BATCH], vector[BATCH];                                           \
+        static _Thread_local C in[BATCH], second[BATCH], vector[BATCH];                            \
         static _Thread_local exact_type exact[BATCH];                                              \
-        fill_##T(in, first, step);                                                                 \
-        for (int i = 0; i < BATCH; i++) exact[i] = reference_##T(function, in[i]);                 \
+        fill_##T(in, second, first, step);                                                         \
+        for (int i = 0; i < BATCH; i++) exact[i] = reference_##T(function, in[i], second[i]);      \
         for (int l = 0; l < LEVEL_COUNT; l++) {                                                    \
-            levels[l].vector_##T(function, in, vector, BATCH);                                     \
+            levels[l].vector_##T(function, in, second, vector, BATCH);                             \
             for (int i = 0; i < BATCH; i++) {                                                      \
                 /* A unit is more than |exact| / 2^digits: only what may be worse is looked at. */ \
                 exact_type off = vector[i] - exact[i];                                             \
@@ -120,11 +147,11 @@ static void merge(worst *total, const worst *part) {
         }                                                                                          \
     }                                                                                              \
     static void compare_##T(int function, uint64_t first, uint64_t step, worst *w) {               \
-        static _Thread_local C in[BATCH], vector[BATCH], scalar[BATCH];                            \
-        fill_##T(in, first, step);                                                                 \
+        static _Thread_local C in[BATCH], second[BATCH], vector[BATCH], scalar[BATCH];             \
+        fill_##T(in, second, first, step);                                                         \
         for (int l = 0; l < LEVEL_COUNT; l++) {                                                    \
-            levels[l].vector_##T(function, in, vector, BATCH);                                     \
-            levels[l].scalar_##T(function, in, scalar, BATCH);                                     \
+            levels[l].vector_##T(function, in, second, vector, BATCH);                             \
+            levels[l].scalar_##T(function, in, second, scalar, BATCH);                             \
             for (int i = 0; i < BATCH; i++) {                                                      \
                 bool same_nan = vector[i] != vector[i] && scalar[i] != scalar[i];                  \
                 w->differing[l] += !same_nan && memcmp(&vector[i], &scalar[i], sizeof(C)) != 0;    \
@@ -132,8 +159,8 @@ static void merge(worst *total, const worst *part) {
         }                                                                                          \
     }                                                                                              \
     /* Every step-th of the values from the one with bits `low`, and their negatives. */           \
-    static void report_##T(uint64_t low, uint64_t step, uint64_t batches) {                        \
-        for (int function = 0; function < FUNCTIONS; function++) {                                 \
+    static void report_##T(int from, int to, uint64_t low, uint64_t step, uint64_t batches) {      \
+        for (int function = from; function < to; function++) {                                     \
             worst total = none();                                                                  \
             _Pragma("omp parallel") {                                                              \
                 worst mine = none();                                                               \
@@ -151,14 +178,16 @@ static void merge(worst *total, const worst *part) {
                        total.ulp[l], total.at[l], total.differing[l]);                             \
         }                                                                                          \
     }
-MEASURE(f32, float, uint32_t, double, 24, -126, 128)
-MEASURE(f64, double, uint64_t, long double, 53, -1022, 1024)
+MEASURE(f32, float, uint32_t, double, 24, -126, 128, 200)
+MEASURE(f64, double, uint64_t, long double, 53, -1022, 1024, 1500)
 
 int main(int argc, char **argv) {
     uint64_t step = argc == 2 ? strtoull(argv[1], NULL, 10) : 0;
     if (step == 0) return 2;
-    report_f32(0, step, (1ULL << 31) / BATCH / step);
+    report_f32(0, FUNCTIONS, 0, step, (1ULL << 31) / BATCH / step);
     const uint64_t low = 0x3C80000000000000, high = 0x40A0000000000000, batches = 1 << 8;
-    report_f64(low, (high - low) / (batches * BATCH), batches);
+    report_f64(0, ANGLES, low, (high - low) / (batches * BATCH), batches);
+    const uint64_t infinity = 0x7FF0000000000000;
+    report_f64(ANGLES, FUNCTIONS, low, (infinity - low) / (batches * BATCH), batches);
     return 0;
 }

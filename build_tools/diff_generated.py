@@ -47,7 +47,16 @@ def generated(tree: Path, levels: str, folder: Path, proofs: Path) -> dict[str, 
         command = ["generate", spec, "--levels", levels, "--output-dir", str(folder)]
         _generate([*run, *command])
         fragments.append(str(folder / f"{kernel}.json"))
-    command = ["merge", *fragments, "--version", "0", "--output-dir", str(folder)]
+    command = [
+        "merge",
+        *fragments,
+        "--package",
+        "kernels",
+        "--version",
+        "0",
+        "--output-dir",
+        str(folder),
+    ]
     _generate([*run, *command])
     files = (path for path in sorted(folder.iterdir()) if path.is_file())
     return {path.name: path.read_text("utf-8") for path in files}

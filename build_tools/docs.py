@@ -1,11 +1,12 @@
-"""Writes docs/kernels.md and docs/primitives.md.
+"""Writes docs/hazards.md, docs/kernels.md, docs/primitives.md and docs/tilesmith.schema.json.
 
-Input: the specs in kernels_spec/ and the registry of primitives. Output: the two pages; with
-`--check` nothing, or the names of pages that are out of date and exit status 1. Invariant: the same
-sources give the same bytes.
+Input: the tests of hazards, the specs in kernels_spec/ and the registry of primitives. Output:
+these pages; with `--check` nothing, or the names of pages that are out of date and exit status 1.
+Invariant: the same sources give the same bytes.
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Literal, get_args, get_origin, get_type_hints
 
+from gen import schema
 from gen import spec as specs
 from gen.emit.cython import parameters
 from gen.ir.types import DType
@@ -24,12 +26,19 @@ from gen.schedule.registry import PRIMITIVES
 from gen.spec import yaml
 from gen.spec.model import Argument, KernelSpec, Scalar
 
+from . import hazards
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def pages() -> dict[str, str]:
     """The pages' texts by their names in docs/."""
-    return {"kernels.md": kernels(ROOT / "kernels_spec"), "primitives.md": primitives()}
+    return {
+        "hazards.md": hazards.page(ROOT / "tests" / "hazards"),
+        "kernels.md": kernels(ROOT / "kernels_spec"),
+        "primitives.md": primitives(),
+        "tilesmith.schema.json": schema.text(),
+    }
 
 
 # ---------------------------------------------------------------- kernels
@@ -44,7 +53,15 @@ the distance from 1 to the next larger number of T, `ulp(v)` that from v to the 
 hold on every ISA level, for every size and number of threads.
 
 Every kernel takes `out=`, the array or tuple of arrays to write to, and `num_threads=`; where
-`axis=` is shown, it is the axis to run along.
+`axis=` is shown, it is the axis to run along; of a reduction a tuple of several, too, or None for
+all, the default; `keepdims=True` keeps reduced axes, of length 1. [hazards.md](hazards.md) has
+what happens with every kind of array and argument.
+
+Beside the kernels, a package has `kernels()`, a dict of what is known of each: signature, types,
+accuracy, proof; `show_config()`, which `python -m tilesmith` prints: version, ISA levels, threads,
+caches, compiler; `set_num_threads(n)`, `get_num_threads()` and `with threads(n):`; `last_call()`,
+the level and variant that the latest call ran; `free_workspace()`, which gives memory back; and
+`get_include()`, the folder of the header for C and Cython.
 """
 
 
@@ -52,18 +69,37 @@ def kernels(folder: Path) -> str:
     """The page of the specs in a folder."""
     loaded = [specs.load(path) for path in sorted(folder.glob("*.yaml"))]
     index = "\n".join(f"- [{s.name}](#{s.name}): {_sentence(s.doc)}" for s in loaded)
-    return "\n".join([_KERNELS, index + "\n", *(_kernel(s) for s in loaded)])
+    return "\n".join([_KERNELS, index + "\n", *(_kernel(s, 2) for s in loaded)])
+
+
+def kernel_pages(folder: Path) -> dict[str, str]:
+    """The site's pages of the specs in a folder: `kernels.md`, a list, and one a kernel."""
+    loaded = [specs.load(path) for path in sorted(folder.glob("*.yaml"))]
+    index = "\n".join(f"- [{s.name}](kernels/{s.name}.md): {_sentence(s.doc)}" for s in loaded)
+    pages = {f"kernels/{s.name}.md": _joined(_kernel(s, 1), _recipes(s)) for s in loaded}
+    return {"kernels.md": "\n".join([_KERNELS, index + "\n"]), **pages}
+
+
+def _recipes(spec: KernelSpec) -> str:
+    """The recipes as the file has them."""
+    if not spec.recipes:
+        return ""
+    text = Path(spec.path).read_text("utf-8")
+    written = re.search(r"^recipes:\n((?:[ #].*\n|\n)*)", text, re.MULTILINE)
+    assert written is not None, f"{spec.path}: the recipes are not a block of their own"
+    return f"Runs by ([primitives](../primitives.md))\n\n{_code(written[0], 'yaml')}\n"
 
 
 def _sentence(doc: str) -> str:
     return doc.partition(". ")[0].removesuffix(".") + "."
 
 
-def _kernel(spec: KernelSpec) -> str:
+def _kernel(spec: KernelSpec, depth: int) -> str:
+    """The kernel's section, its heading so deep."""
     entry = manifest_entry(spec, [], {}, frozenset())
     dtypes = "; ".join(f"{v.name} is {_alternatives(v.choices)}" for v in spec.dtypes)
     return _joined(
-        f"## {spec.name}",
+        f"{'#' * depth} {spec.name}",
         _code(f"{spec.name}({', '.join(parameters(entry))})"),
         spec.doc,
         f"Follows {spec.follows}." if spec.follows else "",

@@ -1,12 +1,13 @@
 """Writes gen/runtime/ts_math_coefficients.h: `python -m build_tools.polynomials`.
 
 Input: functions in 80-digit decimal arithmetic. Output: a list macro a polynomial, with the largest
-weighted error of the polynomial with its rounded coefficients.
+weighted error of the polynomial with its rounded coefficients; pi/2 in parts; many bits of 2/pi.
 
 Each polynomial minimises the largest weighted error over an interval (Remez' exchange on a grid);
 then its coefficients are rounded, so the weights stand for what the code does with the value.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, getcontext
@@ -19,7 +20,7 @@ import numpy as np
 getcontext().prec = 80
 GRID = 600
 HEADER_PATH = Path(__file__).parents[1] / "gen" / "runtime" / "ts_math_coefficients.h"
-PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+PI_BITS = 1400
 
 Function = Callable[[Decimal], Decimal]
 
@@ -35,6 +36,25 @@ class Fit:
     high: Decimal
     degree: int
     single: bool  # round coefficients to float32, else to float64
+
+
+def scaled_pi(bits: int) -> int:
+    """The integer part of pi * 2^bits, by Machin: 16 atan(1/5) - 4 atan(1/239)."""
+    guard = 64
+
+    def atan_of_inverse(n: int) -> int:
+        power = (1 << bits + guard) // n
+        total, k = power, 1
+        while power:
+            power //= n * n
+            k += 2
+            total += power // k if k % 4 == 1 else -(power // k)
+        return total
+
+    return (16 * atan_of_inverse(5) - 4 * atan_of_inverse(239)) >> guard
+
+
+PI = Decimal(scaled_pi(PI_BITS)) / 2**PI_BITS
 
 
 @cache
@@ -103,6 +123,39 @@ def tanh_tail(z: Decimal) -> Decimal:
 def tanh_weight(z: Decimal) -> Decimal:
     x = z.sqrt()
     return x * z / tanh(x)
+
+
+def sine(x: Decimal) -> Decimal:
+    term, total, k = x, x, 1
+    while abs(term) > Decimal(10) ** -78:
+        k += 2
+        term *= -x * x / (k * (k - 1))
+        total += term
+    return total
+
+
+def cosine(x: Decimal) -> Decimal:
+    return 1 - 2 * sine(x / 2) ** 2
+
+
+def sin_tail(z: Decimal) -> Decimal:
+    """The p of sin(x) = x + x z p(z), where z = x^2."""
+    x = z.sqrt()
+    return (sine(x) - x) / (x * z)
+
+
+def sin_weight(z: Decimal) -> Decimal:
+    x = z.sqrt()
+    return x * z / sine(x)
+
+
+def cos_tail(z: Decimal) -> Decimal:
+    """The p of cos(x) = 1 - z/2 + z^2 p(z), where z = x^2."""
+    return (cosine(z.sqrt()) - 1 + z / 2) / (z * z)
+
+
+def cos_weight(z: Decimal) -> Decimal:
+    return z * z / cosine(z.sqrt())
 
 
 def solve(matrix: list[list[Decimal]], right: list[Decimal]) -> list[Decimal]:
@@ -185,6 +238,7 @@ def fit(task: Fit) -> tuple[tuple[float, ...], Decimal]:
 HALF_LN2 = Decimal(2).ln() / 2 * Decimal("1.0001")
 ROOT = Decimal(2).sqrt()
 TANH_MAX = Decimal("0.5625") ** 2
+EIGHTH_TURN = (PI / 4 * Decimal("1.01")) ** 2  # as quotients by pi/2 are rounded
 Z_MAX = ((ROOT - 1) / (ROOT + 1)) ** 2
 
 FITS = (
@@ -192,17 +246,31 @@ FITS = (
     Fit("log f32", log_tail, log_weight, 1 / ROOT - 1, ROOT - 1, 8, True),
     Fit("erf f32", erf_exponent, erf_weight, Decimal(0), Decimal(4), 8, True),
     Fit("tanh f32", tanh_tail, tanh_weight, Decimal(0), TANH_MAX, 4, True),
+    Fit("sin f32", sin_tail, sin_weight, Decimal(0), EIGHTH_TURN, 3, True),
+    Fit("cos f32", cos_tail, cos_weight, Decimal(0), EIGHTH_TURN, 2, True),
     Fit("exp f64", exp_tail, exp_weight, -HALF_LN2, HALF_LN2, 10, False),
     Fit("log f64", atanh_tail, atanh_weight, Decimal(0), Z_MAX, 6, False),
     Fit("erf f64", erf_exponent, erf_weight, Decimal(0), Decimal(6), 23, False),
     Fit("tanh f64", tanh_tail, tanh_weight, Decimal(0), TANH_MAX, 10, False),
+    Fit("sin f64", sin_tail, sin_weight, Decimal(0), EIGHTH_TURN, 6, False),
+    Fit("cos f64", cos_tail, cos_weight, Decimal(0), EIGHTH_TURN, 6, False),
+)
+
+# Without fma the products of all parts but the last are exact for quotients of up to 2^18 (float32,
+# reduced in float64) and 2^16 (float64).
+QUARTERS = (
+    ("F32", (24, 24, 24), True),
+    ("F64", (53, 53, 53), False),
+    ("F32_V2", (33, 53), False),
+    ("F64_V2", (37, 37, 53), False),
 )
 
 
 HEADER = """\
 /* Written by `python -m build_tools.polynomials`, which says what each polynomial stands for.
    TS_NAME_TOP is the coefficient of the highest power; TS_NAME(X) is X(c) for the others, falling.
-   Errors are largest ones, weighted so that they are relative to the function's value. */
+   Errors are largest ones, weighted so that they are relative to the function's value.
+   Below them are the forms of pi/2 and 2/pi with which angles are reduced. */
 """
 
 
@@ -223,9 +291,42 @@ def define(task: Fit) -> str:
     return f"\n{comment}\n#define {macro}_TOP {top}\n#define {macro}(X) \\\n{body}\n"
 
 
+def parts(bits: tuple[int, ...]) -> list[float]:
+    """Parts of pi / 2, a sum of numbers of so many bits each, rounded to nearest."""
+    rest, found = PI / 2, []
+    for count in bits:
+        unit = Decimal(2) ** (math.frexp(float(rest))[1] - count)
+        found.append(float((rest / unit).to_integral_value() * unit))
+        rest -= Decimal(found[-1])
+    return found
+
+
+def quarter_turn(name: str, bits: tuple[int, ...], single: bool) -> str:
+    """The macros of pi / 2 in parts, TS_QUARTER_NAME_1, _2, ..."""
+    texts = (literal(part, single) for part in parts(bits))
+    lines = (f"#define TS_QUARTER_{name}_{n} {text}\n" for n, text in enumerate(texts, 1))
+    return f"\n/* pi / 2 in parts of {', '.join(map(str, bits))} bits */\n" + "".join(lines)
+
+
+def inverse_quarter_turn() -> str:
+    """The macro of the first bits of 2 / pi, in words of 64, after a word of zeros."""
+    words = 19
+    number = (2 << PI_BITS + 64 * words) // scaled_pi(PI_BITS)
+    texts = [f"0x{number >> 64 * n & 2**64 - 1:016X}" for n in reversed(range(words))]
+    body = ", \\\n    ".join(["0", *texts])
+    return f"""
+#define TS_TWO_OVER_PI {literal(float(2 / PI), False)}
+
+/* 2 / pi, bits after the point; a word of zeros before */
+#define TS_INVERSE_QUARTER \\
+    {body}
+"""
+
+
 def header() -> str:
     """The text of the whole file."""
-    return HEADER + "".join(define(task) for task in FITS)
+    quarters = (quarter_turn(*parts) for parts in QUARTERS)
+    return HEADER + "".join([*map(define, FITS), *quarters, inverse_quarter_turn()])
 
 
 def main() -> None:

@@ -12,16 +12,21 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from .emit import cython, descriptors, stubs
+from .emit import cython, descriptors, header, stubs
 from .emit.manifest import Entry, entry_from_json, entry_to_json, manifest_text
 from .errors import TilesmithError
 
 RUNTIME = Path(__file__).parent / "runtime"
 RUNTIME_SOURCES = (
     "ts_cache.c",
+    "ts_caller.c",
+    "ts_carry.c",
     "ts_engine.c",
     "ts_levels.c",
+    "ts_measure.c",
     "ts_move.c",
+    "ts_overlap.c",
+    "ts_sizes.c",
     "ts_threads.c",
     "ts_workspace.c",
 )
@@ -71,11 +76,19 @@ def _escaped(path: str) -> str:
     return path.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")
 
 
-def merge(fragments: Sequence[Path], version: str, folder: Path, depfile: Path | None) -> None:
-    """Writes `_kernels.pyx`, `ts_kernels.c`, `_kernels.pyi` and `manifest.json` into the folder.
+def merge(
+    fragments: Sequence[Path], package: str, version: str, folder: Path, depfile: Path | None
+) -> None:
+    """Writes the extension's sources `_kernels.pyx` and `ts_kernels.c` into the folder, and what is
+    installed beside it: `_kernels.pyi`, `manifest.json`, `<package>.h` and `<package>.pxd`.
+    package: its importable name, or its folder.
 
-    Raises TilesmithError for a malformed fragment, or where two kernels have one name.
+    Raises TilesmithError for a malformed fragment, a name that cannot be a package's, or where two
+    kernels have one name.
     """
+    package = package.replace("/", ".")
+    if not all(part.isidentifier() and part.isascii() for part in package.split(".")):
+        raise TilesmithError(f"{package!r} cannot be the name of a package")
     entries = sorted(
         (entry_from_json(json.loads(path.read_text("utf-8"))) for path in fragments),
         key=lambda entry: entry.kernel,
@@ -83,12 +96,15 @@ def merge(fragments: Sequence[Path], version: str, folder: Path, depfile: Path |
     for first, second in pairwise(entries):
         if first.kernel == second.kernel:
             raise TilesmithError(f"two kernels are named {first.kernel}")
-    write_if_changed(folder / "_kernels.pyx", cython.module(entries, version))
+    write_if_changed(folder / "_kernels.pyx", cython.module(entries, package, version))
     write_if_changed(folder / "ts_kernels.c", descriptors.descriptors(entries))
     write_if_changed(folder / "_kernels.pyi", stubs.stubs(entries))
     write_if_changed(folder / "manifest.json", manifest_text(entries, version))
+    name = header.c_name(package)
+    write_if_changed(folder / f"{name}.h", header.header(entries, package))
+    write_if_changed(folder / f"{name}.pxd", header.pxd(entries, package))
     if depfile is not None:
-        inputs = [*fragments, *sorted(RUNTIME.glob("*.pxi"))]
+        inputs = [*fragments, *sorted(RUNTIME.glob("*.pxi")), RUNTIME / "ts_caller.h"]
         write_if_changed(depfile, dependencies(folder / "_kernels.pyx", inputs))
 
 
@@ -108,7 +124,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     options.spec, options.levels.split(","), options.output_dir, options.depfile
                 )
             case "merge":
-                merge(options.fragments, options.version, options.output_dir, options.depfile)
+                merge(
+                    options.fragments,
+                    options.package,
+                    options.version,
+                    options.output_dir,
+                    options.depfile,
+                )
             case "includedir":
                 print(RUNTIME)
             case "sources":
@@ -131,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--depfile", type=Path)
     command = commands.add_parser("merge", help="the extension's sources from all fragments")
     command.add_argument("fragments", type=Path, nargs="+")
+    command.add_argument("--package", required=True, help="the package's importable name")
     command.add_argument("--version", required=True, help="the package's version")
     command.add_argument("--output-dir", type=Path, required=True)
     command.add_argument("--depfile", type=Path)

@@ -6,17 +6,19 @@ recipe or a result; 2 a wrong command line.
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
 
-from . import __version__, build, jit, show, trial
+from . import __version__, build, jit, project, schema, show, timing, trial
 from . import spec as specs
 from .errors import TilesmithError
 from .lower.target import Level, Target
 from .pipeline import generate, prover, schedule, suffix
+from .progress import progress
 from .schedule.registry import PRIMITIVES
 
 LEVELS = tuple(level.value for level in Level)
@@ -42,6 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 # ---------------------------------------------------------------- commands
+
+
+def _init(options: argparse.Namespace) -> int:
+    folder = options.output or Path(options.name)
+    for path in project.create(options.name, folder):
+        print(path)
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -75,11 +84,10 @@ def _view(options: argparse.Namespace) -> show.View:
 
 
 def _prove(options: argparse.Namespace) -> int:
-    results = [
-        result
-        for path in _files(options.files)
-        for result in trial.proofs(path, [Level(level) for level in options.levels])
-    ]
+    levels = [Level(level) for level in options.levels]
+    loaded = [specs.load(path) for path in _files(options.files)]
+    with progress(len(levels) * sum(len(specs.choices(spec)) for spec in loaded)) as shown:
+        results = [result for spec in loaded for result in trial.proofs(spec, levels, shown)]
     if options.json:
         print(json.dumps([r.as_json() for r in results], indent=2))
     else:
@@ -91,23 +99,48 @@ def _prove(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     sizes = dict(_size(text) for text in options.size)
     spec = specs.load(options.file)
-    report = trial.run(
-        spec, _dtypes(spec, options.dtype), Level(options.level), sizes, options.seed
-    )
+    dtypes, level = _dtypes(spec, options.dtype), Level(options.level)
+    with progress(2) as shown:
+        report = trial.run(spec, dtypes, level, sizes, options.seed, shown)
     print(report)
     return 0 if report.right else 1
 
 
+def _bench(options: argparse.Namespace) -> int:
+    spec = specs.load(options.file)
+    sizes = [dict(map(_size, text.split(","))) for text in options.sizes]
+    sizes = sizes or timing.usual_sizes(spec)
+    levels = [Level(name) for name in options.levels or [jit.native_level().value]]
+    dtypes = _dtypes(spec, options.dtype)
+    with progress(len(levels) + len(sizes)) as shown:
+        report = timing.bench(spec, dtypes, levels, options.threads, sizes, options.rounds, shown)
+    print(json.dumps(report.as_json(), indent=2) if options.json else report)
+    return 0
+
+
 def _generate(options: argparse.Namespace) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
-    for path in _files(options.files):
-        made = generate(path, options.levels, prover(jit.cache_folder() / "proofs"))
-        for name, text in made.c_files.items():
-            build.write_if_changed(options.output / name, text)
-            print(options.output / name)
-        entry = options.output / f"{path.stem}.json"
-        build.write_if_changed(entry, json.dumps(made.manifest, indent=1) + "\n")
-        print(entry)
+    paths = list(_files(options.files))
+    written: list[Path] = []
+    with progress(len(paths)) as shown:
+        for path in paths:
+            shown.part(path.stem)
+            prove = trial.counting(prover(jit.cache_folder() / "proofs"), shown)
+            made = generate(path, options.levels, prove)
+            texts = {
+                **made.c_files,
+                f"{path.stem}.json": json.dumps(made.manifest, indent=1) + "\n",
+            }
+            for name, text in texts.items():
+                build.write_if_changed(options.output / name, text)
+                written.append(options.output / name)
+    for path in written:
+        print(path)
+    return 0
+
+
+def _schema(options: argparse.Namespace) -> int:
+    print(schema.text(), end="")
     return 0
 
 
@@ -146,7 +179,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 def _size(text: str) -> tuple[str, int]:
     name, equals, value = text.partition("=")
     if not equals or not value.isdigit():
-        raise TilesmithError(f"--size takes NAME=NUMBER, not {text!r}")
+        raise TilesmithError(f"a size is DIM=NUMBER, not {text!r}")
     return name, int(value)
 
 
@@ -167,17 +200,21 @@ def _parser() -> argparse.ArgumentParser:
         description="Kernels written as algebra in YAML, scheduled by recipes, proved, compiled.",
         epilog=dedent(
             """\
-            a first session, on a spec file of your own or of kernels_spec/:
-              tilesmith check softmax.yaml               read it and try every step of its recipes
-              tilesmith show softmax.yaml                the loops that the recipe makes of it
-              tilesmith show softmax.yaml --stage steps  what each step changed
-              tilesmith prove softmax.yaml               each step proved for all sizes, or refused
-              tilesmith run softmax.yaml --size m=64 --size n=1000
-                                                         compiled, compared with the oracle, timed
-              tilesmith generate softmax.yaml -o out/    the C sources
+            a first session: a project of your own, and its first kernel
+              tilesmith init my-kernels                  a package that builds, with tests and CI
+              cd my-kernels/kernels_spec
+              tilesmith check normalize.yaml             read it and try every step of its recipes
+              tilesmith show normalize.yaml              the loops that the recipe makes of it
+              tilesmith show normalize.yaml --stage steps
+                                                         what each step changed
+              tilesmith prove normalize.yaml             each step proved for all sizes, or refused
+              tilesmith run normalize.yaml --size m=64 --size n=1000
+                                                         compiled, compared with the oracle
+              tilesmith bench normalize.yaml             timed beside the oracle
+              tilesmith generate normalize.yaml -o out/  the C sources
 
             `tilesmith COMMAND --help` tells the rest; `tilesmith build` is for meson.build
-            files."""
+            files. Progress is shown on a terminal alone."""
         ),
     )
     parser.add_argument("--version", action="version", version=__version__)
@@ -188,18 +225,39 @@ def _parser() -> argparse.ArgumentParser:
         help="print the folder of the runtime's headers and exit",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_init(commands)
     _add_check(commands)
     _add_show(commands)
     _add_prove(commands)
     _add_run(commands)
+    _add_bench(commands)
     _add_generate(commands)
     command = commands.add_parser("primitives", help="list the steps that a recipe can take")
     command.add_argument("--json", action="store_true", help="as JSON, with their arguments")
     command.set_defaults(run=_primitives)
+    command = commands.add_parser(
+        "schema",
+        help="print the JSON Schema of specs, for editors",
+        description="Editors complete and check a spec that says in its first line where a copy "
+        "is: # yaml-language-server: $schema=tilesmith.schema.json",
+    )
+    command.set_defaults(run=_schema)
     return parser
 
 
 _Commands = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def _add_init(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "init",
+        help="begin a project of kernels: specs, build files, tests, CI",
+        description="Writes a folder whose kernels build into a wheel that needs NumPy alone, "
+        "and prints the files. Nothing that exists is changed.",
+    )
+    command.add_argument("name", help="of the project, such as my-kernels; imported as my_kernels")
+    command.add_argument("-o", "--output", type=Path, help="the new folder (default: the name)")
+    command.set_defaults(run=_init)
 
 
 def _add_check(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -259,6 +317,51 @@ def _add_run(commands: "_Commands[argparse.ArgumentParser]") -> None:
     command.add_argument("--seed", type=int, default=0, help="of the random arrays")
     _dtype_and_level(command)
     command.set_defaults(run=_run)
+
+
+def _add_bench(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "bench",
+        help="time a kernel beside its oracle",
+        description="Compiles the kernel, compares it with its oracle at the sizes given and at "
+        "small ones, and prints the least milliseconds of each call beside those of the oracle as "
+        "NumPy and SciPy run it. Needs a C compiler.",
+    )
+    command.add_argument("file", type=Path, help="a spec")
+    command.add_argument(
+        "--sizes",
+        action="append",
+        default=[],
+        metavar="DIM=N,...",
+        help="the sizes of a row, and again for each row (default: three rows, of arrays of about "
+        "4096, 65536 and 1048576 elements)",
+    )
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    command.add_argument(
+        "--threads",
+        type=_counts,
+        default=sorted({1, processors}),
+        help=f"numbers of threads, such as 1,2,4 (default: 1 and this machine's, {processors})",
+    )
+    command.add_argument(
+        "--levels", type=_levels, help="ISA levels, such as v2,v3 (default: this machine's best)"
+    )
+    command.add_argument("--dtype", help="for example float64 (default: the spec's first)")
+    command.add_argument(
+        "--rounds", type=_count, default=5, help="rounds, of which the best counts (default 5)"
+    )
+    command.add_argument("--json", action="store_true", help="as JSON, in seconds")
+    command.set_defaults(run=_bench)
+
+
+def _counts(text: str) -> list[int]:
+    return [_count(part) for part in text.split(",")]
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 4096:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 4096")
+    return int(text)
 
 
 def _add_generate(commands: "_Commands[argparse.ArgumentParser]") -> None:

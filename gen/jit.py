@@ -14,11 +14,11 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,17 @@ from numpy.typing import NDArray
 from . import spec as specs
 from .emit.c import LoweredVariant, emit_file, emit_kernel
 from .errors import TilesmithError
-from .ir.nodes import Buffer, Kernel, Var
+from .ir.nodes import Buffer, Kernel
+from .ir.sizes import found, value
 from .ir.types import DType
-from .ir.walk import index, substitute
-from .lower.affine import constant
+from .ir.walk import variables
 from .lower.target import Level, Target
 from .spec.model import KernelSpec
 
 RUNTIME = Path(__file__).parent / "runtime"
 FLAGS = (
-    "-std=c11",
+    "-std=gnu11",  # as Meson builds it
+    "-Werror=implicit-function-declaration",  # it would pass anything and return an int
     "-O2",
     "-ffp-contract=off",
     "-fno-math-errno",
@@ -46,6 +47,7 @@ FLAGS = (
 _SOURCES = ("ts_cache.c", "ts_levels.c", "ts_threads.c", "ts_workspace.c")
 
 Array = NDArray[np.generic]
+Number = complex  # and so int and float
 
 
 class _Call(ctypes.Structure):
@@ -85,7 +87,7 @@ class Compiled:
     def __call__(
         self,
         arrays: Mapping[str, Array],
-        scalars: Mapping[str, float | int] | None = None,
+        scalars: Mapping[str, Number] | None = None,
         *,
         dims: Mapping[str, int] | None = None,
         threads: int = 1,
@@ -99,24 +101,41 @@ class Compiled:
             default by the sizes.
         Raises TilesmithError where an array does not fit, and MemoryError.
         """
+        self.bound(arrays, scalars, dims=dims, threads=threads, stream=stream)()
+
+    def bound(
+        self,
+        arrays: Mapping[str, Array],
+        scalars: Mapping[str, Number] | None = None,
+        *,
+        dims: Mapping[str, int] | None = None,
+        threads: int = 1,
+        stream: bool | None = None,
+    ) -> Callable[[], None]:
+        """The call with everything checked and found beforehand: what it takes is the kernel's."""
         kernel = self.kernel
         for p in kernel.parameters:
             _check(p.buffer.name, arrays[p.buffer.name], p.buffer.dtype.value)
         given = [arrays[p.buffer.name] for p in kernel.parameters]
         sizes = _sizes(kernel, given, dims or {})
         strides = [s // a.itemsize for a in given for s in a.strides]
+        words = _scalars(kernel, scalars or {})
         call = _Call(
             (ctypes.c_void_p * len(given))(*(a.ctypes.data for a in given)),
             (ctypes.c_int64 * len(strides))(*strides),
             (ctypes.c_int64 * len(kernel.dims))(*(sizes[d] for d in kernel.dims)),
-            ctypes.cast(_scalars(kernel, scalars or {}), ctypes.c_void_p),
+            ctypes.cast(words, ctypes.c_void_p),
             threads,
             *self._limits(threads, stream),
         )
         variant = self._chosen(call, _strided(given))
         _check_unit(kernel, given, int(variant.unit))
-        if variant.run(ctypes.byref(call)):
-            raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
+
+        def run(keep: object = (given, words)) -> None:  # the call holds their addresses alone
+            if variant.run(ctypes.byref(call)):
+                raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
+
+        return run
 
     def _limits(self, threads: int, stream: bool | None) -> tuple[float, float]:
         """The bytes above which a call stores past the caches, and reads ahead."""
@@ -139,50 +158,56 @@ class Loaded:
     """A kernel compiled from a spec; its scalars have their defaults."""
 
     compiled: Compiled
-    scalars: Mapping[str, float | int]
+    scalars: Mapping[str, Number]
 
     def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
         """Runs the kernel as `Compiled` does."""
         self.compiled(arrays, self.scalars, dims=sizes)
 
 
-def load(spec: KernelSpec, dtypes: Mapping[str, DType], source: str, level: Level) -> Loaded:
+def load(
+    spec: KernelSpec,
+    dtypes: Mapping[str, DType],
+    source: str,
+    level: Level,
+    *,
+    flags: Sequence[str] = (),
+) -> Loaded:
     """Compiles a kernel's C file and takes from it the kernel for one choice of dtypes.
 
-    Raises TilesmithError with the compiler's words where it refuses.
+    The file may hold other kernels, too. flags: for the compiler, after the usual ones. Raises
+    TilesmithError with the compiler's words where it refuses.
     """
     symbol = f"ts_{spec.name}_{'_'.join(d.value for d in dtypes.values())}_{level.value}"
-    compiled = _compiled(specs.build(spec, dtypes), source, symbol, _command(level, ()))
+    compiled = _compiled(specs.build(spec, dtypes), source, symbol, compiler_command(level, flags))
     defaults = {s.name: s.default for s in spec.scalars if s.default is not None}
     return Loaded(compiled, defaults)
 
 
+def lowest_level() -> Level:
+    """The level that every machine of this one's family runs."""
+    return Level.NEON if platform.machine() in ("aarch64", "arm64") else Level.V2
+
+
 def native_level() -> Level:
     """The best level that this machine runs. Raises TilesmithError where it runs none."""
-    lowest = Level.NEON if platform.machine() == "aarch64" else Level.V2
-    found = int(_library(build("", _command(lowest, ()))).ts_best_level())
+    found = int(_library(build("", compiler_command(lowest_level(), ()))).ts_best_level())
     if found < 0:
         raise TilesmithError("this machine runs none of the levels that kernels are made for")
     return tuple(Level)[found]
 
 
-def shape_of(buffer: Buffer, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """An argument's shape for these sizes of the dims."""
-    values = {name: index(size) for name, size in sizes.items()}
-    extents = [constant(substitute(extent, values)) for extent in buffer.shape]
-    known = tuple(extent for extent in extents if extent is not None)
-    if len(known) < len(extents):
+def shape_of(buffer: Buffer, sizes: Mapping[str, Any]) -> tuple[int, ...]:
+    """An argument's shape for these sizes of the dims, and values of the scalars in it."""
+    missing = {n for e in buffer.shape for n in variables(e)} - sizes.keys()
+    if missing:
         raise TilesmithError(f"the shape of '{buffer.name}' needs more sizes than are given")
-    return known
+    return tuple(value(extent, sizes) for extent in buffer.shape)
 
 
 def _sizes(kernel: Kernel, given: Sequence[Array], dims: Mapping[str, int]) -> Mapping[str, int]:
-    sizes = dict(dims)
-    for p, array in zip(kernel.parameters, given, strict=True):
-        for extent, size in zip(p.buffer.shape, array.shape, strict=True):
-            if isinstance(extent, Var):
-                sizes.setdefault(extent.name, size)
-    return sizes
+    shapes = ((p.buffer.shape, x.shape) for p, x in zip(kernel.parameters, given, strict=True))
+    return {**found(shapes, kernel.dims), **dims}
 
 
 def _strided(given: Sequence[Array]) -> int:
@@ -208,12 +233,15 @@ def _check(name: str, array: Array, dtype: str) -> None:
         raise TilesmithError(f"a stride of '{name}' is no whole number of elements")
 
 
-def _scalars(kernel: Kernel, given: Mapping[str, float | int]) -> "ctypes.Array[ctypes.c_int64]":
-    words = (ctypes.c_int64 * max(1, len(kernel.scalars)))()
+def _scalars(kernel: Kernel, given: Mapping[str, Number]) -> "ctypes.Array[ctypes.c_int64]":
+    """As an array of ts_scalar: two words each."""
+    words = (ctypes.c_int64 * max(2, 2 * len(kernel.scalars)))()
     for k, scalar in enumerate(kernel.scalars):
-        value = given[scalar.name]
-        kind = np.float64 if scalar.dtype.is_float else np.int64
-        words[k] = int(np.asarray(value, kind).view(np.int64))
+        floating = scalar.dtype.is_float or scalar.dtype.is_complex
+        kind = np.complex128 if scalar.dtype.is_complex else np.float64 if floating else np.int64
+        value = np.asarray(given[scalar.name], kind).reshape(1).view(np.int64)
+        for position, word in enumerate(value.tolist()):
+            words[2 * k + position] = word
     return words
 
 
@@ -236,7 +264,7 @@ def compile_kernel(
     )
     source = emit_file(kernel.name, [part], level)
     symbol = f"ts_{kernel.name}_jit_{level.value}"
-    return _compiled(kernel, source, symbol, _command(level, flags))
+    return _compiled(kernel, source, symbol, compiler_command(level, flags))
 
 
 def _compiled(kernel: Kernel, source: str, symbol: str, command: Sequence[str]) -> Compiled:
@@ -246,7 +274,7 @@ def _compiled(kernel: Kernel, source: str, symbol: str, command: Sequence[str]) 
     return Compiled(kernel, source, build(source, command), symbol, int(found[1]))
 
 
-def _command(level: Level, flags: Sequence[str]) -> tuple[str, ...]:
+def compiler_command(level: Level, flags: Sequence[str]) -> tuple[str, ...]:
     compiler = shlex.split(os.environ.get("CC", "cc"))
     return (*compiler, *FLAGS, *Target(level).flags, *flags, f"-I{RUNTIME}")
 

@@ -6,7 +6,7 @@ which the functions of a built package do not do.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -17,10 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from . import jit
 from . import spec as specs
 from .errors import TilesmithError
-from .ir.nodes import Intent
+from .ir.evaluate import numpy_dtype
+from .ir.nodes import Expr, Intent
+from .ir.print_expr import expr_to_text
+from .ir.sizes import SizeError, found, value
+from .ir.sizes import given as given_values
+from .ir.types import INDEX, DType
+from .ir.walk import variables
 from .lower.target import Level, Target
 from .pipeline import Dtypes, emit, prover, schedule, suffix
-from .spec.model import Argument, KernelSpec
+from .spec.build import shape_of
+from .spec.model import Argument, KernelSpec, Size, size_text
+from .spec.shapes import derived, extent
 
 Array = NDArray[Any]
 
@@ -46,7 +54,7 @@ class NotebookKernel:
     _compiled: dict[str, jit.Loaded] = field(default_factory=dict, repr=False)
 
     def __call__(
-        self, *arrays: ArrayLike, num_threads: int = 1, **scalars: float
+        self, *arrays: ArrayLike, num_threads: int = 1, **scalars: complex
     ) -> Array | tuple[Array, ...]:
         """The outputs, new arrays; leading axes broadcast by the kernel's signature.
 
@@ -98,57 +106,98 @@ class NotebookKernel:
         kernel: jit.Loaded,
         dtypes: Dtypes,
         inputs: Mapping[str, Array],
-        scalars: Mapping[str, float],
+        scalars: Mapping[str, Any],
         threads: int,
     ) -> Array | tuple[Array, ...]:
-        core = {a.name: self._core(a) for a in self.spec.arguments}
-        dims: dict[str, int] = {}
+        core = {a.name: shape_of(self._core(a)) for a in self.spec.arguments}
         leading: list[tuple[int, ...]] = []
+        own: list[tuple[Argument, tuple[int, ...]]] = []
         for a in self.spec.arguments:
             if a.name in inputs:
                 split = inputs[a.name].ndim - len(core[a.name])
                 if split < 0:
                     raise ValueError(
                         f"{self.spec.name}: {a.name} has {inputs[a.name].ndim} axes, its core is"
-                        f" ({', '.join(map(str, core[a.name]))})"
+                        f" ({', '.join(map(size_text, self._core(a)))})"
                     )
                 leading.append(inputs[a.name].shape[:split])
-                self._bind(a, core[a.name], inputs[a.name].shape[split:], dims)
+                own.append((a, inputs[a.name].shape[split:]))
+        dims = found(((core[a.name], shape) for a, shape in own), self.spec.dims)
+        integers = [s.name for s in self.spec.scalars if s.element == INDEX.value]
+        self._check_constraints({**dims, **{name: int(scalars[name]) for name in integers}})
+        values = self._sizes({**scalars, **dims})
+        self._check_constraints(values)
+        self._check_sizes(own, values)
         outer = np.broadcast_shapes(*leading)
         full: dict[str, Array] = {}
         for a in self.spec.arguments:
-            shape = (*outer, *(dims[d] if isinstance(d, str) else d for d in core[a.name]))
+            shape = (*outer, *(value(extent, values) for extent in core[a.name]))
             if a.intent is Intent.OUT:
                 full[a.name] = np.empty(shape, _dtype(a, dtypes))
             else:
                 wide = np.broadcast_to(inputs[a.name], shape).astype(_dtype(a, dtypes), order="C")
                 full[a.name] = wide
+        sizes = {d: int(values[d]) for d in self.spec.all_dims if d != self.spec.loop_dim}
         for arrays in self._problems(full, inputs, outer):
-            kernel.compiled(arrays, scalars, dims=dims, threads=threads)
+            kernel.compiled(arrays, scalars, dims=sizes, threads=threads)
         results = tuple(full[a.name] for a in self.spec.arguments if a.intent is not Intent.IN)
         results = tuple(r[()] for r in results)
         return results[0] if len(results) == 1 else results
 
-    def _core(self, a: Argument) -> tuple[str | int, ...]:
+    def _core(self, a: Argument) -> tuple[Size, ...]:
         looped = self.spec.loop_dim is not None and a.shape[:1] == (self.spec.loop_dim,)
         return a.shape[1:] if looped else a.shape
 
-    def _bind(
-        self, a: Argument, core: tuple[str | int, ...], shape: tuple[int, ...], dims: dict[str, int]
-    ) -> None:
-        for axis, (dim, size) in enumerate(zip(core, shape, strict=True)):
-            expected = dim if isinstance(dim, int) else dims.setdefault(dim, size)
-            if size != expected:
-                raise ValueError(
-                    f"{self.spec.name}: core axis {axis} of {a.name} ({dim}) has size {size},"
-                    f" expected {expected}"
-                )
+    def _check_constraints(self, values: Mapping[str, float]) -> None:
+        """Raises ValueError where sizes break a constraint."""
+        name = self.spec.name
         least = specs.least_sizes(self.spec)
-        for dim in core:
-            if isinstance(dim, str) and dims[dim] < least.get(dim, 0):
+        for dim in self.spec.dims:
+            if dim in values and values[dim] < least.get(dim, 0):
                 raise ValueError(
-                    f"{self.spec.name}: dim {dim} is {dims[dim]}, it must be at least {least[dim]}"
+                    f"{name}: dim {dim} is {values[dim]}, it must be at least {least.get(dim, 0)}"
                 )
+        for constraint in specs.relations(self.spec):
+            if not variables(constraint) <= values.keys():
+                continue  # until the named sizes are known
+            if not self._value(expr_to_text(constraint), constraint, values):
+                sizes = given_values(constraint, values)
+                raise ValueError(f"{name}: needs {expr_to_text(constraint)}, got {sizes}")
+
+    def _sizes(self, given: Mapping[str, float]) -> dict[str, float]:
+        """The dims, scalars and named sizes. Raises ValueError where one cannot be worked out."""
+        values = dict(given)
+        for size in self.spec.sizes:
+            values[size.name] = self._value(size.name, size.value, values)
+            if values[size.name] < 0:
+                sizes = given_values(size.value, values)
+                raise ValueError(f"{self.spec.name}: the size {size.name} is negative for {sizes}")
+        return values
+
+    def _value(self, name: str, expr: Expr, values: Mapping[str, float]) -> int:
+        try:
+            return value(expr, values)
+        except SizeError as error:
+            sizes = given_values(expr, values)
+            raise ValueError(f"{self.spec.name}: {name}: {error}, for {sizes}") from None
+
+    def _check_sizes(
+        self, given: Sequence[tuple[Argument, tuple[int, ...]]], values: Mapping[str, float]
+    ) -> None:
+        """Raises ValueError where sizes do not fit the inputs' core shapes."""
+        name = self.spec.name
+        for size in derived(self.spec):
+            if value(size, values) < 0:
+                sizes = given_values(size, values)
+                raise ValueError(f"{name}: the size {expr_to_text(size)} is negative for {sizes}")
+        for a, shape in given:
+            for axis, (own, got) in enumerate(zip(self._core(a), shape, strict=True)):
+                expected = value(extent(own), values)
+                if got != expected:
+                    raise ValueError(
+                        f"{name}: core axis {axis} of {a.name} ({size_text(own)}) has size {got},"
+                        f" expected {expected}"
+                    )
 
     def _problems(
         self, full: Mapping[str, Array], inputs: Mapping[str, Array], outer: tuple[int, ...]
@@ -174,7 +223,7 @@ class NotebookKernel:
 
 
 def _dtype(a: Argument, dtypes: Dtypes) -> np.dtype[Any]:
-    return np.dtype(dtypes[a.element].value if a.element in dtypes else a.element)
+    return numpy_dtype(dtypes.get(a.element) or DType(a.element))
 
 
 __all__ = ["NotebookKernel", "TilesmithError", "compile"]

@@ -7,18 +7,20 @@ nothing is emitted whose lowered tree the prover has not passed.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
 from . import spec as specs
 from .emit.c import LoweredVariant, emit_file, emit_kernel
 from .emit.manifest import Argument, Entry, Parameter, entry_to_json
-from .errors import Span, SpecError
-from .ir.nodes import Buffer, Cast, Const, Expr, Intent, Kernel
+from .errors import Span
+from .ir.nodes import Expr, Intent, Kernel
+from .ir.print_expr import expr_to_text
 from .ir.types import DType
 from .ir.verify import verify
-from .ir.walk import walk
+from .ir.walk import externals
+from .lower.fixed import where
 from .lower.lower import lower
 from .lower.target import Level, Target
 from .poly.cache import prove_once
@@ -28,6 +30,7 @@ from .poly.in_place import in_place
 from .poly.limit import prove_within
 from .schedule import recipe as recipes
 from .schedule.base import Context, Primitive, Prover, Step
+from .schedule.primitives.align import LINE
 from .spec import model
 from .spec.model import KernelSpec, Recipe
 
@@ -80,40 +83,46 @@ def prover(folder: Path, seconds: float = PROOF_SECONDS) -> Prover:
 
 
 def schedule(
-    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    target: Target,
+    prove: Prover,
+    *,
+    prove_steps: Prover | None = None,
 ) -> tuple[Variant, ...]:
     """The kernel's variants on the target, in the order in which they are tried.
 
-    The plain schedule is always there, as the last of them. Raises SpecError and ScheduleError.
+    The plain schedule is always there, as the last of them. prove: proves each variant as it is
+    emitted; prove_steps: what comes before, by default alike. Raises SpecError and ScheduleError.
     """
     plain = specs.build(spec, dtypes)
-    _require_c_types(spec, plain)
     recipe = recipes.choose(spec.recipes, "cpu", target.level.value)
-    lanes = target.lanes(next(iter(dtypes.values())))
+    own = {
+        "lanes": min(target.lanes(dtype.computed) for dtype in dtypes.values()),
+        "line": LINE // max(dtype.bytes for dtype in dtypes.values()),
+    }
     return tuple(
-        _variant(name, plain, when, steps, span, target, prove)
-        for name, when, steps, span in _plans(recipe, target.level.value, lanes)
+        _variant(
+            name,
+            _under(spec, plain, when),
+            when,
+            steps,
+            span,
+            target,
+            (prove_steps or prove, prove),
+        )
+        for name, when, steps, span in _plans(recipe, target.level.value, own)
     )
-
-
-_NO_C_FORM = (DType.FLOAT16, DType.BFLOAT16, DType.COMPLEX64, DType.COMPLEX128)
-
-
-def _require_c_types(spec: KernelSpec, plain: Kernel) -> None:
-    """Refuses what the language can say and the emitter cannot, before any step is tried."""
-    for node in walk(plain):
-        if isinstance(node, Buffer | Cast | Const) and node.dtype in _NO_C_FORM:
-            raise SpecError(f"{node.dtype.value} has no form in C yet", node.span or spec.span)
 
 
 _Plan = tuple[str, Expr | None, tuple[Primitive, ...], Span | None]
 
 
-def _plans(recipe: Recipe | None, level: str, lanes: int) -> list[_Plan]:
+def _plans(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[_Plan]:
     """Name, condition and steps of each variant; the plain schedule where none takes all sizes."""
     if recipe is None:
         return [("plain", None, (), None)]
-    steps = recipes.read(recipe, level, lanes)
+    steps = recipes.read(recipe, level, own)
     plans: list[_Plan] = [
         (str(k) if s else "plain", v.when, s, v.span)
         for k, (v, s) in enumerate(zip(recipe.variants, steps, strict=True))
@@ -123,6 +132,10 @@ def _plans(recipe: Recipe | None, level: str, lanes: int) -> list[_Plan]:
     return plans
 
 
+def _under(spec: KernelSpec, plain: Kernel, when: Expr | None) -> Kernel:
+    return plain if when is None else where(plain, when, spec.sizes)
+
+
 def _variant(
     name: str,
     plain: Kernel,
@@ -130,16 +143,29 @@ def _variant(
     steps: tuple[Primitive, ...],
     span: Span | None,
     target: Target,
-    prove: Prover,
+    provers: tuple[Prover, Prover],
 ) -> Variant:
-    assumed = plain if when is None else replace(plain, assumptions=(*plain.assumptions, when))
-    start = Scheduled(assumed, plain_flow(assumed))
-    prove(plain, start)  # so that no step is blamed for what the spec itself does wrong
-    done = recipes.run(start, steps, Context(plain, prove))
+    prove_step, prove = provers
+    start = Scheduled(plain, plain_flow(plain))
+    prove_step(plain, start)  # so that no step is blamed for what the spec itself does wrong
+    done = recipes.run(start, steps, Context(plain, prove_step))
     lowered = lower(done[-1].state if done else start, target)
     verify(lowered.kernel, lowered=True)
     prove(plain, lowered)
     return Variant(name, when, start, done, lowered, in_place(lowered.kernel), span)
+
+
+def schedule_to_emit(
+    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover
+) -> tuple[Variant, ...]:
+    """As `schedule`, but only what is emitted is proved, against the spec, end to end: that alone
+    decides whether it is right. Where it is not, the proofs of the steps say which of them is
+    wrong.
+    """
+    try:
+        return schedule(spec, dtypes, target, prove, prove_steps=lambda plain, state: None)
+    except Exception:  # a tree that no proof has seen may be refused, or break what it passes
+        return schedule(spec, dtypes, target, prove)
 
 
 def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Level) -> str:
@@ -155,7 +181,9 @@ def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Lev
         )
         for suffix, chosen in variants.items()
     ]
-    return emit_file(spec.name, parts, level)
+    kernels = (variant.lowered.kernel for chosen in variants.values() for variant in chosen)
+    called = tuple(dict.fromkeys(e for kernel in kernels for e in externals(kernel)))
+    return emit_file(spec.name, parts, level, called)
 
 
 def _shared(variant: Variant) -> frozenset[str]:
@@ -177,7 +205,7 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
         variants: dict[str, tuple[Variant, ...]] = {}
         for dtypes in specs.choices(spec):
             with clock("schedule and prove"):
-                variants[suffix(dtypes)] = schedule(spec, dtypes, Target(level), prove)
+                variants[suffix(dtypes)] = schedule_to_emit(spec, dtypes, Target(level), prove)
         with clock("emit"):
             files[f"{spec.name}.{level.value}.c"] = emit(spec, variants, level)
         proved[level.value] = {
@@ -209,12 +237,16 @@ def manifest_entry(
         doc=spec.doc,
         signature=str(spec.signature),
         types={v.name: tuple(d.value for d in v.choices) for v in spec.dtypes},
+        following={v.name: v.of for v in spec.dtypes if v.of is not None},
         dims=spec.dims,
         loop_dim=spec.loop_dim,
         arguments=tuple(_argument(spec, k, in_place) for k in range(len(spec.arguments))),
         parameters=tuple(Parameter(s.name, s.element, s.default) for s in spec.scalars),
         requires=specs.least_sizes(spec),
+        constraints=tuple(expr_to_text(c) for c in specs.relations(spec)),
+        named={size.name: expr_to_text(size.value) for size in spec.sizes},
         levels=tuple(levels),
+        ordered=specs.is_ordered(spec),
         details={
             "follows": spec.follows,
             "accuracy": {f.output: f.text.text for f in spec.accuracy},
@@ -232,7 +264,8 @@ def _looped(spec: KernelSpec, argument: model.Argument) -> bool:
 def _argument(spec: KernelSpec, position: int, in_place: frozenset[tuple[str, str]]) -> Argument:
     a = spec.arguments[position]
     looped = _looped(spec, a)
-    core = a.shape[1:] if looped else a.shape
+    axes = a.shape[1:] if looped else a.shape
+    core = tuple(s if isinstance(s, str | int) else model.size_text(s) for s in axes)
     shared = tuple(b.name for b in spec.arguments if (b.name, a.name) in in_place)
     return Argument(a.name, a.intent, a.element, looped, core, shared)
 

@@ -5,11 +5,11 @@ on random arrays of the sizes asked for and on small sizes around its vectors' l
 """
 
 import itertools
+import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -18,19 +18,29 @@ from numpy.typing import NDArray
 from . import jit
 from . import spec as specs
 from .errors import SpecError, TilesmithError
+from .ir import storage
+from .ir.evaluate import numpy_dtype
 from .ir.nodes import Intent, Kernel
+from .ir.print_expr import expr_to_text
+from .ir.sizes import SizeError, value
+from .ir.types import DType
 from .lower.lower import lower
 from .lower.target import Level, Target
 from .pipeline import Dtypes, emit, prover, schedule, suffix
 from .poly.certificate import Scheduled
 from .poly.flow import plain_flow
 from .poly.prove import prove
+from .progress import SILENT, Progress
+from .schedule.base import Prover
 from .spec import oracle
-from .spec.build import choices
+from .spec.build import choices, shape_of
 from .spec.model import KernelSpec
+from .spec.shapes import not_negative
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
+Call = Callable[[Mapping[str, Array], Mapping[str, int]], None]
+"""A kernel called with all its arrays, outputs included, and its dims' sizes (`kernel_dims`)."""
 
 
 # ---------------------------------------------------------------- prove
@@ -58,16 +68,20 @@ class Proof:
         return {name: getattr(self, name) for name in Proof.__dataclass_fields__}
 
 
-def proofs(path: Path, levels: Sequence[Level]) -> Iterator[Proof]:
-    """A result for each step of each variant, dtype choice and level, up to the first refusal."""
-    spec = specs.load(path)
+def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) -> Iterator[Proof]:
+    """A result for each step of each variant, dtype choice and level, up to the first refusal.
+
+    shown: gets a part for each choice of dtypes and level.
+    """
     for level, dtypes in itertools.product(levels, choices(spec)):
+        shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
         times: list[float] = []
 
         def timed(plain: Kernel, state: Scheduled, times: list[float] = times) -> None:
             start = time.perf_counter()
             prove(plain, state)
             times.append(time.perf_counter() - start)
+            shown.detail(f"{len(times)} proved")
 
         where = (spec.name, suffix(dtypes), level.value)
         try:
@@ -131,70 +145,173 @@ def _sizes(case: Case) -> str:
     return " ".join(f"{name}={size}" for name, size in case.sizes.items())
 
 
-def run(
-    spec: KernelSpec, dtypes: Dtypes, level: Level, sizes: Mapping[str, int], seed: int = 0
-) -> Report:
-    """Compiles and runs the kernel. sizes: of dims; those not given are 64.
+def compiled(
+    spec: KernelSpec, dtypes: Dtypes, level: Level, shown: Progress = SILENT
+) -> jit.Loaded:
+    """The kernel scheduled, proved and compiled; proofs and libraries are remembered.
 
-    Raises TilesmithError for an unknown dim or where there is no compiler.
+    Raises SpecError, ScheduleError, and TilesmithError where a scalar has no default to run with,
+    or where there is no compiler.
     """
-    unknown = [name for name in sizes if name not in spec.dims]
-    if unknown:
-        raise TilesmithError(
-            f"{spec.name} has no dim {unknown[0]!r}: it has {', '.join(spec.dims)}"
-        )
-    target = Target(level)
-    source = emit(
-        spec,
-        {suffix(dtypes): schedule(spec, dtypes, target, prover(jit.cache_folder() / "proofs"))},
-        level,
-    )
-    kernel = jit.load(spec, dtypes, source, level)
+    _need_defaults(spec)
+    prove_ = counting(prover(jit.cache_folder() / "proofs"), shown)
+    variants = schedule(spec, dtypes, Target(level), prove_)
+    source = emit(spec, {suffix(dtypes): variants}, level)
+    shown.detail("compiling")
+    return jit.load(spec, dtypes, source, level)
+
+
+def _need_defaults(spec: KernelSpec) -> None:
+    if missing := [s.name for s in spec.scalars if s.default is None]:
+        raise TilesmithError(f"{spec.name}: the scalar {missing[0]!r} has no default to run with")
+
+
+def counting(prove: Prover, shown: Progress) -> Prover:
+    """The prover, with the number of proofs so far shown."""
+    done = itertools.count(1)
+
+    def counted(plain: Kernel, state: Scheduled) -> None:
+        prove(plain, state)
+        shown.detail(f"{next(done)} proved")
+
+    return counted
+
+
+def run(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    level: Level,
+    sizes: Mapping[str, int],
+    seed: int = 0,
+    shown: Progress = SILENT,
+) -> Report:
+    """Compiles and runs the kernel. sizes: of dims; those not given are 64, or what the constraints
+    allow near it. shown: gets two parts.
+
+    Raises TilesmithError for an unknown dim, sizes that are not allowed, and as `compiled` does.
+    """
+    full = chosen(spec, sizes)
+    shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+    kernel = compiled(spec, dtypes, level, shown)
     rng = np.random.default_rng(seed)
-    full = {dim: sizes.get(dim, 64) for dim in spec.dims}
+    shown.part("comparing with the oracle")
     arrays = random_arrays(spec, dtypes, full, rng)
     case = compare(spec, dtypes, kernel, arrays, full)
-    times = []
+    times, dims = [], kernel_dims(spec, full)
     for _ in range(7):
         start = time.perf_counter()
-        kernel(arrays, full)
+        kernel(arrays, dims)
         times.append(time.perf_counter() - start)
-    lanes = target.lanes(next(iter(dtypes.values())))
-    small = tuple(
-        compare(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge)
-        for edge in edges(spec, lanes)
-    )
+    small = tuple(checks(spec, dtypes, level, kernel, rng))
     return Report(spec.name, suffix(dtypes), level.value, case, sorted(times)[3] * 1e3, small)
 
 
+def checks(
+    spec: KernelSpec, dtypes: Dtypes, level: Level, kernel: Call, rng: np.random.Generator
+) -> Iterator[Case]:
+    """The kernel beside its oracle at small sizes around the level's vectors' length."""
+    for edge in edges(spec, Target(level).lanes(next(iter(dtypes.values())).computed)):
+        yield compare(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge)
+
+
 def edges(spec: KernelSpec, lanes: int) -> Iterator[dict[str, int]]:
-    """Every pair of small sizes around the vectors' length, for each two of the dims."""
+    """Small sizes around the vectors' length: every pair of them for each two of the dims, and
+    where constraints relate dims, which leaves few of these, others as well.
+    """
     around = sorted({0, 1, 2, lanes - 1, lanes, lanes + 1, 4 * lanes + 3})
     if len(spec.dims) == 1:
-        combos: Iterator[tuple[int, ...]] = ((n,) for n in around)
+        combos: list[tuple[int, ...]] = [(n,) for n in around]
     else:
-        combos = (
+        combos = [
             tuple(pair[k % 2] for k in range(len(spec.dims)))
             for pair in itertools.product(around, around)
-        )
+        ]
+    if specs.relations(spec) or spec.sizes:
+        drawn = np.random.default_rng(0).choice([*around, 3], (_DRAWS, len(spec.dims)))
+        combos += [tuple(map(int, combo)) for combo in drawn]
     for combo in combos:
         edge = dict(zip(spec.dims, combo, strict=True))
-        if all(edge[dim] >= least for dim, least in specs.least_sizes(spec).items()):
+        if math.prod(combo) <= _MOST_POINTS and allowed(spec, edge):
             yield edge
 
 
+_DRAWS = 100
+_MOST_POINTS = 2**19  # of kernels with many dims
+
+
+def allowed(spec: KernelSpec, sizes: Mapping[str, int]) -> bool:
+    """Whether a call may have these sizes, its scalars at their defaults."""
+    least = specs.least_sizes(spec).items()
+    try:
+        values = _values(spec, sizes)
+        needed = [value(c, values) for c in (*spec.constraints, *not_negative(spec))]
+    except SizeError:
+        return False
+    least_ = [sizes[dim] >= size for dim, size in least]
+    return all(least_) and all(needed) and all(values[s.name] >= 0 for s in spec.sizes)
+
+
+def _values(
+    spec: KernelSpec, sizes: Mapping[str, int], scalars: Mapping[str, float] | None = None
+) -> dict[str, float]:
+    """The dims' values and the scalars', by default their defaults, and the named sizes'."""
+    return specs.with_named(spec, {**oracle.defaults(spec), **(scalars or {}), **sizes})
+
+
+def kernel_dims(
+    spec: KernelSpec, sizes: Mapping[str, int], scalars: Mapping[str, float] | None = None
+) -> dict[str, int]:
+    """The values of all dims of the kernel."""
+    values = _values(spec, sizes, scalars)
+    return {dim: int(values[dim]) for dim in spec.all_dims}
+
+
+def chosen(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int]:
+    """A size for each dim: 64 where it is not given and the constraints allow that.
+
+    Raises TilesmithError for an unknown dim, sizes that are not allowed, and where a scalar has no
+    default: sizes may follow from it.
+    """
+    _need_defaults(spec)
+    if unknown := [name for name in given if name not in spec.dims]:
+        raise TilesmithError(
+            f"{spec.name} has no dim {unknown[0]!r}: it has {', '.join(spec.dims)}"
+        )
+    free = [dim for dim in spec.dims if dim not in given]
+    near = (64, 65, 32, 128, 3, 1)
+    for combo in itertools.islice(itertools.product(near, repeat=len(free)), 10_000):
+        sizes = {**given, **dict(zip(free, combo, strict=True))}
+        if allowed(spec, sizes):
+            return {dim: sizes[dim] for dim in spec.dims}
+    texts = [*(f"{d} >= {n}" for d, n in specs.least_sizes(spec).items())]
+    texts += [expr_to_text(c) for c in (*specs.relations(spec), *not_negative(spec))]
+    raise TilesmithError(f"{spec.name}: give sizes for which {' and '.join(texts)}")
+
+
 def random_arrays(
-    spec: KernelSpec, dtypes: Dtypes, sizes: Mapping[str, int], rng: np.random.Generator
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+    scalars: Mapping[str, float] | None = None,
 ) -> dict[str, Array]:
-    """Every array argument: inputs random around 0, outputs uninitialised."""
+    """Every array argument: inputs random around 0, outputs uninitialised.
+
+    scalars: those of which shapes follow and that are not at their defaults.
+    """
     arrays: dict[str, Array] = {}
+    values = _values(spec, sizes, scalars)
     for a in spec.arguments:
-        shape = tuple(sizes[s] if isinstance(s, str) else s for s in a.shape)
-        dtype = np.dtype(dtypes[a.element].value if a.element in dtypes else a.element)
+        shape = tuple(value(extent, values) for extent in shape_of(a.shape))
+        element = dtypes.get(a.element) or DType(a.element)
+        dtype = numpy_dtype(element)
         if a.intent is Intent.OUT:
             arrays[a.name] = np.empty(shape, dtype)
-        elif dtype.kind == "f":
+        elif element.is_float:
             arrays[a.name] = rng.standard_normal(shape).astype(dtype)
+        elif dtype.kind == "c":
+            parts = rng.standard_normal((2, *shape))
+            arrays[a.name] = (parts[0] + 1j * parts[1]).astype(dtype)
         elif dtype.kind == "b":
             arrays[a.name] = rng.integers(0, 2, shape).astype(dtype)
         else:
@@ -205,18 +322,22 @@ def random_arrays(
 def compare(
     spec: KernelSpec,
     dtypes: Dtypes,
-    kernel: "jit.Loaded",
+    kernel: Call,
     arrays: Arrays,
     sizes: Mapping[str, int],
 ) -> Case:
-    """The kernel's outputs beside the oracle's, in units of the accuracy that the spec promises."""
+    """The kernel's outputs beside the oracle's, in units of the accuracy that the spec promises.
+
+    kernel: is called with all arrays, and writes those that are outputs.
+    """
     outputs = [arrays[a.name] for a in spec.arguments if a.intent is not Intent.IN]
+    dims = kernel_dims(spec, sizes)
     if not any(output.size for output in outputs):
-        kernel(arrays, sizes)  # nothing to compare, and not every oracle takes nothing
+        kernel(arrays, dims)  # nothing to compare, and not every oracle takes nothing
         return Case(dict(sizes), 0.0, 0.0, "")
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         exact = _exact(spec, arrays)
-    kernel(arrays, sizes)
+    kernel(arrays, dims)
     values = {**arrays, **temporaries(spec, dtypes, arrays, sizes)}
     bounds = oracle.accuracy_bound(spec, values)
     worst, error, place = 0.0, 0.0, ""
@@ -225,8 +346,10 @@ def compare(
         if got.size == 0:
             continue
         with np.errstate(all="ignore"):
-            off = np.abs(got.astype(np.longdouble) - expected)
-            off = np.where((got == expected) | (np.isnan(got) & np.isnan(expected)), 0, off)
+            value = storage.computed(got)
+            wide = np.clongdouble if value.dtype.kind == "c" else np.longdouble
+            off = np.abs(value.astype(wide) - expected)
+            off = np.where((value == expected) | (np.isnan(value) & np.isnan(expected)), 0, off)
             bound = bounds.get(name, _usual(expected, got))
             ratio = np.where(off == 0, 0, off / np.maximum(bound, np.finfo(float).tiny))
         ratio = np.where(np.isnan(ratio), np.inf, ratio)
@@ -248,10 +371,10 @@ def _exact(spec: KernelSpec, arrays: Arrays) -> dict[str, Array]:
 
 def _usual(expected: Array, got: Array) -> float:
     """The bound where a spec promises none: integers exactly, floats to 1000 eps of the largest."""
-    if got.dtype.kind not in "fc" or not expected.size:
+    if not (storage.is_float(got) or got.dtype.kind == "c") or not expected.size:
         return 0.0
     finite = np.abs(expected[np.isfinite(expected)])
-    return float(1000 * np.finfo(got.dtype).eps * finite.max(initial=0))
+    return float(1000 * storage.eps(got) * finite.max(initial=0))
 
 
 def temporaries(
@@ -266,13 +389,15 @@ def temporaries(
     if not wanted:
         return {}
     plain = oracle.expose(specs.build(spec, dtypes), wanted)
-    lowered = lower(Scheduled(plain, plain_flow(plain)), Target(Level.V2))
-    compiled = jit.compile_kernel(lowered.kernel, Level.V2)
+    level = jit.lowest_level()
+    lowered = lower(Scheduled(plain, plain_flow(plain)), Target(level))
+    compiled = jit.compile_kernel(lowered.kernel, level)
     given = dict(arrays)
+    values = {**oracle.defaults(spec), **(scalars or {})}
+    dims = kernel_dims(spec, sizes, scalars)
     for p in plain.parameters:
         if p.buffer.name not in given or p.intent is Intent.OUT:
-            shape = jit.shape_of(p.buffer, sizes)
-            given[p.buffer.name] = np.empty(shape, p.buffer.dtype.value)
-    defaults = {s.name: s.default for s in spec.scalars if s.default is not None}
-    compiled(given, {**defaults, **(scalars or {})}, dims=sizes)
+            shape = jit.shape_of(p.buffer, {**values, **dims})
+            given[p.buffer.name] = np.empty(shape, numpy_dtype(p.buffer.dtype))
+    compiled(given, values, dims=dims)
     return {name: given[name] for name in wanted}

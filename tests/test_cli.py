@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from gen import timing
 from gen.cli import main
+from gen.lower.target import Level
 from gen.schedule.registry import PRIMITIVES
+from gen.spec import load, loads
 
 ROOT = Path(__file__).parents[1]
 SOFTMAX = ROOT / "kernels_spec" / "softmax.yaml"
@@ -225,7 +228,8 @@ def test_a_line_a_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", str(SOFTMAX), "--levels", "v3"]) == 0
     text = capsys.readouterr()
     lines = [line.split(" s  ", 1) for line in text.out.splitlines()]
-    assert all(re.match(r"softmax float(32|64) v3 +proved", left) for left, _ in lines)
+    found = [re.match(r"softmax (\w+) v3 +proved", left) for left, _ in lines]
+    assert {match and match[1] for match in found} == {"float32", "float64", "float16", "bfloat16"}
     steps = [step for _, step in lines]
     assert steps[:2] == [
         "0: the plain schedule",
@@ -276,7 +280,79 @@ def test_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(SOFTMAX), "--size", "q=3"]) == 1
     assert "softmax has no dim 'q': it has m, n" in capsys.readouterr().err
     assert main(["run", str(SOFTMAX), "--size", "m=x"]) == 1
-    assert "--size takes NAME=NUMBER, not 'm=x'" in capsys.readouterr().err
+    assert "a size is DIM=NUMBER, not 'm=x'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--sizes", "m=3,n=70", "--sizes", "m=1,n=5"]
+    options = ["--levels", "v2", "--threads", "1,2", "--rounds", "1", *sizes]
+    assert main(["bench", str(SOFTMAX), *options]) == 0
+    printed = capsys.readouterr()
+    title, levels, head, *rows = printed.out.splitlines()
+    assert re.fullmatch(r"softmax float32: right at \d+ sizes; milliseconds a call", title)
+    assert levels.split() == ["m", "n", "v2", "v2"]
+    assert head.split() == ["oracle", "1", "thread", "2", "threads"]
+    time, gain = r"[\d.e-]+", r"[\d.e-]+ \([\d.]+x\)"
+    assert re.fullmatch(rf" *3 +70 +{time} +{gain} +{gain}", rows[0]), rows[0]
+    assert re.fullmatch(rf" *1 +5 +{time} +{gain} +{gain}", rows[1]), rows[1]
+    assert printed.err == ""
+    assert main(["bench", str(SOFTMAX), *options, "--json"]) == 0
+    (first, second) = json.loads(capsys.readouterr().out)["rows"]
+    assert first["sizes"] == {"m": 3, "n": 70} and second["sizes"] == {"m": 1, "n": 5}
+    assert [(t["level"], t["threads"]) for t in first["timings"]] == [("v2", 1), ("v2", 2)]
+    assert all(t["seconds"] > 0 for t in first["timings"]) and first["oracle"] > 0
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_bench_times_nothing_that_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = row_sums(tmp_path, "parallel: {loop: y.i}")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("oracle: np.sum(x, axis=-1)", "oracle: 1 + np.sum(x, axis=-1)"))
+    assert main(["bench", str(path), "--levels", "v2", "--sizes", "m=8,n=8"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(
+        r"error: k v2 is wrong at m=\d+ n=\d+: error 1.00e\+00 at y\[\d+\]\n", printed.err
+    )
+
+
+def test_bench_refuses_what_it_cannot_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "levels_here", lambda: (Level.V2,))
+    for arguments, message in [
+        (["--levels", "v4"], "error: this machine does not run v4"),
+        (["--levels", "v2", "--sizes", "q=3"], "error: softmax has no dim 'q': it has m, n"),
+        (["--levels", "v2", "--sizes", "m=3,n"], "error: a size is DIM=NUMBER, not 'n'"),
+    ]:
+        assert main(["bench", str(SOFTMAX), *arguments]) == 1
+        assert capsys.readouterr().err == f"{message}\n"
+
+
+def test_usual_sizes() -> None:
+    sizes = timing.usual_sizes(load(SOFTMAX))
+    assert sizes == [{"m": n, "n": n} for n in (64, 256, 1024)]
+    text = SOFTMAX.read_text(encoding="utf-8")
+    threes = loads(f"{text}constraints: [n % 3 == 0]\n", "k.yaml")
+    assert timing.usual_sizes(threes) == [{"m": 64, "n": 3}]
+
+
+def test_init(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "my-kernels"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed and all(Path(name).is_file() for name in printed)
+    assert main(["init", "my-kernels"]) == 1
+    message = "error: my-kernels exists already: init makes a new folder\n"
+    assert capsys.readouterr().err == message
+    assert main(["init", "my-kernels", "-o", "other"]) == 0
+    assert (tmp_path / "other" / "src" / "my_kernels" / "__init__.py").is_file()
+    assert main(["check", "other/kernels_spec"]) == 0
 
 
 def test_generate(
@@ -310,7 +386,8 @@ def test_help_names_every_command() -> None:
         [sys.executable, "-m", "gen", "--help"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0
-    for command in ("check", "show", "prove", "run", "generate", "primitives", "build"):
+    for command in ("init", "check", "show", "prove", "run", "bench", "generate", "primitives",
+                    "schema", "build"):  # fmt: skip
         assert re.search(rf"\b{command}\b", done.stdout), command
 
 
@@ -319,6 +396,8 @@ def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         (["prune", "x.yaml"], "invalid choice: 'prune'"),
         (["prove", "x.yaml", "--levels", "v9"], "unknown level 'v9': there are v2, v3, v4, neon"),
         ([], "the following arguments are required: COMMAND"),
+        (["bench", "x.yaml", "--threads", "1,0"], "'0' is not a number from 1 to 4096"),
+        (["bench", "x.yaml", "--rounds", "few"], "'few' is not a number from 1 to 4096"),
     ]:
         with pytest.raises(SystemExit) as exited:
             main(arguments)

@@ -19,14 +19,15 @@ TOOLS = sorted(chain.from_iterable((ROOT / d).rglob("*.py") for d in ("bench", "
 # The parts of `gen`: its folders and its own modules. A module imports from its own part and from
 # those of a lower rank, and at the top from those of the same rank.
 RANKS = {
-    "errors": 0, "ir": 1, "spec": 2, "poly": 3, "schedule": 4, "lower": 6, "emit": 7,
-    "pipeline": 8, "jit": 8, "notebook": 8, "trial": 8, "show": 8, "build": 9, "cli": 9,
+    "errors": 0, "progress": 0, "ir": 1, "spec": 2, "poly": 3, "schedule": 4, "lower": 6, "emit": 7,
+    "pipeline": 8, "jit": 8, "notebook": 8, "trial": 8, "show": 8, "timing": 8, "testing": 8,
+    "schema": 8, "project": 8, "build": 9, "cli": 9,
     "__main__": 10,
 }  # fmt: skip
 
 MOST_LINES = 420
 MOST_LINES_OF_A_FUNCTION = 60
-LONG_MODULES: set[str] = set()
+LONG_MODULES = {"bench/cases.py"}  # a list
 LONG_FUNCTIONS: set[str] = set()
 
 

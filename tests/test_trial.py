@@ -6,9 +6,7 @@ import pytest
 
 from gen import trial
 from gen.errors import SpecError
-from gen.lower.target import Level, Target
-from gen.pipeline import schedule
-from gen.poly.prove import prove
+from gen.lower.target import Level
 from gen.spec import choices, loads
 
 COPY = """\
@@ -43,14 +41,3 @@ def test_without_an_accuracy_floats_are_near_and_no_more() -> None:
 def test_an_oracle_that_fails_is_an_error_there() -> None:
     with pytest.raises(SpecError, match=r"copy\.yaml:9:9: error: the oracle fails: Unable to"):
         run("np.ones(10**12)")
-
-
-def test_types_without_a_c_form_are_refused_before_any_step() -> None:
-    spec = loads(COPY.replace("float32", "float16").replace("ORACLE", "x"), "copy.yaml")
-    with pytest.raises(SpecError) as error:
-        schedule(spec, choices(spec)[0], Target(Level.V3), prove)
-    assert str(error.value) == (
-        "copy.yaml:6:13: error: float16 has no form in C yet\n"
-        '    arguments: {x: {type: "T[m]"}, y: {type: "T[m]", intent: out}}\n'
-        "                ^"
-    )

@@ -44,6 +44,7 @@ class Peer:
     results: str = "kept"  # in an array made once; "new": allocated by every call
     environment: dict[str, str] = field(default_factory=dict)
     pinned: bool = False  # to as many processors as threads: no setting limits its threads
+    yardstick: bool = False  # nothing that one could use instead, so never the best peer
 
     @property
     def ours(self) -> bool:
@@ -83,6 +84,7 @@ PEERS = {
         Peer("jax", "bench.peers.jax", pinned=True),
         Peer("halide", "bench.peers.halide"),
         Peer("tvm", "bench.peers.tvm"),
+        Peer("probe", "bench.peers.probe", yardstick=True),
         Peer("tilesmith new", "bench.peers.tilesmith", "new"),
         Peer("numpy new", "bench.peers.numpy", "new"),
         Peer("torch new", "bench.peers.torch", "new"),

@@ -81,7 +81,52 @@ def _linear(x: Array, weight: Array, bias: Array, out: Array | None) -> Array:
     return np.maximum(y, 0, out=y)
 
 
-_reductions = {"sum": np.sum, "mean": np.mean, "max": np.max, "argmax": np.argmax}
+def _norm(x: Array, axis: int, out: Array | None) -> Array:
+    return np.asarray(np.linalg.norm(x, axis=axis))
+
+
+def _multiply_add(x: Array, y: Array, z: Array, out: Array | None) -> Array:
+    r = np.multiply(y, z, out=out)
+    return np.add(r, 2 * x, out=r)
+
+
+def _softplus(x: Array, out: Array | None) -> Array:
+    return np.logaddexp(np.float32(0), x, out=out)
+
+
+def _gelu_tanh(x: Array, out: Array | None) -> Array:
+    y = np.multiply(x, x, out=out)
+    y *= np.float32(0.044715 * np.sqrt(2 / np.pi))
+    y += np.float32(np.sqrt(2 / np.pi))
+    y *= x
+    np.tanh(y, out=y)
+    y += 1
+    y *= x
+    y *= np.float32(0.5)
+    return y
+
+
+def _rms_norm(x: Array, weight: Array, out: Array | None) -> Array:
+    scale = 1 / np.sqrt(np.einsum("ij,ij->i", x, x)[:, None] / x.shape[-1] + np.float32(2**-23))
+    y = np.multiply(x, scale, out=out)
+    y *= weight
+    return y
+
+
+def _histogram(x: Array, out: Array | None) -> Array:
+    return np.bincount(x, minlength=256)
+
+
+def _attention(q: Array, k: Array, v: Array, out: Array | None) -> Array:
+    scores = np.matmul(q, k.swapaxes(-1, -2))
+    scores *= np.float32(1 / np.sqrt(q.shape[-1]))
+    return np.asarray(np.matmul(_softmax(scores, scores), v, out=out))
+
+
+_reductions = {
+    "sum": np.sum, "mean": np.mean, "max": np.max, "argmax": np.argmax, "min": np.min,
+    "argmin": np.argmin, "prod": np.prod, "var": np.var, "norm": _norm,
+}  # fmt: skip
 
 KERNELS = {
     "matmul": _with(np.matmul),
@@ -98,4 +143,18 @@ KERNELS = {
     "unsharp": _with(_unsharp),
     "sobel": _with(_sobel),
     "linear": _with(_linear),
+    **{name: _with(getattr(np, name)) for name in ("log", "log1p", "expm1", "tanh", "sin", "cos")},
+    "multiply_add": _with(_multiply_add),
+    "softplus": _with(_softplus),
+    "gelu_tanh": _with(_gelu_tanh),
+    "rms_norm": _with(_rms_norm),
+    "histogram": _with(_histogram),
+    "matmul_tn": _with(lambda a, b, out: np.matmul(a.T, b, out=out)),
+    "matmul_nt": _with(lambda a, b, out: np.matmul(a, b.T, out=out)),
+    "matmul_batch": _with(np.matmul),
+    "matmul_tall": _with(np.matmul),
+    "matvec": _with(np.matmul),
+    "vecmat": _with(lambda a, x, out: np.matmul(a.T, x, out=out)),
+    "trmm": _with(lambda a, b, out: np.matmul(np.tril(a), b, out=out)),
+    "attention": _with(_attention),
 }

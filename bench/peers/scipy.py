@@ -4,9 +4,10 @@ import numpy as np
 import scipy
 import scipy.linalg.blas
 import scipy.ndimage
+import scipy.spatial.distance
 import scipy.special
 
-from ..worker import Array, Call
+from ..worker import Array, Call, Maker
 
 VERSION = scipy.__version__
 
@@ -21,6 +22,34 @@ def _gelu(out: Array | None, x: Array) -> Call:
         return np.multiply(y, x, out=y)
 
     return call
+
+
+def _sigmoid(out: Array | None, x: Array) -> Call:
+    return lambda: scipy.special.expit(x, out=out)
+
+
+def _silu(out: Array | None, x: Array) -> Call:
+    def call() -> Array:
+        y = scipy.special.expit(x, out=out)
+        return np.multiply(y, x, out=y)
+
+    return call
+
+
+def _log_softmax(out: Array | None, x: Array) -> Call:
+    return lambda: scipy.special.log_softmax(x, axis=-1)
+
+
+def _logsumexp(axis: int) -> Maker:
+    def make(out: Array | None, x: Array) -> Call:
+        return lambda: scipy.special.logsumexp(x, axis=axis)
+
+    return make
+
+
+def _cross_entropy(out: Array | None, x: Array, target: Array) -> Call:
+    rows = np.arange(len(target))
+    return lambda: scipy.special.logsumexp(x, axis=-1) - x[rows, target]
 
 
 def _blur(out: Array | None, x: Array) -> Call:
@@ -59,11 +88,34 @@ def _matmul(out: Array | None, a: Array, b: Array) -> Call:
     return call
 
 
+def _trmm(out: Array | None, a: Array, b: Array) -> Call:
+    """By columns, as BLAS has it: the transposed triangle times from the right."""
+    return lambda: scipy.linalg.blas.strmm(1.0, a.T, b.T, side=1, lower=0).T
+
+
+def _sqdist(out: Array | None, x: Array, y: Array) -> Call:
+    x, y = x.astype(np.float64), y.astype(np.float64)  # which it would do in each call
+    return lambda: scipy.spatial.distance.cdist(x, y, "sqeuclidean")
+
+
+def _gaussian(out: Array | None, x: Array) -> Call:
+    return lambda: scipy.ndimage.gaussian_filter(x, 1, mode="nearest", output=out)
+
+
 KERNELS = {
     "softmax": _softmax,
     "gelu": _gelu,
     "blur": _blur,
     "unsharp": _unsharp,
+    "gaussian": _gaussian,
     "sobel": _sobel,
     "matmul": _matmul,
+    "sigmoid": _sigmoid,
+    "silu": _silu,
+    "log_softmax": _log_softmax,
+    "logsumexp_first": _logsumexp(0),
+    "logsumexp_last": _logsumexp(-1),
+    "cross_entropy": _cross_entropy,
+    "trmm": _trmm,
+    "sqdist": _sqdist,
 }

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..references import scaled
 from ..worker import Array, Call, Maker
 
 FOLDER = os.environ.get("BENCH_TILESMITH")
@@ -31,11 +32,23 @@ def _with(function: Callable[..., Any], **options: Any) -> Maker:
     return make
 
 
+def _lstm(out: Array | None, *arguments: Array) -> Call:
+    x, w_ih, w_hh, *others = arguments
+    w_ih, w_hh = scaled(w_ih), scaled(w_hh)
+    outs = (out, None)
+    return lambda: ts.lstm(x, w_ih, w_hh, *others, out=outs)[0]
+
+
 _plain = (
     *("matmul", "softmax", "exp", "layer_norm", "transpose", "blur", "cumsum"),
-    *("gelu", "grey", "sobel", "unsharp"),
+    *("gelu", "grey", "sobel", "unsharp", "log", "log1p", "expm1", "tanh", "sin", "cos", "sigmoid"),
+    *("silu", "gelu_tanh", "softplus", "log_softmax", "rms_norm", "cross_entropy", "histogram"),
+    *("matvec", "trmm", "sqdist", "attention"),
+    *("gaussian", "heat2d", "resize", "conv2d", "depthwise_conv2d"),
 )
-_reductions = ("sum", "mean", "max", "argmax")
+_reductions = (
+    *("sum", "mean", "max", "min", "argmax", "argmin", "prod", "var", "norm", "logsumexp"),
+)
 
 KERNELS = {
     **{name: _with(getattr(ts, name)) for name in _plain},
@@ -43,4 +56,11 @@ KERNELS = {
     **{f"{name}_last": _with(getattr(ts, name), axis=-1) for name in _reductions},
     "clamp": _with(ts.clamp, low=0, high=1),
     "linear": _with(ts.linear, relu=True),
+    "multiply_add": _with(ts.multiply_add, a=2),
+    "matmul_tn": _with(lambda a, b, out: ts.matmul(a.T, b, out=out)),
+    "matmul_nt": _with(lambda a, b, out: ts.matmul(a, b.T, out=out)),
+    "matmul_batch": _with(ts.matmul),
+    "matmul_tall": _with(ts.matmul),
+    "vecmat": _with(lambda a, x, out: ts.matvec(a.T, x, out=out)),
+    "lstm": _lstm,
 }

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from ..references import scaled
 from ..worker import Array, Call, Maker
 
 VERSION = torch.__version__
@@ -20,8 +21,30 @@ _reductions = {
     f"{name}_{place}": (function, axis)
     for name, function in (
         ("sum", torch.sum), ("mean", torch.mean), ("max", torch.amax), ("argmax", torch.argmax),
+        ("min", torch.amin), ("argmin", torch.argmin), ("prod", torch.prod),
+        ("logsumexp", torch.logsumexp),
     )
     for axis, place in ((0, "first"), (1, "last"))
+}  # fmt: skip
+
+
+def _var(x: Tensor, axis: int) -> Tensor:
+    return torch.var(x, axis, correction=0)
+
+
+def _norm(x: Tensor, axis: int) -> Tensor:
+    return torch.linalg.vector_norm(x, dim=axis)
+
+
+# Without `out=` here.
+_fresh = {
+    f"{name}_{place}": (function, axis)
+    for name, function in (("var", _var), ("norm", _norm))
+    for axis, place in ((0, "first"), (1, "last"))
+}
+_elementwise = {
+    "log": torch.log, "log1p": torch.log1p, "expm1": torch.expm1, "tanh": torch.tanh,
+    "sin": torch.sin, "cos": torch.cos, "sigmoid": torch.sigmoid,
 }  # fmt: skip
 
 
@@ -46,6 +69,24 @@ def sobel(x: Tensor) -> Tensor:
     return torch.sqrt((across * across + along * along) * (1 / 32))
 
 
+def lstm(*arguments: Tensor) -> Tensor:
+    x, w_ih, w_hh, b_ih, b_hh, h, c = arguments
+    weights = (w_ih, w_hh, b_ih, b_hh)
+    return torch.lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, False)[0]
+
+
+def _distances(x: Tensor, y: Tensor) -> Tensor:
+    exact = "donot_use_mm_for_euclid_dist"
+    return torch.cdist(x, y, compute_mode=exact).square_()
+
+
+def heat2d(u: Tensor) -> Tensor:
+    y = u.clone()
+    around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+    y[1:-1, 1:-1] += 0.1 * (around - 4 * u[1:-1, 1:-1])
+    return y
+
+
 # Each from its arguments to a new result: what is compiled, too.
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "matmul": torch.matmul,
@@ -61,7 +102,33 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "blur": blur,
     "sobel": sobel,
     "unsharp": lambda x: 2 * x - blur(x),
-    **{name: lambda x, f=f, axis=axis: f(x, axis) for name, (f, axis) in _reductions.items()},
+    **_elementwise,
+    "silu": F.silu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "softplus": F.softplus,
+    "multiply_add": lambda x, y, z: torch.addcmul(2 * x, y, z),
+    "log_softmax": lambda x: torch.log_softmax(x, -1),
+    "rms_norm": lambda x, w: F.rms_norm(x, (x.shape[-1],), w),
+    "cross_entropy": lambda x, target: F.cross_entropy(x, target, reduction="none"),
+    "histogram": lambda x: torch.bincount(x, minlength=256),
+    **{
+        name: lambda x, f=f, axis=axis: f(x, axis)
+        for name, (f, axis) in (_reductions | _fresh).items()
+    },
+    "matmul_tn": lambda a, b: a.t() @ b,
+    "matmul_nt": lambda a, b: a @ b.t(),
+    "matmul_batch": torch.matmul,
+    "matmul_tall": torch.matmul,
+    "matvec": torch.mv,
+    "vecmat": lambda a, x: torch.mv(a.t(), x),
+    "trmm": lambda a, b: torch.tril(a) @ b,
+    "sqdist": _distances,
+    "attention": F.scaled_dot_product_attention,
+    "lstm": lstm,
+    "resize": lambda x: F.interpolate(x[None, None], (224, 224), mode="bilinear")[0, 0],
+    "heat2d": heat2d,
+    "conv2d": F.conv2d,
+    "depthwise_conv2d": lambda x, w, b: F.conv2d(x, w[:, None], b, groups=len(w)),
 }
 
 
@@ -80,6 +147,11 @@ FILLING: dict[str, Callable[..., Tensor]] = {
     "layer_norm": _layer_norm_out,
     "exp": lambda x, out: torch.exp(x, out=out),
     "gelu": lambda x, out: aten.gelu.out(x, out=out),
+    "gelu_tanh": lambda x, out: aten.gelu.out(x, approximate="tanh", out=out),
+    "silu": lambda x, out: aten.silu.out(x, out=out),
+    "softplus": lambda x, out: aten.softplus.out(x, out=out),
+    "log_softmax": lambda x, out: torch.log_softmax(x, -1, out=out),
+    **{name: lambda x, out, f=f: f(x, out=out) for name, f in _elementwise.items()},
     "clamp": lambda x, out: torch.clamp(x, 0, 1, out=out),
     "transpose": lambda x, out: out.copy_(x.t()),
     "cumsum": lambda x, out: torch.cumsum(x, -1, out=out),
@@ -93,7 +165,10 @@ FILLING: dict[str, Callable[..., Tensor]] = {
 
 def _maker(name: str) -> Maker:
     def make(out: Array | None, *arguments: Array) -> Call:
-        tensors: list[Any] = [torch.from_numpy(x) for x in arguments]
+        given = [
+            scaled(x) if name == "lstm" and k in (1, 2) else x for k, x in enumerate(arguments)
+        ]
+        tensors: list[Any] = [torch.from_numpy(x) for x in given]
         if out is None or name not in FILLING:
             return lambda: FUNCTIONS[name](*tensors)
         into = torch.from_numpy(out)

@@ -29,15 +29,16 @@ from ..ir.types import DType
 from ..ir.walk import TRUE, conjuncts, loads, targets, variables
 from ..lower.affine import constant
 from . import scan, streams, update
+from .before import Before
 from .context import Context
 from .cost import grain
-from .expr import suffix
+from .expr import suffix, unwrapped
 from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
 from .prefetch import prefetches
 from .temporaries import temporary
 from .unroll import has_vector_form, in_lanes
-from .vector import Before, Vectors
+from .vector import Vectors
 from .views import Registers
 
 
@@ -61,7 +62,7 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
 
 
 def _if(condition: str, lines: list[str]) -> list[str]:
-    return [f"if ({update.unwrapped(condition)}) {{", *indented(lines), "}"]
+    return [f"if ({unwrapped(condition)}) {{", *indented(lines), "}"]
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -245,8 +246,9 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
     lines, mask, opened = _named(mask, before.taken())
     inner: list[str] = []
     asked: set[str] = set()
+    again = frozenset() if isinstance(mask, All) else update.loaded_again(blocks, context.views)
     for block in blocks:
-        dtypes, active = _dtypes(block, context), replace(code, mask=mask)
+        dtypes, active = _dtypes(block, context), replace(code, mask=mask, again=again)
         if scan.marked(block):
             own = scan.vector(block, dtypes[0], active)
         else:
@@ -309,7 +311,9 @@ def _turned(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list[s
     for buffer in buffers:
         view = context.views[buffer.name]
         if isinstance(view, Registers) and view.turn is not None:
-            turn = f"ts_transpose_{suffix(buffer.dtype)}({view.name});"
+            count = f", {view.turn.vectors}" if view.turn.vectors > 1 else ""
+            form = "_tile" if count else ""
+            turn = f"ts_transpose{form}_{suffix(buffer.dtype)}({view.name}{count});"
             turns.setdefault(view.turn.before, []).append(turn)
     if not turns or not isinstance(body, Seq):
         return statement(body, context)
@@ -363,7 +367,8 @@ def _function(
         for ctype, n in captured
     ]
     taken = "const void *env, int64_t lower, int64_t upper"
-    first = f"static int {name}({taken})"
+    many = "TS_MANY_ROWS " if any("ts_transpose" in line for line in body) else ""
+    first = f"{many}static int {name}({taken})"
     if unit:
         first = f"TS_INLINE int {name}_code({taken}, const bool unit)"
     lines = [
@@ -375,6 +380,7 @@ def _function(
         "{",
         f"    const struct {name} *const self = env;",
         *locals_,
+        *(["    (void)unit;"] if unit and unit.isdisjoint(n for _, n in captured) else []),
         *indented(body),
         "}",
     ]
@@ -382,7 +388,7 @@ def _function(
         for suffix_, chosen in (("unit", "true"), ("any", "false")):
             lines += [
                 "",
-                f"static int {name}_{suffix_}({taken})",
+                f"{many}static int {name}_{suffix_}({taken})",
                 "{",
                 f"    return {name}_code(env, lower, upper, {chosen});",
                 "}",

@@ -13,6 +13,7 @@ from ..ir.nodes import (
     Call,
     Delinearize,
     Expr,
+    External,
     Function,
     If,
     Load,
@@ -23,13 +24,27 @@ from ..ir.nodes import (
     Stmt,
     Unary,
 )
-from ..ir.walk import add, index, maximum, mul, sub, substitute, walk
+from ..ir.walk import add, index, loads, maximum, mul, sub, substitute, walk
 from ..lower.affine import constant, tidy
 from .expr import Scalars
 
 CHUNK = 40_000  # operations; some 10 microseconds
+UNKNOWN = 16  # iterations of a loop whose bounds are read from an array
 
-_DEAR = frozenset({Function.EXP, Function.LOG, Function.TANH, Function.ERF})
+_DEAR = frozenset(
+    {
+        Function.EXP,
+        Function.EXPM1,
+        Function.SIGMOID,
+        Function.LOG,
+        Function.LOG1P,
+        Function.POW,
+        Function.TANH,
+        Function.ERF,
+        Function.SIN,
+        Function.COS,
+    }
+)
 
 
 def grain(loop: Loop, scalars: Scalars) -> str:
@@ -47,7 +62,7 @@ def _work(stmt: Stmt) -> Expr:
             inner = substitute(_work(body), {var: lower})
             if kind is LoopKind.VECTORIZED:
                 return inner
-            trips = tidy(sub(upper, lower))
+            trips = index(UNKNOWN) if loads(lower) + loads(upper) else tidy(sub(upper, lower))
             if constant(trips) is None:
                 trips = maximum(trips, 0)
             return mul(trips, inner)
@@ -67,7 +82,7 @@ def _work(stmt: Stmt) -> Expr:
 def _operations(node: object) -> int:
     match node:
         case Call(function, _):
-            return 20 if function in _DEAR else 1
+            return 20 if function in _DEAR or isinstance(function, External) else 1
         case Binary() | Unary() | Load() | Select():
             return 1
         case _:

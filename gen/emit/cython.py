@@ -15,10 +15,11 @@ _RUNTIME = Path(__file__).parents[1] / "runtime"
 
 _HEADER = """\
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-# cython: binding=True, freethreading_compatible=True, cdivision=True
+# cython: binding=True, cdivision=True
 # Generated: this package's kernels.
 
 {binding}
+_PACKAGE = {package!r}
 _VERSION = {version!r}
 __all__ = {names!r}
 
@@ -26,11 +27,11 @@ _set_up()
 """
 
 
-def module(entries: Sequence[Entry], version: str) -> str:
-    """`_kernels.pyx` for the entries, in the order of their descriptors."""
+def module(entries: Sequence[Entry], package: str, version: str) -> str:
+    """`_kernels.pyx` of a package for the entries, in the order of their descriptors."""
     names = sorted([*PACKAGE_FUNCTIONS, *(entry.kernel for entry in entries)])
     binding = _with_includes("ts_binding.pxi")
-    header = _HEADER.format(binding=binding, version=version, names=names)
+    header = _HEADER.format(binding=binding, package=package, version=version, names=names)
     return "\n\n".join([header, *(_function(k, entry) for k, entry in enumerate(entries))])
 
 
@@ -49,7 +50,8 @@ def parameters(entry: Entry) -> list[str]:
     optional = [
         f"{p.name}={_default(p.default)}" for p in entry.parameters if p.default is not None
     ]
-    options = ["axis=-1"] if entry.has_axis else []
+    options = ["axis=None", "keepdims=False"] if entry.reduces else []
+    options += ["axis=-1"] if entry.has_axis and not entry.reduces else []
     options += ["out=None"] if entry.outputs else []
     return (
         [a.name for a in entry.inputs] + required + optional + ["*", *options, "num_threads=None"]
@@ -68,11 +70,16 @@ def _function(number: int, entry: Entry) -> str:
     scalars = _tuple([p.name for p in entry.parameters])
     axis = "axis" if entry.has_axis else "_LAST"
     out = "out" if entry.outputs else "None"
-    arguments = f"{arrays}, {scalars}, {axis}, {out}, num_threads"
+    call = f"_call(&ts_kernels[{number}], {arrays}, {scalars}, {axis}, {out}, num_threads)"
+    if entry.reduces:
+        call = (
+            f"_reduce(&ts_kernels[{number}], {entry.ordered}, {entry.inputs[0].name}, {scalars},"
+            " axis, out, keepdims, num_threads)"
+        )
     return (
         f"def {entry.kernel}({', '.join(parameters(entry))}):\n"
         f"    {docstring(entry)!r}\n"
-        f"    return _call(&ts_kernels[{number}], {arguments})\n"
+        f"    return {call}\n"
     )
 
 
@@ -87,11 +94,19 @@ def docstring(entry: Entry) -> str:
     ]
     scalars = [f"{p.name} : {_dtypes(entry, p.dtype)} scalar" for p in entry.parameters]
     options = ["axis : the axis that the core dim is"] if entry.has_axis else []
+    if entry.reduces:
+        several = "" if entry.ordered else ", a tuple of several"
+        options = [
+            f"axis : the axis to reduce{several}, or None for all",
+            "keepdims : whether reduced axes are kept, of length 1",
+        ]
     if entry.outputs:
         kind = "array" if len(entry.outputs) == 1 else f"tuple of {len(entry.outputs)} arrays"
         options.append(f"out : {kind} for the result")
     options.append("num_threads : the most threads to use")
     lines = [entry.doc.strip(), "", f"Signature: {entry.signature}; leading axes broadcast.", ""]
+    if rules := entry.size_rules:
+        lines[-1:] = [f"Sizes: {', '.join(rules)}.", ""]
     return "\n".join([*lines, *arrays, *scalars, *options, ""])
 
 

@@ -3,12 +3,15 @@
 Input: manifest entries. Output: C text; entry k of `ts_kernels` is entry k of the input.
 """
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from ..ir.nodes import Intent
+from ..ir.nodes import Binary, Cast, Const, Expr, Intent, Var
+from ..ir.sizes import told
 from ..ir.types import DType
-from .manifest import LEVELS, Argument, Entry, Parameter
+from ..ir.walk import dtype_of
+from .manifest import LEVELS, SIZE_OPERATIONS, Argument, Entry, Parameter
 
 _INTENT = {Intent.IN: "TS_IN", Intent.OUT: "TS_OUT", Intent.INOUT: "TS_INOUT"}
 
@@ -18,27 +21,47 @@ def table_symbol(kernel: str, dtypes: Sequence[str], level: str) -> str:
     return "_".join(["ts", kernel, *dtypes, level])
 
 
+def declaration(entry: Entry, types: Mapping[str, str]) -> str:
+    """What compiled callers of a kernel depend on: its name, and in order its arguments' intents,
+    element types and core axes, and its scalars' types: `sum(in float32 (n), out float32 ())`.
+    """
+    arrays = (
+        f"{a.intent.value} {types.get(a.dtype, a.dtype)} ({', '.join(map(str, a.core))})"
+        for a in entry.arguments
+    )
+    scalars = (types.get(p.dtype, p.dtype) for p in entry.parameters)
+    return f"{entry.kernel}({', '.join([*arrays, *scalars])})"
+
+
 def descriptors(entries: Sequence[Entry]) -> str:
     """`ts_kernels.c` for the entries, in their order."""
     levels = sorted({level for entry in entries for level in entry.levels}, key=LEVELS.index)
     mask = sum(1 << LEVELS.index(level) for level in levels)
-    tables = "\n".join(_tables(entry) for entry in entries)
+    tables = "\n".join(_tables(number, entry) for number, entry in enumerate(entries))
     kernels = "".join(f"    {_kernel(entry)},\n" for entry in entries)
     return (
         "/* Generated: the extension's kernels, for the calling engine. */\n"
         '#include "ts_engine.h"\n\n'
         f"{tables}\n"
         f"const ts_kernel ts_kernels[] = {{\n{kernels}}};\n\n"
+        f"const int ts_kernels_count = {len(entries)};\n"
         f"const uint32_t ts_levels_built = {mask};\n"
     )
 
 
 def overloads(entry: Entry) -> list[tuple[str, ...]]:
     """All choices of dtypes: the type variables' values in order."""
-    return list(product(*entry.types.values()))
+    free = [name for name in entry.types if name not in entry.following]
+    return [
+        tuple(
+            choices[chosen[free.index(entry.following.get(name, name))]]
+            for name, choices in entry.types.items()
+        )
+        for chosen in product(*(range(len(entry.types[name])) for name in free))
+    ]
 
 
-def _tables(entry: Entry) -> str:
+def _tables(kernel: int, entry: Entry) -> str:
     name = entry.kernel
     lines = [
         f"extern const ts_variant {table_symbol(name, dtypes, level)}[];"
@@ -59,6 +82,8 @@ def _tables(entry: Entry) -> str:
             f"static const int64_t {name}_least[]",
             [str(entry.requires.get(d, 0)) for d in entry.dims] or ["0"],
         ),
+        *_expressions(entry, "sizes", entry.sizes),
+        *_expressions(entry, "constraints", entry.constraints),
         _array(
             f"static const char *const {name}_type_variables[]",
             [f'"{t}"' for t in entry.types] or ["0"],
@@ -67,22 +92,65 @@ def _tables(entry: Entry) -> str:
     for number, dtypes in enumerate(overloads(entry)):
         values = ", ".join(_dtype(t) for t in dtypes) or "0"
         lines.append(f"static const ts_dtype {name}_types_{number}[] = {{{values}}};")
-    lines.append(_array(f"static const ts_overload {name}_overloads[]", _overloads(entry)))
+    lines.append(_array(f"static const ts_overload {name}_overloads[]", _overloads(kernel, entry)))
     return "\n".join(lines) + "\n"
+
+
+def _expressions(entry: Entry, what: str, texts: Sequence[str]) -> Iterator[str]:
+    """The table of sizes or constraints, after the terms of each."""
+    items = []
+    for number, text in enumerate(texts):
+        terms = f"{entry.kernel}_{what}_{number}"
+        size = entry.parsed(text)
+        postfix = ", ".join([*_terms(entry, size), "{TS_END, 0}"])
+        yield f"static const ts_term {terms}[] = {{{postfix}}};"
+        dim, more = told(size) or ("", 0)
+        if text in entry.named:  # whose axis tells nothing that a call would look for
+            dim = ""
+        found = entry.dims.index(dim) if dim in entry.dims else -1
+        items.append(f'{{"{text}", {terms}, {found}, {more}}}')
+    yield _array(f"static const ts_size {entry.kernel}_{what}[]", items or ["{0}"])
+
+
+def _terms(entry: Entry, expr: Expr) -> Iterator[str]:
+    match expr:
+        case Const(int(number)):
+            yield f"{{TS_NUMBER, {number}}}"
+        case Var(name) if name in entry.dims:
+            yield f"{{TS_DIM, {entry.dims.index(name)}}}"
+        case Var(name) if name in entry.named:
+            yield f"{{TS_DIM, {len(entry.dims) + list(entry.named).index(name)}}}"
+        case Var(name, dtype):
+            real = "REAL_" if dtype.is_float else ""
+            yield f"{{TS_{real}SCALAR, {[p.name for p in entry.parameters].index(name)}}}"
+        case Const(float(number)):
+            (bits,) = struct.unpack("=q", struct.pack("=d", number))
+            yield f"{{TS_REAL_NUMBER, {bits}}}"
+        case Cast(_, operand):
+            yield from _terms(entry, operand)
+            yield "{TS_WHOLE, 0}"
+        case Binary(op, lhs, rhs):
+            yield from _terms(entry, lhs)
+            yield from _terms(entry, rhs)
+            real = "REAL_" if dtype_of(lhs).is_float else ""
+            yield f"{{TS_{real}{SIZE_OPERATIONS[op]}, 0}}"
+        case _:
+            raise AssertionError("a validated size has no other form")
 
 
 def _array(declaration: str, items: Sequence[str]) -> str:
     return f"{declaration} = {{\n" + "".join(f"    {item},\n" for item in items) + "};"
 
 
-def _overloads(entry: Entry) -> list[str]:
+def _overloads(kernel: int, entry: Entry) -> list[str]:
     items = []
     for number, dtypes in enumerate(overloads(entry)):
         variants = ", ".join(
             f"[TS_{level.upper()}] = {table_symbol(entry.kernel, dtypes, level)}"
             for level in entry.levels
         )
-        items.append(f"{{{entry.kernel}_types_{number}, {{{variants}}}}}")
+        told = declaration(entry, dict(zip(entry.types, dtypes, strict=True)))
+        items.append(f'{{"{told}", {kernel}, {entry.kernel}_types_{number}, {{{variants}}}}}')
     return items
 
 
@@ -116,7 +184,9 @@ def _dtype(name: str) -> str:
 
 
 def _axis(entry: Entry, extent: str | int) -> str:
-    return str(-1 - extent) if isinstance(extent, int) else str(entry.dims.index(extent))
+    if isinstance(extent, int):
+        return str(-1 - extent)
+    return str([*entry.dims, *entry.sizes].index(extent))
 
 
 def _kernel(entry: Entry) -> str:
@@ -128,8 +198,14 @@ def _kernel(entry: Entry) -> str:
         len(entry.types),
         len(overloads(entry)),
         len(entry.inputs),
+        len(entry.sizes),
+        len(entry.constraints),
+        len(entry.named),
     )
-    tables = ("arguments", "parameters", "dims", "least", "type_variables", "overloads")
+    tables = (
+        *("arguments", "parameters", "dims", "least", "sizes", "constraints", "type_variables"),
+        "overloads",
+    )
     loop_dim = -1 if entry.loop_dim is None else entry.dims.index(entry.loop_dim)
     return (
         f'{{"{name}", {", ".join(map(str, counts))}, '

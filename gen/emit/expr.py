@@ -14,13 +14,16 @@ from typing import assert_never, final
 from ..errors import TilesmithError
 from ..ir.nodes import (
     COMPARISONS,
+    AnyCombiner,
     Binary,
     BinaryOp,
     Call,
     Cast,
     Combiner,
     Const,
+    DefinedCombiner,
     Expr,
+    External,
     Function,
     Load,
     Select,
@@ -28,12 +31,13 @@ from ..ir.nodes import (
     UnaryOp,
     Var,
 )
+from ..ir.storage import bits
 from ..ir.types import INDEX, DType
-from ..ir.walk import dtype_of, walk
+from ..ir.walk import dtype_of, loads, walk
 from ..lower.affine import affine
 from ..lower.facts import Facts
 from ..lower.resolve import resolve
-from .names import C_TYPE, SUFFIX
+from .names import C_TYPE, NUMBER, SUFFIX
 
 FORMS = {
     BinaryOp.ADD: "add",
@@ -81,6 +85,8 @@ class Scalars:
             case Const(value):
                 return str(int(value.real))
             case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL as op, lhs, rhs):
+                if _may_wrap(expr):
+                    return f"ts_{op.name.lower()}_i64_s({self._index(lhs)}, {self._index(rhs)})"
                 right = self._index(rhs)
                 if isinstance(rhs, Binary) and op is not BinaryOp.ADD:
                     right = f"({right})"
@@ -150,9 +156,11 @@ class Scalars:
             case _:
                 assert_never(op)
 
-    def _call(self, function: Function, args: tuple[Expr, ...]) -> str:
-        dtype = dtype_of(args[0])
-        return f"ts_{function.value}_{suffix(dtype)}_s({', '.join(map(self.value, args))})"
+    def _call(self, function: Function | External, args: tuple[Expr, ...]) -> str:
+        given = ", ".join(map(self.value, args))
+        if isinstance(function, External):
+            return f"{function.symbol}({given})"
+        return f"ts_{function.value}_{suffix(dtype_of(args[0]))}_s({given})"
 
     def _binary(self, expr: Binary) -> str:
         op, dtype = expr.op, dtype_of(expr.lhs)
@@ -163,7 +171,7 @@ class Scalars:
         if is_index(expr):
             return f"({self.index(expr)})"
         a, b = self.value(expr.lhs), self.value(expr.rhs)
-        if op in INFIX and (dtype.is_float or op in COMPARISONS):
+        if op in INFIX and not dtype.is_complex and (dtype.is_float or op in COMPARISONS):
             return f"({a} {op.value} {b})"
         return f"ts_{FORMS[op]}_{suffix(dtype)}_s({a}, {b})"
 
@@ -182,8 +190,19 @@ class Scalars:
                 raise TilesmithError(f"'{op.value}' of bools has no C form", expr.span)
 
     def _cast(self, dtype: DType, operand: Expr) -> str:
+        old = dtype_of(operand)
+        if dtype is DType.BOOL and old.is_complex:
+            return f"ts_ne_{suffix(old)}_s({self.value(operand)}, {literal(0, old)})"
         if dtype is DType.BOOL:
             return f"({self.value(operand)} != 0)"
+        if dtype.only_stores or old.only_stores:
+            return f"ts_convert_{NUMBER[dtype]}_{NUMBER[old]}_s({unwrapped(self.value(operand))})"
+        if old.is_complex:
+            text = self.value(operand)
+            return text if old is dtype else f"ts_convert_{suffix(dtype)}_{suffix(old)}_s({text})"
+        if dtype.is_complex:
+            re = f"({c_type(dtype.real)}){self.value(operand)}"
+            return f"ts_complex_{suffix(dtype.real)}_s({re}, {literal(0, dtype.real)})"
         return f"({c_type(dtype)}){self.value(operand)}"
 
 
@@ -191,6 +210,18 @@ def is_index(expr: Expr) -> bool:
     """Whether the expression is of indices alone, which do not overflow."""
     plain = (Var, Const, Binary, Unary)
     return dtype_of(expr) is INDEX and all(isinstance(n, plain) for n in walk(expr))
+
+
+def unwrapped(text: str) -> str:
+    """Without the parentheses around the whole."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for k, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if not depth:
+            return text[1:-1] if k == len(text) - 1 else text
+    return text
 
 
 def suffix(dtype: DType) -> str:
@@ -210,8 +241,13 @@ def literal(value: bool | int | float | complex, dtype: DType) -> str:
     """A constant of exactly that value and type."""
     if dtype is DType.BOOL:
         return "true" if value else "false"
+    if dtype.only_stores:
+        return f"(uint16_t)0x{bits(float(value.real), dtype):04X}"
     if dtype.is_float:
         return _float_literal(float(value.real), dtype)
+    if dtype.is_complex:
+        parts = (_float_literal(float(part), dtype.real) for part in (value.real, value.imag))
+        return f"ts_complex_{suffix(dtype.real)}_s({', '.join(parts)})"
     number = int(value.real)
     if dtype is INDEX and abs(number) < 2**31:
         return str(number)
@@ -242,7 +278,7 @@ def _short(value: float) -> str:
 # ---------------------------------------------------------------- reductions
 
 
-def identity(combiner: Combiner, dtype: DType, position: int) -> str:
+def identity(combiner: AnyCombiner, dtype: DType, position: int) -> str:
     """The combiner's identity for the target at `position`, of type `dtype`."""
     match combiner:
         case Combiner.SUM:
@@ -257,6 +293,8 @@ def identity(combiner: Combiner, dtype: DType, position: int) -> str:
             return _greatest(dtype)
         case Combiner.MAX | Combiner.ARGMAX:
             return _greatest(dtype) if position else _smallest(dtype)
+        case DefinedCombiner(identity=values):
+            return literal(values[position].value, dtype)
         case _:
             assert_never(combiner)
 
@@ -312,3 +350,14 @@ def beats(combiner: Combiner, old: tuple[str, str], new: tuple[str, str]) -> str
     sign = "<=" if combiner is Combiner.ARGMAX else ">="
     tie = f"({v} == {bv} || ({v} != {v} && {bv} != {bv})) && {i} < {bi}"
     return f"(!({v} {sign} {bv}) && {bv} == {bv}) || ({tie})"
+
+
+def _may_wrap(expr: Expr) -> bool:
+    """Whether the sum or product may leave 64 bits. Sizes and indices never do; what is read from
+    memory may be as large as its type.
+    """
+    return any(
+        (isinstance(e, Load) and e.dtype.bits == 64)
+        or (isinstance(e, Binary) and e.op is BinaryOp.MUL and bool(loads(e)))
+        for e in walk(expr)
+    )

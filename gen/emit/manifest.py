@@ -15,18 +15,22 @@ from dataclasses import dataclass, field
 from typing import final
 
 from ..errors import TilesmithError
-from ..ir.nodes import Intent
-from ..ir.types import DType, Kind
+from ..ir.nodes import Binary, BinaryOp, Expr, Intent, Var
+from ..ir.sizes import from_text, told
+from ..ir.types import INDEX, DType
+from ..ir.walk import index, variables, walk
 
 LEVELS = ("v2", "v3", "v4", "neon")  # as ts_level in ts_engine.h
 
 PACKAGE_FUNCTIONS = (
     "free_workspace",
+    "get_include",
     "get_num_threads",
     "kernels",
     "last_call",
     "set_num_threads",
     "show_config",
+    "threads",
 )
 
 Scalar = bool | int | float
@@ -36,8 +40,8 @@ Scalar = bool | int | float
 @dataclass(frozen=True, slots=True)
 class Argument:
     """An array. `dtype` is a type variable or an element type; `looped`: its first axis is the loop
-    dim; `core`: its other axes, each a dim's name or a constant extent; `in_place`: of an output,
-    the inputs that may be the very same array.
+    dim; `core`: its other axes, each a dim's name, a constant extent, or an expression over dims
+    and int64 scalars as text; `in_place`: of an output, the inputs that may be the very same array.
     """
 
     name: str
@@ -64,7 +68,11 @@ class Entry:
     """A kernel as the binding sees it.
 
     types: each type variable's choices, in the order in which they are tried; kernels exist for
-        all combinations. requires: least extents of dims, where that is not 0.
+        all combinations. following: the variables that follow another, and which: the choices of
+        the two go in pairs. requires: least extents of dims, where that is not 0. constraints: what
+        else calls are checked for, as text. named: sizes that have a name, and what they come to,
+        as text. ordered: whether a result depends on where along the core axis an element is, as
+        positions and running sums do.
     """
 
     kernel: str
@@ -77,7 +85,11 @@ class Entry:
     parameters: tuple[Parameter, ...]
     requires: Mapping[str, int]
     levels: tuple[str, ...]
+    ordered: bool = True
     details: Mapping[str, object] = field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
+    following: Mapping[str, str] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -89,13 +101,43 @@ class Entry:
 
     @property
     def has_axis(self) -> bool:
-        """Whether calls take axis=: there is one core dim, and no array has it twice."""
-        core = {extent for a in self.arguments for extent in a.core}
+        """Whether calls take axis=: there is one core dim, and no array has two core axes."""
+        core = [extent for a in self.arguments for extent in a.core]
+        dims = {name for extent in core if isinstance(extent, str) for name in names_in(extent)}
         return (
-            len(core) == 1
-            and isinstance(next(iter(core)), str)
+            len(dims & set(self.dims)) == 1
+            and all(isinstance(extent, str) for extent in core)
             and all(len(a.core) <= 1 for a in self.arguments)
         )
+
+    @property
+    def reduces(self) -> bool:
+        """Whether calls take several axes, and keepdims=: one array's core dim is gone."""
+        cores = [len(a.core) for a in self.inputs]
+        return self.has_axis and cores == [1] and not any(a.core for a in self.outputs)
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The named sizes, then the extents of axes that are expressions, each once."""
+        core = (extent for a in self.arguments for extent in a.core)
+        dims = set(self.dims)
+        texts = (e for e in core if isinstance(e, str) and e not in dims)
+        return tuple(dict.fromkeys([*self.named, *texts]))
+
+    @property
+    def size_rules(self) -> tuple[str, ...]:
+        """What callers are told of sizes: least ones, constraints, and what the named ones are."""
+        least = (f"{dim} >= {size}" for dim, size in self.requires.items())
+        named = (f"{name} = {value}" for name, value in self.named.items())
+        return (*least, *self.constraints, *named)
+
+    def parsed(self, size: str | int) -> Expr:
+        """A size, extent or constraint in IR: what a name stands for, where it is a named size's.
+
+        Raises TilesmithError where it is none.
+        """
+        reals = {p.name: DType.FLOAT64 for p in self.parameters if p.dtype == DType.FLOAT64.value}
+        return parsed(self.named.get(size, size) if isinstance(size, str) else size, reals)
 
 
 def entry_to_json(entry: Entry) -> dict[str, object]:
@@ -105,6 +147,7 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
         "doc": entry.doc,
         "signature": entry.signature,
         "types": {name: list(choices) for name, choices in entry.types.items()},
+        "following": dict(entry.following),
         "dims": list(entry.dims),
         "loop_dim": entry.loop_dim,
         "arguments": [
@@ -123,7 +166,10 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
             for p in entry.parameters
         ],
         "requires": dict(entry.requires),
+        "constraints": list(entry.constraints),
+        "sizes": dict(entry.named),
         "levels": list(entry.levels),
+        "ordered": entry.ordered,
         "details": dict(entry.details),
     }
 
@@ -137,12 +183,16 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
             doc=str(fields["doc"]),
             signature=str(fields["signature"]),
             types={str(k): _strings(v) for k, v in _mapping(fields["types"]).items()},
+            following={k: str(v) for k, v in _mapping(fields["following"]).items()},
             dims=_strings(fields["dims"]),
             loop_dim=None if fields["loop_dim"] is None else str(fields["loop_dim"]),
             arguments=tuple(_argument(_mapping(a)) for a in _items(fields["arguments"])),
             parameters=tuple(_parameter(_mapping(p)) for p in _items(fields["parameters"])),
             requires={k: _integer(v) for k, v in _mapping(fields["requires"]).items()},
+            constraints=_strings(fields["constraints"]),
+            named={k: str(v) for k, v in _mapping(fields["sizes"]).items()},
             levels=_strings(fields["levels"]),
+            ordered=bool(fields["ordered"]),
             details=_mapping(fields["details"]),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -166,13 +216,26 @@ def manifest_text(entries: Sequence[Entry], version: str) -> str:
 _USED_BY_THE_BINDING = (
     *("AxisError", "False", "ImportError", "MemoryError", "None", "OverflowError", "SystemError"),
     *("True", "TypeError", "ValueError", "bool", "cnp", "complex", "float", "getattr", "importlib"),
-    *("int", "isinstance", "json", "len", "list", "np", "operator", "os", "print", "range", "str"),
-    *("sys", "tuple", "type", "zip"),
+    *(
+        "hasattr",
+        "int",
+        "isinstance",
+        "json",
+        "len",
+        "list",
+        "np",
+        "operator",
+        "os",
+        "print",
+        "range",
+        "str",
+    ),
+    *("sorted", "sys", "tuple", "type", "zip"),
 )
 RESERVED = frozenset([*PACKAGE_FUNCTIONS, *_USED_BY_THE_BINDING])
-_OPTIONS = frozenset({"axis", "out", "num_threads"})
-_LIMITS = {"arguments": 12, "parameters": 16, "dims": 16}
-_CORE_LIMIT, _AXES_LIMIT = 8, 64
+_OPTIONS = frozenset({"axis", "keepdims", "out", "num_threads"})
+_LIMITS = {"arguments": 12, "parameters": 16, "dims": 16, "sizes": 16}
+_CORE_LIMIT, _AXES_LIMIT, _TERMS_LIMIT = 8, 64, 64
 
 
 def validate(entry: Entry) -> None:
@@ -184,7 +247,6 @@ def validate(entry: Entry) -> None:
 
 def _problem(entry: Entry) -> str | None:
     names = [a.name for a in entry.arguments] + [p.name for p in entry.parameters]
-    bound = {extent for a in entry.inputs for extent in a.core} | {entry.loop_dim}
     counts = {name: len(getattr(entry, name)) for name in _LIMITS}
     if not _is_name(entry.kernel) or entry.kernel.startswith("_") or entry.kernel in RESERVED:
         return "the name cannot be that of a function in the generated module"
@@ -196,46 +258,74 @@ def _problem(entry: Entry) -> str | None:
             return f"has {counts[what]} {what}; the runtime takes at most {limit}"
     if sum(a.looped + len(a.core) for a in entry.arguments) > _AXES_LIMIT:
         return f"its arrays have more than {_AXES_LIMIT} axes together"
-    for dim in entry.dims:
-        if dim not in bound:
-            return f"no input has dim {dim}, so that a call could not tell its extent"
+    problem = _size_problem(entry)
+    if problem is not None:
+        return problem
     if unknown := sorted(set(entry.levels) - set(LEVELS)):
         return f"unknown ISA level {unknown[0]!r}"
-    return next(filter(None, (_argument_problem(entry, a) for a in entry.arguments)), None) or next(
-        filter(None, (_parameter_problem(entry, p) for p in entry.parameters)), None
-    )
+    return next(filter(None, (_argument_problem(entry, a) for a in entry.arguments)), None)
+
+
+def _size_problem(entry: Entry) -> str | None:
+    scalars = {p.name for p in entry.parameters if choices(entry, p.dtype) == (DType.INT64.value,)}
+    known = {*entry.dims, *scalars} - {entry.loop_dim}
+    for text in (*entry.sizes, *entry.constraints):  # what is named may be in what follows it
+        size = entry.parsed(text)
+        reals = {v.name for v in walk(size) if isinstance(v, Var) and v.dtype is not INDEX}
+        if not variables(size) <= known | reals:
+            return f"{text!r} is over more than core dims, int64 scalars and numbers"
+        known |= {text} & set(entry.named)
+        operations = (e.op for e in walk(size) if isinstance(e, Binary))
+        if unknown := [op.value for op in operations if op not in SIZE_OPERATIONS]:
+            return f"{text!r} has {unknown[0]!r}"
+        if sum(1 for _ in walk(size)) >= _TERMS_LIMIT:
+            return f"{text[:64]}... has more than {_TERMS_LIMIT} parts"
+    bound = {pair[0] for a in entry.inputs for e in a.core if (pair := told(parsed(e)))}
+    for dim in entry.dims:
+        if dim not in bound and dim != entry.loop_dim:
+            return f"no input has dim {dim}, so that a call could not tell its extent"
+    return None
+
+
+SIZE_OPERATIONS = {  # in sizes and constraints, as ts_operation in ts_engine.h
+    BinaryOp.ADD: "ADD", BinaryOp.SUB: "SUB", BinaryOp.MUL: "MUL", BinaryOp.FLOORDIV: "FLOORDIV",
+    BinaryOp.MOD: "MOD", BinaryOp.MIN: "MIN", BinaryOp.MAX: "MAX", BinaryOp.EQ: "EQ",
+    BinaryOp.NE: "NE", BinaryOp.LT: "LT", BinaryOp.LE: "LE", BinaryOp.GT: "GT", BinaryOp.GE: "GE",
+}  # fmt: skip
+
+
+def parsed(extent: str | int, reals: Mapping[str, DType] | None = None) -> Expr:
+    """The extent, or the constraint, in IR. reals: the float64 scalars that may be in it.
+
+    Raises TilesmithError where it is none.
+    """
+    if isinstance(extent, int):
+        return index(extent)
+    try:
+        return from_text(extent, reals)
+    except SyntaxError:
+        raise TilesmithError(f"{extent!r} is no expression") from None
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The dims and scalars in an extent or a constraint."""
+    return variables(parsed(text))
 
 
 def _argument_problem(entry: Entry, argument: Argument) -> str | None:
     where = f"argument {argument.name}"
-    dims = {extent for extent in argument.core if isinstance(extent, str)}
-    if not dims <= set(entry.dims):
-        return f"{where} has an axis that is neither a dim nor a constant"
     if len(argument.core) > _CORE_LIMIT:
         return f"{where} has more than {_CORE_LIMIT} core axes"
     if argument.intent is not Intent.IN and entry.loop_dim is not None and not argument.looped:
         return f"{where} is written but lacks the loop dim {entry.loop_dim}"
     if argument.looped and entry.loop_dim is None:
         return f"{where} is looped but the kernel has no loop dim"
-    return _type_problem(entry, where, argument.dtype)
-
-
-def _parameter_problem(entry: Entry, parameter: Parameter) -> str | None:
-    where = f"scalar {parameter.name}"
-    if any(DType(choice).kind is Kind.COMPLEX for choice in choices(entry, parameter.dtype)):
-        return f"{where} is complex; scalars are real"
-    return _type_problem(entry, where, parameter.dtype)
-
-
-def _type_problem(entry: Entry, where: str, dtype: str) -> str | None:
-    if DType.BFLOAT16.value in choices(entry, dtype):
-        return f"{where} is bfloat16, which NumPy has no dtype for"
     return None
 
 
 def choices(entry: Entry, dtype: str) -> tuple[str, ...]:
     """The element types that a type variable or an element type stands for."""
-    return entry.types.get(dtype, (dtype,))
+    return tuple(dict.fromkeys(entry.types.get(dtype, (dtype,))))
 
 
 def _is_name(name: str) -> bool:

@@ -80,9 +80,7 @@ def as_bits(mask: Mask, bits: int, shape: Shape) -> Bits:
             counts = (count_in(shape, bits, q, count) for q in range(shape.parts(bits)))
             return Bits(bits, tuple(f"ts_first_m{bits}({k})" for k in counts))
         case Bits(own, parts):
-            if own == bits:
-                return mask
-            return clipped(bits, convert(parts, (f"m{own}", own), (f"m{bits}", bits), shape), shape)
+            return mask if own == bits else clipped(bits, widths(parts, own, bits, shape), shape)
         case _:
             assert_never(mask)
 
@@ -94,6 +92,15 @@ def clipped(bits: int, parts: tuple[str, ...], shape: Shape) -> Bits:
     *full, last = parts
     within = f"ts_first_m{bits}({shape.count(bits, len(full))})"
     return Bits(bits, (*full, f"ts_mand_m{bits}({last}, {within})"))
+
+
+def widths(parts: tuple[str, ...], old: int, new: int, shape: Shape) -> tuple[str, ...]:
+    """Masks of lanes of one width as masks of another. Lanes that mean nothing may be on."""
+    while old != new:
+        step = 2 * old if new > old else old // 2
+        parts = convert(parts, (f"m{old}", old), (f"m{step}", step), shape)
+        old = step
+    return parts
 
 
 def convert(

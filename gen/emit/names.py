@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from ..ir.types import DType
 
+# What C computes in, or moves: float16 and bfloat16 as their bits.
 SUFFIX = {
+    DType.FLOAT16: "u16",
+    DType.BFLOAT16: "u16",
     DType.INT8: "i8",
     DType.INT16: "i16",
     DType.INT32: "i32",
@@ -20,13 +23,22 @@ SUFFIX = {
     DType.UINT64: "u64",
     DType.FLOAT32: "f32",
     DType.FLOAT64: "f64",
+    DType.COMPLEX64: "c64",
+    DType.COMPLEX128: "c128",
 }
 
 C_TYPE = {
     DType.BOOL: "bool",
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
+    DType.FLOAT16: "uint16_t",
+    DType.BFLOAT16: "uint16_t",
+    DType.COMPLEX64: "ts_complex64",
+    DType.COMPLEX128: "ts_complex128",
 } | {d: f"{d.value}_t" for d in SUFFIX if d.is_integer}
+
+# As conversions name types.
+NUMBER = SUFFIX | {DType.FLOAT16: "f16", DType.BFLOAT16: "bf16"}
 
 _KEYWORDS = frozenset(
     word
@@ -40,7 +52,8 @@ _KEYWORDS = frozenset(
 # what the emitted functions use themselves
 _OWN = re.compile(
     r"call|env|lower|upper|status|unit|self|l|top|first|moved|stream|ahead"
-    r"|(lanes|active|value|held|ats?|best|best_at|wins|on|line)\d*|(ts_|__).*",
+    r"|(lanes|widened|active|value|held|ats?|best|best_at|wins|on|line|kept|scan|exps|first)\d*"
+    r"|half|(old|new|both)\d+(_\d+)?|(ts_|__).*",
     re.IGNORECASE,
 )
 

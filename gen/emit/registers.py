@@ -31,12 +31,12 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import DType
-from ..ir.walk import children, conjuncts, loads, substitute, variables, walk
-from ..lower.affine import constant, inequalities
+from ..ir.walk import children, conjuncts, dtype_of, loads, substitute, variables, walk
+from ..lower.affine import Affine, constant, inequalities
 from ..lower.target import Target as Machine
+from .forms import WORDS, by_lane, maskable
 from .shifts import readable
 from .unroll import has_vector_form, in_lanes
-from .vector import by_lane
 from .views import Registers, Turn, flat, register_number
 
 _LANE = "@"
@@ -83,34 +83,46 @@ def register_view(
 def _turned(
     name: str, buffer: Buffer, body: Stmt, native: int, dtypes: Mapping[str, DType]
 ) -> Registers | None:
-    """The buffer as vectors that are transposed once, if it is a tile for that: of native x native
-    elements, of which each row is stored once, a whole vector, and then only columns are loaded; or
-    the other way about.
+    """The buffer as vectors that are transposed once, if it is a tile for that: square, its side a
+    multiple of the native lanes, of which each row is stored once and whole, and then only whole
+    columns are loaded; or the other way about.
 
     A lane that a guard leaves out of a store holds anything: no other store has written it.
     """
-    square = [constant(extent) for extent in buffer.shape] == [native, native]
-    if not square or not isinstance(body, Seq):
+    side, *others = (constant(extent) or 0 for extent in buffer.shape)
+    if others != [side] or side % native or not isinstance(body, Seq):
+        return None
+    if buffer.dtype not in WORDS or buffer.dtype.is_complex:
         return None
     parts = [(s, tuple(_accesses(s, buffer.name, dtypes, "", 0))) for s in body.body]
     first = next((k for k, (_, part) in enumerate(parts) if any(a.reads for a in part)), 0)
     stores = [a for _, part in parts[:first] for a in part]
-    others = [a for _, part in parts[first:] for a in part]
-    if any(a.writes for a in others) or any(part and _repeats(s) for s, part in parts[:first]):
+    loaded = [a for _, part in parts[first:] for a in part]
+    if any(a.writes for a in loaded) or any(a.lanes != side for a in (*stores, *loaded)):
         return None
+    walked = [n.var for s, part in parts[:first] if part for n in _repeated(s)]
     for columns in (False, True):
-        view = Registers(name, buffer, native, False, Turn(first, columns))
-        stored = [register_number(view, a.indices, a.lane, stores=True) for a in stores]
-        loaded = [register_number(view, a.indices, a.lane) for a in others]
-        whole = all(a.lanes == native for a in (*stores, *others))
-        if whole and None not in (*stored, *loaded) and len(set(stored)) == len(stored):
+        view = Registers(name, buffer, native, False, Turn(first, columns, side // native))
+        to = [register_number(view, a.indices, a.lane, stores=True) for a in stores]
+        at = [register_number(view, a.indices, a.lane) for a in loaded]
+        if None not in (*to, *at) and _once([n for n in to if n], walked):
             return view
     return None
 
 
-def _repeats(stmt: Stmt) -> bool:
-    """Whether a statement in it may run more than once."""
-    return any(isinstance(n, Loop) and n.kind is not LoopKind.VECTORIZED for n in walk(stmt))
+def _repeated(stmt: Stmt) -> Iterator[Loop]:
+    """The loops that run what is in them more than once."""
+    loops = (n for n in walk(stmt) if isinstance(n, Loop))
+    return (n for n in loops if n.kind is not LoopKind.VECTORIZED)
+
+
+def _once(stored: Sequence[Affine], walked: Sequence[str]) -> bool:
+    """Whether stores to vectors of these numbers, in loops over these variables, are to different
+    ones: they are constants, or there is one, in a loop that walks the vectors.
+    """
+    if walked:
+        return len(stored) == len(walked) == 1 and stored[0].coefficient(walked[0]) != 0
+    return len({n.constant for n in stored if not n.terms}) == len(stored)
 
 
 def _held(view: Registers, access: _Access, native: int) -> bool:
@@ -173,10 +185,17 @@ def _places(block: Block, lane: str) -> Iterator[tuple[Load | Target, str]]:
         if isinstance(node, Load | Target):
             yield node, lane if lane in variables(node) else ""
             lane = ""  # indices are scalars
-        elif lane and isinstance(node, Expr) and lane in variables(node) and by_lane(node, lane):
+        elif lane and isinstance(node, Expr) and not _in_vectors(node, lane):
             lane = ""
         for child in children(node):
             yield from go(child, lane)
 
     yield from go(block.predicate, lane)
     yield from go(block.body, lane)
+
+
+def _in_vectors(expr: Expr, lane: str) -> bool:
+    """Whether the expression is computed for all lanes at once, conditions as masks."""
+    if lane not in variables(expr):
+        return True
+    return maskable(expr, lane) if dtype_of(expr) is DType.BOOL else not by_lane(expr, lane)

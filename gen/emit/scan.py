@@ -37,11 +37,13 @@ from ..ir.nodes import (
 from ..ir.types import DType
 from ..ir.walk import conjunction, conjuncts, index, loads, seq, substitute, targets, variables
 from ..lower.affine import affine, inequalities
+from .before import Parts
 from .expr import COMBINE, suffix
+from .forms import WORDS, moves_alone
 from .masks import Bits
 from .unroll import has_vector_form, in_lanes
 from .update import store
-from .vector import Parts, Vectors, moves_alone
+from .vector import Vectors
 
 SCAN = "scan"  # annotates a block; the value says what the running reduction is added to
 ANEW, ONTO = "anew", "onto"
@@ -94,7 +96,8 @@ def _scan(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Block | None:
         case _:
             return None
     whole = all(_keeps_first(p, lane) for p in conjuncts(block.predicate))
-    return block if whole and has_vector_form(block, lane, dtypes) else None
+    words = all(dtypes[t.buffer] in WORDS for t in targets(block.body))
+    return block if whole and words and has_vector_form(block, lane, dtypes) else None
 
 
 def _runs_over(block: Block, k: str, lane: str) -> bool:
@@ -125,7 +128,7 @@ def _starts(stmt: Stmt, scan: Block) -> bool:
     """Whether a statement stores the identity where the scan goes, in the same lanes."""
     match stmt:
         case Block(body=Init(combiner, places)):
-            same = isinstance(scan.body, Update) and scan.body.combiner is combiner
+            same = isinstance(scan.body, Update) and scan.body.combiner == combiner
             guards = set(conjuncts(stmt.predicate)) == set(conjuncts(scan.predicate))
             return same and guards and places == targets(scan.body)
         case _:
@@ -144,7 +147,7 @@ def vector(block: Block, dtype: DType, code: Vectors) -> list[str]:
     """A marked block, all active lanes at once. dtype: the target's type."""
     assert not isinstance(code.mask, Bits), "the guards keep the first lanes"
     match block.body:
-        case Update(combiner, (target,), (value,)):
+        case Update(Combiner() as combiner, (target,), (value,)):
             parts = _running(combiner, code.parts(value), dtype, code)
             if (SCAN, ONTO) in block.annotations:
                 old = code.load(target.buffer, target.indices, dtype)

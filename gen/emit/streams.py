@@ -4,11 +4,12 @@ Input: a lowered tree, unrolled and inlined, in which blocks are marked by the s
 Output: for a loop that stores whole vectors of a marked block one after another, the loop as it is,
 and a copy that pushes them into rows of `ts_stream.h`, one for each row of the array that an
 iteration stores into; and where the step `align` lets loops begin with the array's lines, a third,
-for rows that all do. Invariant: every marked block has a loop of that kind on every level, or it
-is an error. Stores under a mask are of tails, and remain what they are.
+for rows that all do. Where loads would wait for a row's own stores (`ts_row_hits`), these are late,
+or not streamed. Invariant: every marked block has a loop of that kind on every level, or it is an
+error. Stores under a mask are of tails, and remain what they are.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
@@ -19,18 +20,20 @@ from ..ir.nodes import (
     Delinearize,
     Expr,
     If,
+    Load,
     Loop,
     LoopKind,
     Seq,
     Stmt,
     Target,
 )
-from ..ir.walk import TRUE, blocks, index, substitute, targets, variables
+from ..ir.walk import TRUE, blocks, index, loads, loops, substitute, targets, variables, walk
 from ..lower.affine import Affine, affine, constant
 from .context import Context
 from .expr import suffix
+from .forms import WORDS
 from .unroll import has_vector_form, in_lanes
-from .views import at_lane, plain_scalars, steps
+from .views import Argument, at_lane, plain_scalars, steps
 
 FIRST = "@lower"  # the first iteration of a parallel loop's part, `lower` in C
 
@@ -61,44 +64,108 @@ def either(
     plain = emit(context)
     if not found:
         return plain
-    rows = _rows(loop, found, context)
     context.module.streamed.update(s.block.name for s in found)
+    if any(context.dtypes[s.target.buffer] not in WORDS for s in found):
+        return plain
+    rows = _rows(loop, found, context)
     if context.target.vector_bytes < 32:
         return plain
-    named = {f"line{k}": row for k, row in enumerate(rows)}
-    pushes = {s.target: name for name, row in named.items() for s in row}
+    start = {loop.var: first, **{inner.var: inner.lower for inner in loops(loop.body)}}
+    places = [_address(row[0].target, start, context) for row in rows]
+    may_be_late = len(rows) == 1 and context.target.vector_bytes == 64
+    late = "hits == 1" if may_be_late else "false"
+    lines = _in_rows(rows, places, late, loop, context, emit)
+    if {s.target.buffer for s in found} <= context.aligned:
+        straight = emit(replace(context, pushes={s.target: "" for s in found}))
+        bits = " | ".join(f"(uintptr_t){place}" for place in places)
+        whole = f"({bits}) % TS_BYTES == 0"
+        lines = _choice(f"!hits && {whole}" if may_be_late else whole, straight, lines)
+    condition = _condition(found, context)
+    hits = _hits(rows, places, loop, start, context, all_in_step=may_be_late)
+    if may_be_late:
+        counted = f"const int hits = {' | '.join(hits) or '0'};"
+        return [
+            "{",
+            *_indented([counted, *_choice(f"{condition} && hits != 3", lines, plain)]),
+            "}",
+        ]
+    return _choice(" && ".join([condition, *(f"{hit} != 1" for hit in hits)]), lines, plain)
+
+
+def _in_rows(
+    rows: list[list[_Stored]],
+    places: list[str],
+    late: str,
+    loop: Loop,
+    context: Context,
+    emit: Callable[[Context], list[str]],
+) -> list[str]:
+    """The loop with a row of `ts_stream.h` for each of `rows`, which begin at `places`."""
     begun: list[str] = []
     ended: list[str] = []
-    places: list[str] = []
-    for name, row in named.items():
+    pushes: dict[Target, str] = {}
+    end = {loop.var: loop.upper, **{inner.var: inner.lower for inner in loops(loop.body)}}
+    for k, (row, place) in enumerate(zip(rows, places, strict=True)):
         s = suffix(context.dtypes[row[0].target.buffer])
-        places.append(_begin(row[0], loop, first, context))
-        begun.append(f"ts_row_{s} {name} = ts_row_begin_{s}({places[-1]});")
-        ended.append(f"ts_row_end_{s}(&{name});")
-    lines = [*begun, *emit(replace(context, pushes=pushes)), *ended]
-    if {s.target.buffer for s in found} <= context.aligned:
-        straight = emit(replace(context, pushes=dict.fromkeys(pushes, "")))
-        bits = " | ".join(f"(uintptr_t){place}" for place in places)
-        lines = _choice(f"({bits}) % TS_BYTES == 0", straight, lines)
-    return _choice(_condition(found, context), lines, plain)
+        begun.append(f"ts_row_{s} line{k} = ts_row_begin_{s}({place}, {late});")
+        if loop.kind is not LoopKind.PARALLEL:  # the line that a row ends in has to be read
+            begun.append(f"__builtin_prefetch({_address(row[0].target, end, context)}, 1);")
+        ended.append(f"ts_row_end_{s}(&line{k});")
+        pushes |= {stored.target: f"line{k}" for stored in row}
+    return [*begun, *emit(replace(context, pushes=pushes)), *ended]
 
 
 def _choice(condition: str, then: list[str], otherwise: list[str]) -> list[str]:
-    return [
-        f"if ({condition}) {{",
-        *("    " + line for line in then),
-        "} else {",
-        *("    " + line for line in otherwise),
-        "}",
-    ]
+    return [f"if ({condition}) {{", *_indented(then), "} else {", *_indented(otherwise), "}"]
 
 
-def _begin(s: _Stored, loop: Loop, first: Expr, context: Context) -> str:
-    """The address of what the loop stores first."""
-    at = at_lane(s.target.indices, s.lane, index(0))
-    start = tuple(substitute(i, {loop.var: first}) for i in at)
+def _indented(lines: list[str]) -> list[str]:
+    return ["    " + line for line in lines]
+
+
+def _address(access: Target | Load, start: Mapping[str, Expr], context: Context) -> str:
+    """Of what is accessed where variables are as at the `start` of the loop."""
+    at = tuple(substitute(i, start) for i in access.indices)
     scalars = plain_scalars({**context.names, FIRST: "lower"}, context.views, context.facts)
-    return f"&{scalars.element(s.target.buffer, start, context.facts)}"
+    return f"&{scalars.element(access.buffer, at, context.facts)}"
+
+
+def _hits(
+    rows: list[list[_Stored]],
+    places: list[str],
+    loop: Loop,
+    start: Mapping[str, Expr],
+    context: Context,
+    *,
+    all_in_step: bool,
+) -> list[str]:
+    """C of how what the loop reads of other arguments comes upon its stores: of what it reads from
+    where it stores, or of all that it reads in step with its stores.
+    """
+
+    def place(access: Target | Load) -> list[Affine]:
+        at = [affine(substitute(i, start)) for i in access.indices]
+        return at[-1:] if all_in_step else at
+
+    def known(load: Load) -> bool:
+        """Whether its first address is one before the loop, which may run nothing, reads any."""
+        at = [substitute(i, start) for i in load.indices]
+        return not any(loads(i) or variables(i) & unknown for i in at)
+
+    unknown = {v for n in walk(loop.body) if isinstance(n, Delinearize) for v in n.vars}
+    unknown |= start.keys()
+    read = dict.fromkeys(
+        load
+        for block in blocks(loop.body)
+        for load in loads(block.body)
+        if isinstance(context.views.get(load.buffer), Argument) and known(load)
+    )
+    return [
+        f"ts_row_hits({where}, {_address(load, start, context)})"
+        for where, row in zip(places, rows, strict=True)
+        for load in read
+        if load.buffer != row[0].target.buffer and place(load) == place(row[0].target)
+    ]
 
 
 def fenced(lines: Sequence[str]) -> list[str]:
@@ -195,6 +262,8 @@ def _start(s: _Stored) -> Affine:
 def _gap(loop: Loop, row: list[_Stored], context: Context) -> str | None:
     """Why the vectors do not make a row without gaps; None where they do."""
     target, first = row[0].target, _start(row[0])
+    if context.dtypes[target.buffer].is_complex:
+        return "it stores complex numbers, which do not pass the caches by yet"
     native = context.target.lanes(context.dtypes[target.buffer])
     for s in row:
         by = [affine(i).coefficient(s.lane) for i in s.target.indices]

@@ -12,17 +12,24 @@ from .manifest import PACKAGE_FUNCTIONS, Entry, Parameter, choices
 _HEADER = '''\
 """Generated: the types of this package's functions."""
 
-from typing import Any, Literal, overload
+from typing import Any, Literal, final, overload
 
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = {names!r}
 
 def free_workspace() -> None: ...
+def get_include() -> str: ...
 def get_num_threads() -> int: ...
 def kernels() -> dict[str, dict[str, Any]]: ...
 def last_call() -> dict[str, Any] | None: ...
 def set_num_threads(num_threads: int) -> None: ...
+@final
+class threads:
+    def __init__(self, num_threads: int) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
 @overload
 def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
 @overload
@@ -47,6 +54,9 @@ def _function(entry: Entry) -> str:
         f"{p.name}: {_scalar(entry, p)} = ..." for p in entry.parameters if p.default is not None
     ]
     options = ["axis: int = -1"] if entry.has_axis else []
+    if entry.reduces:
+        several = "int | None" if entry.ordered else "int | tuple[int, ...] | None"
+        options = [f"axis: {several} = None", "keepdims: bool = False"]
     if entry.outputs:
         options.append(f"out: {_out(len(entry.outputs))} = None")
     parameters = [*arrays, *required, *optional, "*", *options, "num_threads: int | None = None"]
@@ -75,4 +85,6 @@ def _scalar(entry: Entry, parameter: Parameter) -> str:
     kinds = {DType(choice).kind for choice in choices(entry, parameter.dtype)}
     if kinds == {Kind.BOOL}:
         return "bool"
+    if Kind.COMPLEX in kinds:
+        return "complex"
     return "float" if Kind.FLOAT in kinds else "int"

@@ -22,7 +22,8 @@ def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], 
             view = register_view(name, buffer, body, context.target, context.dtypes)
             if view is None:
                 return _local(name, buffer, context)
-            declared = f"ts_{suffix(buffer.dtype)} {name}[{register_count(view)}] = {{{{0}}}};"
+            zero = "{{{0}}}" if buffer.dtype.is_complex else "{{0}}"
+            declared = f"ts_{suffix(buffer.dtype)} {name}[{register_count(view)}] = {zero};"
             return [declared], replace(context, views={**context.views, buffer.name: view})
         case Scope.STACK:
             return _local(name, buffer, context)

@@ -9,8 +9,10 @@ from typing import assert_never
 
 from ..ir.nodes import (
     Allocate,
+    AnyCombiner,
     Block,
     Combiner,
+    DefinedCombiner,
     Delinearize,
     If,
     Loop,
@@ -29,7 +31,8 @@ from ..ir.walk import (
     variables,
 )
 from ..lower.affine import constant
-from .vector import VECTOR_TYPES, maskable
+from . import defined
+from .forms import VECTOR_TYPES, maskable
 from .views import fixed_step
 
 MOST_TRIPS = 64  # of a loop that is unrolled as text
@@ -93,7 +96,7 @@ def has_vector_form(block: Block, lane: str, dtypes: Mapping[str, DType]) -> boo
         return False
     if not all(maskable(p, lane) for p in conjuncts(block.predicate)):
         return False
-    if isinstance(body, Update) and body.combiner in (Combiner.ANY, Combiner.ALL):
+    if isinstance(body, Update) and not _combined_in_lanes(body.combiner, lane):
         return False
     places = targets(body)
     moving = [lane in variables(place) for place in places]
@@ -104,6 +107,16 @@ def has_vector_form(block: Block, lane: str, dtypes: Mapping[str, DType]) -> boo
     ):
         return False
     return all(fixed_step(place.indices, lane) for place in places)
+
+
+def _combined_in_lanes(combiner: AnyCombiner, lane: str) -> bool:
+    match combiner:
+        case Combiner.ANY | Combiner.ALL:
+            return False
+        case DefinedCombiner():
+            return defined.has_vector_form(combiner, lane)
+        case _:
+            return True
 
 
 def in_lanes(stmt: Stmt, lane: str) -> bool:

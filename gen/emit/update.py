@@ -4,17 +4,35 @@ Input: a statement in the loops' variables. Output: C lines. A product that a su
 a fused multiply-add, in scalar and in vector code alike.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from ..ir.nodes import Binary, BinaryOp, Block, Combiner, Expr, Init, Store, Target, Update
+from ..ir.nodes import (
+    AnyCombiner,
+    Binary,
+    BinaryOp,
+    Block,
+    Cast,
+    Combiner,
+    DefinedCombiner,
+    Expr,
+    Init,
+    Store,
+    Target,
+    Update,
+)
 from ..ir.types import DType
-from ..ir.walk import dtype_of, index
-from . import masks
-from .expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix
-from .masks import All
+from ..ir.walk import dtype_of, index, loads, targets
+from . import defined, masks
+from .before import Parts
+from .casts import as_accessed
+from .expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix, unwrapped
+from .forms import VECTOR_TYPES
+from .masks import All, Bits
+from .names import NUMBER
 from .ties import in_order
-from .vector import Parts, Vectors, advanced
-from .views import Registers, at_lane, register_number, steps
+from .vector import Vectors, advanced
+from .views import Dense, Registers, View, at_lane, register_number, steps, vectors
 
 # ---------------------------------------------------------------- one instance
 
@@ -36,7 +54,10 @@ def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars
         case Update(Combiner.ARGMIN | Combiner.ARGMAX as combiner, targets, values):
             new = [unwrapped(code.value(v)) for v in values]
             return _pair(combiner, [place(t) for t in targets], new, dtypes)
-        case Update(combiner, (target,), (value,)):
+        case Update(DefinedCombiner() as combiner, targets, values):
+            new = [unwrapped(code.value(v)) for v in values]
+            return defined.scalar(combiner, [place(t) for t in targets], new, code)
+        case Update(Combiner() as combiner, (target,), (value,)):
             return [_update(combiner, place(target), value, dtypes[0], code)]
         case _:
             raise AssertionError(f"{body} has one target")
@@ -44,7 +65,7 @@ def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars
 
 def _update(combiner: Combiner, place: str, value: Expr, dtype: DType, code: Scalars) -> str:
     match value:
-        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and dtype.is_float:
+        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and not dtype.is_integer:
             x, y = unwrapped(code.value(a)), unwrapped(code.value(b))
             return f"{place} = ts_fma_{suffix(dtype)}_s({x}, {y}, {place});"
         case _:
@@ -66,18 +87,6 @@ def _pair(
     ]
 
 
-def unwrapped(text: str) -> str:
-    """Without the parentheses around the whole."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for k, c in enumerate(text):
-        depth += (c == "(") - (c == ")")
-        if not depth:
-            return text[1:-1] if k == len(text) - 1 else text
-    return text
-
-
 # ---------------------------------------------------------------- all lanes
 
 
@@ -90,20 +99,31 @@ def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
                 return [f"ts_row_push_{s}(&{row}, {p});" for p in parts]
             line, n = _place(target, code), code.shape.native(dtypes[0].bits)
             return [f"ts_stream_{s}({line} + {q * n}, {p});" for q, p in enumerate(parts)]
+        case Store(target, Cast(dtype, value)) if _as_stored(target, dtype, value, code):
+            return store(target, dtype, code.parts(value), code, dtype_of(value))
         case Store(target, value):
-            return store(target, dtypes[0], code.parts(value), code)
+            parts = code.parts(value)
+            if target in code.again:
+                parts = code.before.keep(target, parts, f"ts_{suffix(dtypes[0])}")
+            return store(target, dtypes[0], parts, code)
         case Init(combiner, targets):
             lines = []
             for k, (target, dtype) in enumerate(zip(targets, dtypes, strict=True)):
                 none = f"ts_set_{suffix(dtype)}({identity(combiner, dtype, k)})"
-                parts = (none,) * code.shape.parts(dtype.bits)
+                parts = (none,) * code.shape.parts(dtype.lane_bits)
                 lines += store(target, dtype, parts, code)
             return lines
         case Update(_, targets) if not any(code.varies(i) for t in targets for i in t.indices):
             return _tree(body, dtypes, code)
         case Update(Combiner.ARGMIN | Combiner.ARGMAX):
             return _pairs(body, dtypes, code, in_order(block))
-        case Update(combiner, (target,), (value,)):
+        case Update(DefinedCombiner() as combiner, targets, values):
+            held = [_old(body, k, dtype, code) for k, dtype in enumerate(dtypes)]
+            before, found = defined.vector(combiner, held, [code.parts(v) for v in values], code)
+            stores = zip(targets, dtypes, found, strict=True)
+            lines = [line for t, dtype, parts in stores for line in store(t, dtype, parts, code)]
+            return ["{", *_indented(before + lines), "}"]
+        case Update(Combiner() as combiner, (target,), (value,)):
             old = code.load(target.buffer, target.indices, dtypes[0])
             return store(target, dtypes[0], _combine(combiner, old, value, code), code)
         case _:
@@ -113,7 +133,9 @@ def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
 def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Parts:
     s = suffix(dtype_of(value))
     match value:
-        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and dtype_of(value).is_float:
+        case Binary(BinaryOp.MUL, a, b) if (
+            combiner is Combiner.SUM and not dtype_of(value).is_integer
+        ):
             terms = zip(code.parts(a), code.parts(b), old, strict=True)
             return tuple(f"ts_fma_{s}({x}, {y}, {z})" for x, y, z in terms)
         case _:
@@ -121,14 +143,33 @@ def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Part
             return tuple(f"ts_{COMBINE[combiner]}_{s}({x}, {y})" for x, y in pairs)
 
 
-def store(target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str]:
-    """Stores the active lanes; of a register, the others keep their value if they have one."""
+def _as_stored(target: Target, dtype: DType, value: Expr, code: Vectors) -> bool:
+    """Whether a cast of the value can be made as it is stored."""
+    in_memory = not isinstance(code.views[target.buffer], Registers) and target not in code.again
+    wide = dtype_of(value)
+    return (
+        in_memory
+        and not isinstance(code.mask, Bits)
+        and wide in VECTOR_TYPES
+        and as_accessed(dtype, wide)
+    )
+
+
+def store(
+    target: Target, dtype: DType, parts: Parts, code: Vectors, wide: DType | None = None
+) -> list[str]:
+    """Stores the active lanes; of a register, the others keep their value if they have one.
+
+    wide: the type of the parts, where it is not that of the target: memory is stored from it.
+    """
     view = code.views[target.buffer]
-    s, bits = suffix(dtype), dtype.bits
+    s, bits = suffix(dtype), dtype.lane_bits
+    if wide is not None:
+        s, bits = f"{suffix(wide)}_as_{NUMBER[dtype]}", wide.lane_bits
     if isinstance(view, Registers):
         number = register_number(view, target.indices, code.lane, stores=True)
         assert number is not None
-        places = [f"{view.name}[{number + q}]" for q in range(len(parts))]
+        places = vectors(view, number, len(parts), code.scalars)
         if view.blend and not isinstance(code.mask, All):
             on = masks.as_bits(code.mask, bits, code.shape).parts
             triples = zip(on, parts, places, strict=True)
@@ -149,6 +190,21 @@ def store(target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str
     return lines
 
 
+def loaded_again(blocks: Sequence[Block], views: Mapping[str, View]) -> frozenset[Target]:
+    """Places of temporaries in memory that one of the blocks stores into, no other does, and a
+    later one loads.
+    """
+    written = [t.buffer for block in blocks for t in targets(block.body)]
+    found = set()
+    for k, block in enumerate(blocks):
+        if isinstance(block.body, Store) and written.count(block.body.target.buffer) == 1:
+            target = block.body.target
+            reads = (Target(x.buffer, x.indices) for b in blocks[k + 1 :] for x in loads(b.body))
+            if isinstance(views[target.buffer], Dense) and target in reads:
+                found.add(target)
+    return frozenset(found)
+
+
 def _place(target: Target, code: Vectors) -> str:
     """The address of the first lane."""
     first = at_lane(target.indices, code.lane, index(0))
@@ -166,6 +222,8 @@ def _tree(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     """All lanes combined into one place; lanes that are not active hold the identity."""
     values = [_active(body.combiner, v, k, code) for k, v in enumerate(body.values)]
     places = [code.scalars.element(t.buffer, t.indices, code.scalars.facts) for t in body.targets]
+    if isinstance(body.combiner, DefinedCombiner):
+        return defined.tree(body.combiner, places, values, code)
     if body.combiner in (Combiner.ARGMIN, Combiner.ARGMAX):
         return _tree_of_pairs(body.combiner, places, values, dtypes, code)
     dtype, form, parts = dtypes[0], COMBINE[body.combiner], values[0]
@@ -177,14 +235,14 @@ def _tree(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     return [f"{places[0]} = {combined(body.combiner, dtype, places[0], reduced)};"]
 
 
-def _active(combiner: Combiner, value: Expr, position: int, code: Vectors) -> Parts:
+def _active(combiner: AnyCombiner, value: Expr, position: int, code: Vectors) -> Parts:
     dtype, mask = dtype_of(value), code.mask
     parts = code.parts(value)
-    if isinstance(mask, All) and not code.shape.partial(dtype.bits):
+    if isinstance(mask, All) and not code.shape.partial(dtype.lane_bits):
         return parts
     s = suffix(dtype)
     none = f"ts_set_{s}({identity(combiner, dtype, position)})"
-    on = masks.as_bits(mask, dtype.bits, code.shape).parts
+    on = masks.as_bits(mask, dtype.lane_bits, code.shape).parts
     return tuple(f"ts_select_{s}({m}, {p}, {none})" for m, p in zip(on, parts, strict=True))
 
 
@@ -204,7 +262,7 @@ def _tree_of_pairs(
     top = reduce(lambda x, y: f"ts_{form}_{s}({x}, {y})", names)
     lines.append(f"const {c_type(dtypes[0])} top = ts_reduce_{form}_{s}({top});")
     has = tuple(f"ts_mor_m{b}(ts_eq_{s}({n}, ts_set_{s}(top)), ts_isnan_{s}({n}))" for n in names)
-    on = masks.convert(has, (f"m{b}", b), (f"m{index_bits}", index_bits), code.shape)
+    on = masks.widths(has, b, index_bits, code.shape)
     none = f"ts_set_{t}({identity(combiner, dtypes[1], 1)})"
     found = [f"ts_select_{t}({m}, ats{q}, {none})" for q, m in enumerate(on)]
     least = f"ts_reduce_min_{t}({reduce(lambda x, y: f'ts_min_{t}({x}, {y})', found)})"
@@ -233,7 +291,7 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: boo
         f"ts_eq_{t}(best_at{q}, {nobody})" if in_order else f"ts_lt_{t}(at{q}, best_at{q})"
         for q in range(code.shape.parts(index_bits))
     )
-    tie = masks.convert(nearer, (f"m{index_bits}", index_bits), (f"m{b}", b), code.shape)
+    tie = masks.widths(nearer, index_bits, b, code.shape)
     sign = "le" if body.combiner is Combiner.ARGMAX else "ge"
     wins = []
     for q in range(count):
@@ -247,8 +305,7 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: boo
         lines.append(f"    const ts_m{b} wins{q} = ts_mor_m{b}({beyond}, {nearest});")
         wins.append(f"wins{q}")
     for position, (name, dtype) in enumerate(zip(("value", "at"), dtypes, strict=True)):
-        own = (f"m{dtype.bits}", dtype.bits)
-        on = masks.convert(tuple(wins), (f"m{b}", b), own, code.shape)
+        on = masks.widths(tuple(wins), b, dtype.bits, code.shape)
         old = "best" if position == 0 else "best_at"
         new = tuple(
             f"ts_select_{suffix(dtype)}({m}, {name}{q}, {old}{q})" for q, m in enumerate(on)

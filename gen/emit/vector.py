@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from ..ir.evaluate import wrap
 from ..ir.nodes import (
     COMPARISONS,
     Binary,
     BinaryOp,
     Call,
     Cast,
-    Const,
     Expr,
     Function,
     Load,
@@ -24,60 +24,35 @@ from ..ir.nodes import (
     Target,
     Unary,
     UnaryOp,
-    Var,
 )
 from ..ir.types import INDEX, DType
 from ..ir.walk import ceildiv, dtype_of, floordiv, index, loads, maximum, minimum, variables
 from ..lower.affine import Affine, affine, expression, inequalities
-from . import masks, shifts
-from .expr import FORMS, Scalars, c_type, is_index, suffix
+from . import casts, masks, shifts
+from .before import Before, Parts
+from .expr import FORMS, Scalars, c_type, is_index, literal, suffix
+from .forms import STORED, WORDS, by_lane, moves_alone, plain
 from .masks import All, Bits, First, Mask, Shape
-from .views import Registers, Steps, View, at_lane, fixed_step, last_of_vector, steps
-
-VECTOR_TYPES = frozenset(
-    {
-        DType.FLOAT32,
-        DType.FLOAT64,
-        DType.INT32,
-        DType.INT64,
-        DType.UINT32,
-        DType.UINT64,
-    }
+from .names import NUMBER
+from .views import (
+    Registers,
+    Steps,
+    View,
+    at_lane,
+    fixed_step,
+    last_of_vector,
+    register_number,
+    steps,
+    vectors,
 )
-Parts = tuple[str, ...]
-
-
-@final
-@dataclass(slots=True)
-class Before:
-    """Statements that the vector expressions of one statement need before it."""
-
-    lines: list[str] = field(default_factory=list)
-    count: int = 0
-    counts: dict[str, str] = field(default_factory=dict)
-
-    def first(self, count: str) -> First:
-        """The first `count` lanes, counted once; the count is of indices, which do not change."""
-        if count not in self.counts:
-            self.counts[count] = self.name("first")
-            self.lines.append(f"const int64_t {self.counts[count]} = {count};")
-        return First(self.counts[count])
-
-    def name(self, stem: str) -> str:
-        self.count += 1
-        return f"{stem}{self.count}"
-
-    def taken(self) -> list[str]:
-        """The statements so far, which are then no longer here."""
-        lines, self.lines = self.lines, []
-        return lines
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Vectors:
     """What vector code knows where it stands. pushes: see `Context`. some: C for whether a lane of
-    the mask is on, without which nothing may be read; empty where one is.
+    the mask is on, without which nothing may be read; empty where one is. again: the targets that
+    are loaded again after a store under a mask, which takes long to be seen in memory.
     """
 
     scalars: Scalars
@@ -88,6 +63,7 @@ class Vectors:
     before: Before
     pushes: Mapping[Target, str] = field(default_factory=dict)
     some: str = ""
+    again: frozenset[Target] = frozenset()
 
     @property
     def lane_name(self) -> str:
@@ -99,7 +75,7 @@ class Vectors:
         """The value's native vectors, of the expression's own type."""
         dtype = dtype_of(expr)
         if not self.varies(expr):
-            return (self._same(expr, dtype),) * self.shape.parts(dtype.bits)
+            return (self._same(expr, dtype),) * self.shape.parts(dtype.lane_bits)
         if by_lane(expr, self.lane):
             return self._loop_over_lanes(expr)
         match expr:
@@ -113,10 +89,15 @@ class Vectors:
                 return self._map("neg", dtype, operand)
             case Unary(UnaryOp.INVERT, operand):
                 return self._map("not", dtype, operand)
-            case Call(function, args):
-                return self._map(function.value, dtype, *args)
+            case Call(Function.EXP, (x,)) if staged(dtype, self.shape):
+                return self.before.by_four(self.parts(x))
+            case Call(Function() as function, args):
+                return self._map(function.value, dtype_of(args[0]), *args)
             case _ if is_index(expr):
                 return self._indices(affine(expr), dtype)
+            case Binary(BinaryOp.MUL, lhs, rhs) if casts.is_short(lhs) and casts.is_short(rhs):
+                pair = (lhs, rhs) if self.varies(lhs) else (rhs, lhs)
+                return self._map("mul_short", dtype, *pair)
             case Binary(op, lhs, rhs):
                 return self._map(FORMS[op], dtype, lhs, rhs)
             case _:
@@ -124,8 +105,8 @@ class Vectors:
 
     def _same(self, expr: Expr, dtype: DType) -> str:
         """A value that is the same in all lanes."""
-        if isinstance(expr, Load):
-            native = self.shape.native(dtype.bits)
+        if isinstance(expr, Load) and dtype in WORDS:
+            native = self.shape.native(dtype.lane_bits)
             vector = last_of_vector(self.views[expr.buffer], expr.indices, native)
             if vector:
                 return f"ts_last_{suffix(dtype)}({vector})"
@@ -138,7 +119,9 @@ class Vectors:
     def _uniform(self, expr: Expr) -> str:
         """A value that is the same in all lanes, if any is on."""
         value = self.scalars.value(expr)
-        return f"({self.some} ? {value} : 0)" if self.some and loads(expr) else value
+        if not self.some or not loads(expr):
+            return value
+        return f"({self.some} ? {value} : {_number(0, dtype_of(expr))})"
 
     def _map(self, form: str, dtype: DType, *args: Expr) -> Parts:
         operands = zip(*(self.parts(arg) for arg in args), strict=True)
@@ -152,11 +135,11 @@ class Vectors:
         first = base if dtype is INDEX else f"({c_type(dtype)})({base})"
         iota = f"ts_iota_{s}()"
         if step != 1:
-            iota = f"ts_mul_{s}({iota}, ts_set_{s}({step}))"
+            iota = f"ts_mul_{s}({iota}, ts_set_{s}({_wrapped(step, dtype)}))"
         out = []
         for part in range(self.shape.parts(bits)):
             moved = part * self.shape.native(bits) * step
-            start = first if not moved else f"ts_add_{s}_s({first}, {moved})"
+            start = first if not moved else f"ts_add_{s}_s({first}, {_wrapped(moved, dtype)})"
             out.append(f"ts_add_{s}(ts_set_{s}({start}), {iota})")
         return tuple(out)
 
@@ -169,7 +152,7 @@ class Vectors:
         chosen = self.where(condition)
         if isinstance(chosen, First) and not loads(condition):
             chosen = self.before.first(chosen.count)
-        bits = masks.as_bits(chosen, dtype.bits, self.shape)
+        bits = masks.as_bits(chosen, dtype.lane_bits, self.shape)
         taken = masks.both(self.mask, chosen, self.shape)
         left = masks.both(self.mask, masks.negate(bits, self.shape), self.shape)
         on_left = masks.beyond(self.mask, chosen, self.shape) or masks.some(left)
@@ -181,24 +164,36 @@ class Vectors:
 
     def _cast(self, dtype: DType, operand: Expr) -> Parts:
         old = dtype_of(operand)
-        if old is INDEX and dtype.is_integer and is_index(operand) and _plain(operand, self.lane):
+        if dtype.is_complex and not old.is_complex:
+            s = suffix(dtype.real)
+            return tuple(
+                f"ts_complex_{s}({p}, ts_set_{s}(0))" for p in self._cast(dtype.real, operand)
+            )
+        if old is INDEX and dtype.is_integer and is_index(operand) and plain(operand, self.lane):
             return self._indices(affine(operand), dtype)
-        if old is DType.BOOL:
+        if old is DType.BOOL and not isinstance(operand, Load):
             bits = masks.as_bits(self.where(operand), dtype.bits, self.shape)
             s = suffix(dtype)
             return tuple(f"ts_select_{s}({m}, ts_set_{s}(1), ts_set_{s}(0))" for m in bits.parts)
-        return self._converted(self.parts(operand), old, dtype)
+        stored = STORED.get(old, old)
+        widens = casts.as_accessed(stored, dtype)
+        match operand:
+            case Load(buffer, indices) if widens and self._in_memory(buffer, indices):
+                return self._load(operand, dtype)
+            case Load(buffer, indices, DType.BOOL):
+                parts = self.load(buffer, indices, old)
+            case Select(condition, then, otherwise) if widens and not by_lane(operand, self.lane):
+                return self._select(condition, Cast(dtype, then), Cast(dtype, otherwise))
+            case _:
+                parts = self.parts(operand)
+        return casts.converted(parts, stored, dtype, self.shape, self.before)
 
-    def _converted(self, parts: Parts, old: DType, new: DType) -> Parts:
-        """C's conversion, lane by lane."""
-        a, b = suffix(old), suffix(new)
-        if old is new:
-            return parts
-        if old.bits == new.bits:
-            return tuple(f"ts_convert_{b}_{a}({p})" for p in parts)
-        if {old, new} == {DType.INT32, DType.UINT64}:  # the one pair without a form of its own
-            return self._converted(self._converted(parts, old, DType.INT64), DType.INT64, new)
-        return masks.convert(parts, (a, old.bits), (b, new.bits), self.shape)
+    def _in_memory(self, buffer: str, indices: tuple[Expr, ...]) -> bool:
+        """Whether a load can widen what it loads."""
+        kept = Target(buffer, indices) in self.before.kept
+        held = kept or isinstance(self.views[buffer], Registers)
+        walked = fixed_step(indices, self.lane)
+        return walked and not held and not isinstance(self.mask, Bits)
 
     # ------------------------------------------------------------ masks
 
@@ -217,7 +212,8 @@ class Vectors:
                 return masks.negate(self._bits(operand), self.shape)
             case Call(Function.ISNAN, args):
                 dtype = dtype_of(args[0])
-                return masks.clipped(dtype.bits, self._map("isnan", dtype, *args), self.shape)
+                found = self._map("isnan", dtype, *args)
+                return masks.clipped(dtype.lane_bits, found, self.shape)
             case Binary(op, lhs, rhs) if op in COMPARISONS:
                 return self._compare(condition, lhs, rhs)
             case _:
@@ -237,7 +233,7 @@ class Vectors:
         assert isinstance(condition, Binary)
         dtype = dtype_of(lhs)
         found = self._map(FORMS[condition.op], dtype, lhs, rhs)
-        return masks.clipped(dtype.bits, found, self.shape)
+        return masks.clipped(dtype.lane_bits, found, self.shape)
 
     def _half(self, form: Affine) -> Mask:
         """The lanes in which an affine form is >= 0: the first ones, or all but them."""
@@ -251,25 +247,39 @@ class Vectors:
     # ------------------------------------------------------------ memory
 
     def load(self, buffer: str, indices: tuple[Expr, ...], dtype: DType) -> Parts:
+        if kept := self.before.kept.get(Target(buffer, indices)):
+            return kept
         view = self.views[buffer]
         if isinstance(view, Registers):
-            count = self.shape.parts(dtype.bits)
+            count = self.shape.parts(dtype.lane_bits)
+            number = register_number(view, indices, self.lane)
+            if number is not None:
+                return vectors(view, number, count, self.scalars)
             return shifts.read(view, indices, self.lane, suffix(dtype), count)
-        step = steps(view, indices, self.lane, self.scalars)
+        return self._load(Load(buffer, indices, dtype), STORED.get(dtype, dtype))
+
+    def _load(self, load: Load, dtype: DType) -> Parts:
+        """Memory as vectors of its own type, or of a wider one."""
+        step = steps(self.views[load.buffer], load.indices, self.lane, self.scalars)
         assert step is not None
-        first = at_lane(indices, self.lane, index(0))
-        place = f"&{self.scalars.element(buffer, first, self.scalars.facts)}"
+        first = at_lane(load.indices, self.lane, index(0))
+        place = f"&{self.scalars.element(load.buffer, first, self.scalars.facts)}"
+        stored = STORED.get(load.dtype, load.dtype)
+        if stored is not load.dtype:
+            place = f"(const {c_type(stored)} *){place}"
+        s = suffix(dtype) if dtype is stored else f"{NUMBER[stored]}_as_{suffix(dtype)}"
         return tuple(
-            self._load_part(dtype, q, place, step) for q in range(self.shape.parts(dtype.bits))
+            self._load_part(s, dtype.lane_bits, q, place, step)
+            for q in range(self.shape.parts(dtype.lane_bits))
         )
 
-    def _load_part(self, dtype: DType, part: int, place: str, step: Steps) -> str:
+    def _load_part(self, suffix: str, bits: int, part: int, place: str, step: Steps) -> str:
         """One native vector."""
-        form, last = self.access(dtype.bits, part)
-        p = advanced(place, part * self.shape.native(dtype.bits), step)
+        form, last = self.access(bits, part)
+        p = advanced(place, part * self.shape.native(bits), step)
         given = (p, *([] if step.unit else [step.stride]), *last)
         strided = "" if step.unit else "_strided"
-        return f"ts_load{strided}{form}_{suffix(dtype)}({', '.join(given)})"
+        return f"ts_load{strided}{form}_{suffix}({', '.join(given)})"
 
     def access(self, bits: int, part: int) -> tuple[str, tuple[str, ...]]:
         """Which lanes of a part memory is accessed in: the form's name, and its last argument."""
@@ -286,16 +296,17 @@ class Vectors:
 
     def _loop_over_lanes(self, expr: Expr) -> Parts:
         dtype = dtype_of(expr)
-        s, n = suffix(dtype), self.shape.native(dtype.bits)
+        s, n = suffix(dtype), self.shape.native(dtype.lane_bits)
         name = self.before.name("lanes")
         value = self.scalars.value(expr)
         first, *rest = self.each_lane(f"{name}[{self.lane_name}] = {value};")
         self.before.lines += [
-            f"{c_type(dtype)} {name}[{self.shape.room(dtype.bits)}] = {{0}};",
+            f"{c_type(dtype)} {name}[{self.shape.room(dtype.lane_bits)}] = {{0}};",
             first,
             *rest,
         ]
-        return tuple(f"ts_load_{s}(&{name}[{q * n}])" for q in range(self.shape.parts(dtype.bits)))
+        count = self.shape.parts(dtype.lane_bits)
+        return tuple(f"ts_load_{s}(&{name}[{q * n}])" for q in range(count))
 
     def each_lane(self, statement: str) -> list[str]:
         """A loop over the active lanes; what a mask needs goes to `before`."""
@@ -320,6 +331,15 @@ class Vectors:
         ]
 
 
+def _wrapped(value: int, dtype: DType) -> str:
+    return literal(wrap(dtype)(value), dtype)
+
+
+def _number(value: int, dtype: DType) -> str:
+    """0 or 1, which C converts to any type but a complex one."""
+    return literal(value, dtype) if dtype.is_complex else str(value)
+
+
 def advanced(place: str, elements: int, step: Steps) -> str:
     if not elements:
         return place
@@ -337,69 +357,6 @@ def _count(form: Affine, lane: str) -> Expr:
     return expression(affine(ceildiv(expression(rest * -1), c)))
 
 
-def moves_alone(form: Affine, lane: str) -> bool:
-    return form.coefficient(lane) != 0 and all(
-        lane not in variables(atom) for atom, _ in form.terms if atom != Var(lane)
-    )
-
-
-def _plain(expr: Expr, lane: str) -> bool:
-    """Whether the lane is in the index expression only by an integer multiple."""
-    return moves_alone(affine(expr), lane)
-
-
-# ---------------------------------------------------------------- what has a vector form
-
-
-def by_lane(expr: Expr, lane: str) -> bool:
-    """Whether the root of the expression has to be computed lane by lane."""
-    dtype = dtype_of(expr)
-    if dtype not in VECTOR_TYPES:
-        return True
-    match expr:
-        case Load(_, indices, _):
-            return not fixed_step(indices, lane)
-        case Select(condition, _, _):
-            return not maskable(condition, lane)
-        case Cast(to, operand):
-            return not _castable(dtype_of(operand), to, operand, lane)
-        case Unary(op, _):
-            return op is UnaryOp.INVERT and not dtype.is_integer
-        case Call():
-            return False
-        case _ if is_index(expr):
-            return not _plain(expr, lane)
-        case Binary(op, _, _):
-            return op in _SCALAR_ONLY or (op is BinaryOp.DIV and not dtype.is_float)
-        case Const() | Var():
-            return False
-
-
-_SCALAR_ONLY = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD})
-
-
-def maskable(condition: Expr, lane: str) -> bool:
-    """Whether a condition has a mask form."""
-    if lane not in variables(condition):
-        return True
-    match condition:
-        case Binary(BinaryOp.AND | BinaryOp.OR, a, b):
-            return maskable(a, lane) and maskable(b, lane)
-        case Binary(BinaryOp.BITAND | BinaryOp.BITOR | BinaryOp.BITXOR, a, b):
-            return maskable(a, lane) and maskable(b, lane)
-        case Unary(UnaryOp.NOT | UnaryOp.INVERT, a):
-            return maskable(a, lane)
-        case Call(Function.ISNAN, (a,)):
-            return dtype_of(a) in VECTOR_TYPES
-        case Binary(op, a, _) if op in COMPARISONS:
-            return dtype_of(a) in VECTOR_TYPES
-        case _:
-            return False
-
-
-def _castable(old: DType, new: DType, operand: Expr, lane: str) -> bool:
-    if old is DType.BOOL:
-        return maskable(operand, lane)
-    if old not in VECTOR_TYPES:
-        return False
-    return {old, new} <= VECTOR_TYPES
+def staged(dtype: DType, shape: Shape) -> bool:
+    """Whether exponentials have a form that computes several vectors at once."""
+    return dtype is DType.FLOAT32 and shape.parts(32) % 4 == 0

@@ -13,7 +13,7 @@ from ..ir.nodes import Buffer, Expr, Var
 from ..ir.walk import index, substitute, variables
 from ..lower.affine import Affine, affine, constant, expression
 from ..lower.facts import Facts
-from .expr import Scalars
+from .expr import Scalars, suffix
 
 
 @final
@@ -40,11 +40,12 @@ class Dense:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A square tile is stored by rows (`columns`: by columns), then transposed, before statement
-    number `before` of those that run while it lives, and loaded by the others.
+    number `before` of those that run while it lives, and loaded by the others. A row is `vectors`.
     """
 
     before: int
     columns: bool
+    vectors: int
 
 
 @final
@@ -79,21 +80,37 @@ def register_start(
     """The element that the first lane of an access stores or loads, where the others take those
     that follow it in the registers; None where that is no constant.
     """
+    start = _start(view, indices, lane, stores)
+    return None if start is None or start.terms else start.constant
+
+
+def _start(view: Registers, indices: tuple[Expr, ...], lane: str, stores: bool) -> Affine | None:
     if view.turn and stores is view.turn.columns:
         indices = indices[::-1]
     offset = flat(view.buffer, indices)
-    start = offset.put(lane, Affine(()))
-    return None if offset.coefficient(lane) != 1 or start.terms else start.constant
+    return offset.put(lane, Affine(())) if offset.coefficient(lane) == 1 else None
 
 
 def register_number(
     view: Registers, indices: tuple[Expr, ...], lane: str, *, stores: bool = False
-) -> int | None:
-    """Which vector holds the elements for all values of `lane`, for an access that stores or loads;
-    None where no one does.
+) -> Affine | None:
+    """Which vector holds the elements for all values of `lane`, or for the first ones of them, for
+    an access that stores or loads; None where no one does. Only in a tile that is transposed may
+    it depend on loops around: one that is walked so is in memory while it lives.
     """
-    start = register_start(view, indices, lane, stores=stores)
-    return None if start is None or start % view.lanes else start // view.lanes
+    start = _start(view, indices, lane, stores)
+    if start is None or (start.terms and not view.turn):
+        return None
+    if start.constant % view.lanes or any(c % view.lanes for _, c in start.terms):
+        return None
+    terms = tuple((atom, c // view.lanes) for atom, c in start.terms)
+    return Affine(terms, start.constant // view.lanes)
+
+
+def vectors(view: Registers, number: Affine, count: int, scalars: Scalars) -> tuple[str, ...]:
+    """The C lvalues of `count` vectors from that number on."""
+    places = (scalars.index(expression(number + q)) for q in range(count))
+    return tuple(f"{view.name}[{place}]" for place in places)
 
 
 def last_of_vector(view: View, indices: tuple[Expr, ...], native: int) -> str | None:
@@ -122,6 +139,9 @@ def element(views: Mapping[str, View], scalars: Scalars, name: str, at: tuple[Ex
         case Registers():
             place = flat(view.buffer, at)
             assert not place.terms, f"an element of {name} is not in memory"
+            if view.buffer.dtype.is_complex:
+                vector, lane = divmod(place.constant, view.lanes)
+                return f"ts_lane_{suffix(view.buffer.dtype)}({view.name}[{vector}], {lane})"
             return f"{view.name}[{place.constant // view.lanes}][{place.constant % view.lanes}]"
         case _:
             assert_never(view)

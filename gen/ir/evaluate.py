@@ -9,14 +9,23 @@ import math
 import operator
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any, assert_never
 
 import numpy as np
 
 from ..errors import TilesmithError
-from .nodes import COMPARISONS, BinaryOp, Combiner, Function, UnaryOp
+from . import storage
+from .nodes import (
+    COMPARISONS,
+    AnyCombiner,
+    BinaryOp,
+    Combiner,
+    DefinedCombiner,
+    Function,
+    UnaryOp,
+)
 from .types import DType, Kind
+from .walk import result_of
 
 NumpyDType = np.dtype[Any]
 Value = Any  # bool, int or a NumPy scalar
@@ -33,11 +42,9 @@ def numpy_dtype(dtype: DType) -> NumpyDType:
         plain: NumpyDType = np.dtype(dtype.value)
         return plain
     try:
-        extension = import_module("ml_dtypes")
+        return storage.bfloat16()
     except ImportError as e:
         raise InterpError("bfloat16 needs the package ml_dtypes") from e
-    bfloat16: NumpyDType = np.dtype(extension.bfloat16)
-    return bfloat16
 
 
 def scalar(value: Value, dtype: DType) -> Value:
@@ -47,6 +54,8 @@ def scalar(value: Value, dtype: DType) -> Value:
             return bool(value)
         case Kind.SIGNED | Kind.UNSIGNED:
             return wrap(dtype)(int(value))
+        case Kind.FLOAT if dtype is DType.BFLOAT16:
+            return np.uint16(storage.bits(float(value), dtype)).view(numpy_dtype(dtype))
         case Kind.FLOAT | Kind.COMPLEX:
             return numpy_dtype(dtype).type(value)
         case kind:
@@ -176,6 +185,8 @@ def cast(source: DType, target: DType) -> Callable[[Value], Value]:
     if target.is_integer and not source.is_float:
         wrapped = wrap(target)
         return lambda a: wrapped(int(a))
+    if target is DType.BFLOAT16:
+        return lambda a: scalar(a, target)
     source_type, target_type = numpy_dtype(source), numpy_dtype(target)
     if target.is_integer:
         return lambda a: int(np.asarray(a, source_type).astype(target_type).item())
@@ -184,7 +195,7 @@ def cast(source: DType, target: DType) -> Callable[[Value], Value]:
 
 
 def function(name: Function, dtype: DType) -> Callable[..., Value]:
-    """The function of floats of type `dtype`."""
+    """The function of floats, or complex numbers, of type `dtype`."""
     number = numpy_dtype(dtype).type
     match name:
         case Function.ABS:
@@ -195,12 +206,24 @@ def function(name: Function, dtype: DType) -> Callable[..., Value]:
             return lambda a: number(1) / np.sqrt(a)
         case Function.EXP:
             return np.exp
+        case Function.EXPM1:
+            return np.expm1
+        case Function.SIGMOID:
+            return lambda a: _sigmoid(a, number(1))
         case Function.LOG:
             return np.log
+        case Function.LOG1P:
+            return np.log1p
+        case Function.POW:
+            return np.power
         case Function.TANH:
             return np.tanh
         case Function.ERF:
             return lambda a: number(math.erf(float(a)))
+        case Function.SIN:
+            return np.sin
+        case Function.COS:
+            return np.cos
         case Function.FLOOR:
             return np.floor
         case Function.CEIL:
@@ -209,8 +232,27 @@ def function(name: Function, dtype: DType) -> Callable[..., Value]:
             return lambda a: bool(np.isnan(a))
         case Function.FMA:
             return lambda a, b, c: a * b + c
+        case Function.REAL:
+            return np.real
+        case Function.IMAG:
+            return np.imag
+        case Function.CONJ:
+            return np.conj
+        case Function.COMPLEX:
+            return lambda re, im: _complex(re, im, result_of(name, dtype))
         case _:
             assert_never(name)
+
+
+def _complex(re: Value, im: Value, dtype: DType) -> Value:
+    """Part by part: `re + 1j * im` would lose infinities and signs of zeros."""
+    return numpy_dtype(dtype).type(complex(re, im))
+
+
+def _sigmoid(x: Value, one: Value) -> Value:
+    """1 / (1 + exp(-x)) where it overflows nowhere."""
+    e = np.exp(-np.abs(x))
+    return (e if x < 0 else one) / (one + e)
 
 
 # ---------------------------------------------------------------- reductions
@@ -218,7 +260,7 @@ def function(name: Function, dtype: DType) -> Callable[..., Value]:
 Combine = Callable[[tuple[Value, ...], tuple[Value, ...]], tuple[Value, ...]]
 
 
-def identity(combiner: Combiner, dtypes: tuple[DType, ...]) -> tuple[Value, ...]:
+def identity(combiner: AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[Value, ...]:
     """What each of the combiner's targets holds before anything is combined into it."""
     first = dtypes[0]
     match combiner:
@@ -238,6 +280,8 @@ def identity(combiner: Combiner, dtypes: tuple[DType, ...]) -> tuple[Value, ...]
             return (_extreme(first, highest=True), _extreme(dtypes[1], highest=True))
         case Combiner.ARGMAX:
             return (_extreme(first, highest=False), _extreme(dtypes[1], highest=True))
+        case DefinedCombiner(identity=values):
+            return tuple(scalar(none.value, none.dtype) for none in values)
         case _:
             assert_never(combiner)
 

@@ -8,17 +8,28 @@ order drawn from a seed, so that what depends on their order shows.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
-from .evaluate import InterpError, Value, combine, identity, numpy_dtype, poison, scalar
+from .evaluate import (
+    Combine,
+    InterpError,
+    Value,
+    combine,
+    identity,
+    numpy_dtype,
+    poison,
+    scalar,
+)
 from .inits import explicit_inits
-from .machine import Array, Machine, Place, expression, reader, writer
+from .machine import Array, Machine, Place, defined, expression, reader, writer
 from .nodes import (
     Allocate,
+    AnyCombiner,
     Block,
     Buffer,
+    DefinedCombiner,
     Delinearize,
     If,
     Init,
@@ -32,7 +43,9 @@ from .nodes import (
     Update,
     Var,
 )
-from .printer import expr_to_text
+from .print_expr import expr_to_text
+from .sizes import found
+from .types import DType
 from .verify import verify_any
 from .walk import walk
 
@@ -44,11 +57,12 @@ Action = Callable[[], None]
 def run(
     kernel: Kernel,
     arrays: Mapping[str, Array],
-    scalars: Mapping[str, float | int] | None = None,
+    scalars: Mapping[str, complex] | None = None,
     *,
     dims: Mapping[str, int] | None = None,
     seed: int | None = None,
     check: bool = True,
+    externals: Mapping[str, Callable[..., Any]] | None = None,
 ) -> dict[str, Array]:
     """The arrays that the kernel writes, by name, after one run.
 
@@ -56,7 +70,7 @@ def run(
         made here. dims: the sizes that no array's shape gives. seed: draws the order of parallel
         iterations; None keeps them in order. check: whether reading an element that was never
         written, or leaving one of an OUT array unwritten, is an error (else it holds NaN or a
-        marker).
+        marker). externals: what computes the external functions, by name.
     Raises InterpError naming the block, its instance and the buffer, for those and for accesses
     out of bounds; for arguments that do not fit; IRError where the tree is not well-formed.
     """
@@ -69,7 +83,7 @@ def run(
     for phase in kernel.phases:  # any will do
         values[phase.name] = 0 if random is None else int(random.integers(phase.size))
     dtypes = {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
-    machine = Machine(values, {}, dtypes, random, check)
+    machine = Machine(values, {}, dtypes, random, check, externals or {})
     with np.errstate(all="ignore"):
         _check_assumptions(kernel, machine)
         for parameter in kernel.parameters:
@@ -94,21 +108,25 @@ def dims_of(
     Raises InterpError where shapes disagree or a size is missing.
     """
     sizes = dict(dims or {})
-    for parameter in kernel.parameters:
-        buffer = parameter.buffer
-        if buffer.name not in arrays:
-            continue
+    shapes = []
+    for buffer in (p.buffer for p in kernel.parameters if p.buffer.name in arrays):
         shape = arrays[buffer.name].shape
         if len(shape) != len(buffer.shape):
             raise InterpError(
                 f"'{buffer.name}' has {len(shape)} axes, expected {len(buffer.shape)}"
             )
         for axis, (size, extent) in enumerate(zip(shape, buffer.shape, strict=True)):
-            if isinstance(extent, Var) and sizes.setdefault(extent.name, size) != size:
+            if (
+                isinstance(extent, Var)
+                and extent.name in kernel.dims
+                and sizes.setdefault(extent.name, size) != size
+            ):
                 raise InterpError(
                     f"axis {axis} of '{buffer.name}' is {size}, "
                     f"but {extent.name} is {sizes[extent.name]}"
                 )
+        shapes.append((buffer.shape, shape))
+    sizes = {**found(shapes, kernel.dims), **sizes}
     missing = [dim for dim in kernel.dims if dim not in sizes]
     if missing:
         raise InterpError(f"no array gives the size of '{missing[0]}'")
@@ -124,7 +142,7 @@ def _check_names(kernel: Kernel, arrays: Mapping[str, Array]) -> None:
         raise InterpError(f"array '{unknown[0]}' is no parameter of the kernel")
 
 
-def _scalars(kernel: Kernel, given: Mapping[str, float | int]) -> dict[str, Value]:
+def _scalars(kernel: Kernel, given: Mapping[str, complex]) -> dict[str, Value]:
     declared = {s.name: s.dtype for s in kernel.scalars}
     for name in sorted(declared.keys() ^ given.keys()):
         problem = "is missing" if name in declared else "is no parameter of the kernel"
@@ -279,12 +297,18 @@ def _body(body: Store | Init | Update, machine: Machine) -> Action:
             writers = [writer(t, machine) for t in targets]
             old = [reader(t, machine) for t in targets]
             new = [expression(v, machine) for v in values]
-            join = combine(combiner, tuple(machine.dtypes[t.buffer] for t in targets))
+            join = _joined(combiner, tuple(machine.dtypes[t.buffer] for t in targets), machine)
             return lambda: _store_all(
                 writers, join(tuple(f() for f in old), tuple(f() for f in new))
             )
         case _:
             assert_never(body)
+
+
+def _joined(combiner: AnyCombiner, dtypes: tuple[DType, ...], machine: Machine) -> Combine:
+    if not isinstance(combiner, DefinedCombiner):
+        return combine(combiner, dtypes)
+    return defined(combiner, machine)
 
 
 def _store_all(writers: Sequence[Callable[[Value], None]], values: tuple[Value, ...]) -> None:

@@ -5,20 +5,23 @@ Machine; reads and writes are checked. A read that the kernel must not do raises
 """
 
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 import numpy as np
 
-from .evaluate import InterpError, Value, binary, cast, function, scalar, unary
+from .evaluate import Combine, InterpError, Value, binary, cast, function, scalar, unary
 from .nodes import (
     Binary,
     BinaryOp,
     Call,
     Cast,
     Const,
+    DefinedCombiner,
     Expr,
+    External,
+    Function,
     Load,
     Select,
     Target,
@@ -46,7 +49,8 @@ class Machine:
 
     values: of dims, scalars, loop variables and the running block's iteration variables.
     places: of the buffers in scope. dtypes: of all buffers. random: draws the order of parallel
-    iterations. check: whether reading what was never written is an error.
+    iterations. check: whether reading what was never written is an error. externals: what stands
+    for external functions, by name.
     """
 
     values: dict[str, Value]
@@ -54,6 +58,7 @@ class Machine:
     dtypes: dict[str, DType]
     random: np.random.Generator | None
     check: bool
+    externals: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 def expression(expr: Expr, machine: Machine) -> Thunk:
@@ -78,12 +83,21 @@ def expression(expr: Expr, machine: Machine) -> Thunk:
             convert, a = cast(dtype_of(operand), dtype), expression(operand, machine)
             return lambda: convert(a())
         case Call(called, args):
-            f, thunks = function(called, dtype_of(args[0])), [expression(a, machine) for a in args]
-            return lambda: f(*(thunk() for thunk in thunks))
+            return _call(called, [expression(a, machine) for a in args], expr, machine)
         case Load(buffer, indices):
             return reader(Target(buffer, indices, span=expr.span), machine)
         case _:
             assert_never(expr)
+
+
+def _call(called: Function | External, args: list[Thunk], expr: Call, machine: Machine) -> Thunk:
+    if isinstance(called, Function):
+        f = function(called, dtype_of(expr.args[0]))
+        return lambda: f(*(arg() for arg in args))
+    if called.name not in machine.externals:
+        raise InterpError(f"nothing stands for the external function '{called.name}'", expr.span)
+    python, result = machine.externals[called.name], called.result
+    return lambda: scalar(python(*(arg() for arg in args)), result)
 
 
 def _binary(op: BinaryOp, dtype: DType, a: Thunk, b: Thunk) -> Thunk:
@@ -95,6 +109,22 @@ def _binary(op: BinaryOp, dtype: DType, a: Thunk, b: Thunk) -> Thunk:
         case _:
             apply = binary(op, dtype)
             return lambda: apply(a(), b())
+
+
+def defined(combiner: DefinedCombiner, machine: Machine) -> Combine:
+    """The function that joins two tuples by a combiner that a spec defines."""
+    values = machine.values
+    operands = [v.name for owner in "ab" for v in combiner.variables(owner)]
+    results = [v.name for v in combiner.variables("c")]
+    combined = [expression(e, machine) for e in combiner.combined]
+
+    def join(old: tuple[Value, ...], new: tuple[Value, ...]) -> tuple[Value, ...]:
+        values.update(zip(operands, (*old, *new), strict=True))
+        for name, part in zip(results, combined, strict=True):
+            values[name] = part()
+        return tuple(values[name] for name in results)
+
+    return join
 
 
 # ---------------------------------------------------------------- reads and writes

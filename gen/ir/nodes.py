@@ -12,142 +12,70 @@ their own; loops are named `block.index` and are their own variables (`Var("y.i"
 variables are local to their block (`Var("i")`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import final
 
-from ..errors import Span
-from .types import INDEX, DType
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    span: Span | None = field(default=None, kw_only=True, compare=False, repr=False)
-
-
-# ---------------------------------------------------------------- expressions
-
-
-@final
-class UnaryOp(Enum):
-    NEG = "-"
-    NOT = "not"
-    INVERT = "~"
-
-
-@final
-class BinaryOp(Enum):
-    """Both operands have one type; comparisons give bool, the rest that type."""
-
-    ADD = "+"
-    SUB = "-"
-    MUL = "*"
-    DIV = "/"  # floats
-    FLOORDIV = "//"  # rounds towards minus infinity, as in Python
-    MOD = "%"  # has the sign of the divisor, as in Python
-    MIN = "min"  # NaN if either is NaN
-    MAX = "max"
-    EQ = "=="
-    NE = "!="
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-    AND = "and"
-    OR = "or"
-    BITAND = "&"
-    BITOR = "|"
-    BITXOR = "^"
-    SHL = "<<"
-    SHR = ">>"
-
-
-COMPARISONS = frozenset(
-    {BinaryOp.EQ, BinaryOp.NE, BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE}
+from .expressions import (
+    COMPARISONS,
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    External,
+    Function,
+    Load,
+    Node,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
 )
+from .types import DType
 
-
-@final
-class Function(Enum):
-    """Functions of floats that keep their type."""
-
-    ABS = "abs"
-    SQRT = "sqrt"
-    RSQRT = "rsqrt"
-    EXP = "exp"
-    LOG = "log"
-    TANH = "tanh"
-    ERF = "erf"
-    FLOOR = "floor"
-    CEIL = "ceil"
-    ISNAN = "isnan"  # gives bool
-    FMA = "fma"  # fma(a, b, c) = a*b + c, rounded once where the level can
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Var(Node):
-    """A loop variable, iteration variable, dim (all INDEX) or scalar parameter."""
-
-    name: str
-    dtype: DType = INDEX
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Const(Node):
-    value: bool | int | float | complex
-    dtype: DType
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Unary(Node):
-    op: UnaryOp
-    operand: "Expr"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Binary(Node):
-    op: BinaryOp
-    lhs: "Expr"
-    rhs: "Expr"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Select(Node):
-    """`then if condition else otherwise`. Only the taken side is read from memory."""
-
-    condition: "Expr"
-    then: "Expr"
-    otherwise: "Expr"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Cast(Node):
-    dtype: DType
-    operand: "Expr"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Call(Node):
-    function: Function
-    args: tuple["Expr", ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Load(Node):
-    buffer: str
-    indices: tuple["Expr", ...]
-    dtype: DType
-
-
-Expr = Var | Const | Unary | Binary | Select | Cast | Call | Load
+__all__ = [
+    "COMPARISONS",
+    "Allocate",
+    "AnyCombiner",
+    "Binary",
+    "BinaryOp",
+    "Block",
+    "Buffer",
+    "Call",
+    "Cast",
+    "Combiner",
+    "Const",
+    "DefinedCombiner",
+    "Delinearize",
+    "Expr",
+    "External",
+    "Function",
+    "If",
+    "Init",
+    "Intent",
+    "IterKind",
+    "IterVar",
+    "Kernel",
+    "Load",
+    "Loop",
+    "LoopKind",
+    "Node",
+    "Origin",
+    "Parameter",
+    "Phase",
+    "Scope",
+    "Select",
+    "Seq",
+    "Stmt",
+    "Store",
+    "Target",
+    "Unary",
+    "UnaryOp",
+    "Update",
+    "Var",
+]
 
 
 # ---------------------------------------------------------------- memory
@@ -205,6 +133,39 @@ class Combiner(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
+class DefinedCombiner:
+    """A combination that a spec defines; associative and commutative, as every combiner. It is no
+    node: its variables are its own, and what walks a tree does not enter it.
+
+    parts: the names of the values in a tuple. identity: one each. combined: what each becomes, in
+    this order, over the variables `a.part`, `b.part` and, of parts before it, `c.part`.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    identity: tuple[Const, ...]
+    combined: tuple[Expr, ...]
+
+    @property
+    def value(self) -> str:
+        """Its name, as of a Combiner."""
+        return self.name
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        return tuple(none.dtype for none in self.identity)
+
+    def variables(self, owner: str) -> tuple[Var, ...]:
+        """Those of one tuple; owner: "a" or "b", which are combined, or "c", the result."""
+        pairs = zip(self.parts, self.dtypes, strict=True)
+        return tuple(Var(f"{owner}.{part}", dtype) for part, dtype in pairs)
+
+
+AnyCombiner = Combiner | DefinedCombiner
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Store(Node):
     """`target = value`."""
 
@@ -217,7 +178,7 @@ class Store(Node):
 class Init(Node):
     """`targets = the combiner's identity`."""
 
-    combiner: Combiner
+    combiner: AnyCombiner
     targets: tuple[Target, ...]
 
 
@@ -226,7 +187,7 @@ class Init(Node):
 class Update(Node):
     """`targets = combine(targets, values)`: reads the targets, then writes them all."""
 
-    combiner: Combiner
+    combiner: AnyCombiner
     targets: tuple[Target, ...]
     values: tuple[Expr, ...]
 
@@ -358,7 +319,7 @@ class Intent(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Parameter(Node):
-    """An array argument; its buffer's scope is GLOBAL and its shape is over dims."""
+    """An array argument; its buffer's scope is GLOBAL, its shape over dims and INDEX scalars."""
 
     buffer: Buffer
     intent: Intent
@@ -382,8 +343,8 @@ class Kernel(Node):
     """A kernel for one choice of dtypes.
 
     dims: symbolic sizes, each at least 0. scalars: scalar parameters.
-    assumptions: bool expressions over dims that hold at every call (the spec's constraints and the
-        variant's `when`).
+    assumptions: bool expressions over dims and INDEX scalars that hold at every call (the spec's
+        constraints, that shapes are not negative, and the variant's `when`).
     body: block names are unique until lowering copies blocks into heads and tails.
     phases: what loops that begin with lines of an argument start from.
     """

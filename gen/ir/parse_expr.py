@@ -12,12 +12,15 @@ from typing import NoReturn
 
 from ..errors import Span, TilesmithError
 from .nodes import (
+    AnyCombiner,
     Binary,
     BinaryOp,
     Call,
     Cast,
+    Combiner,
     Const,
     Expr,
+    External,
     Function,
     Load,
     Select,
@@ -27,6 +30,7 @@ from .nodes import (
 )
 from .script_names import from_script
 from .types import INDEX, DType, Kind
+from .walk import bare_type, result_of
 
 
 class ScriptError(TilesmithError):
@@ -35,13 +39,15 @@ class ScriptError(TilesmithError):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What is known at a place of the script: arrays', scalars' and loops' names."""
+    """What is known at a place of the script: names of arrays, scalars, loops and combiners."""
 
     path: str
     lines: tuple[str, ...]
     dtypes: Mapping[str, DType] = field(default_factory=dict)
     scalars: Mapping[str, DType] = field(default_factory=dict)
     bounds: Mapping[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    combiners: Mapping[str, AnyCombiner] = field(default_factory=lambda: COMBINERS)
+    externals: Mapping[str, External] = field(default_factory=dict)
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
         whole = node.end_lineno == node.lineno and node.end_col_offset is not None
@@ -54,6 +60,7 @@ class Names:
 
 
 DTYPES = {dtype.value: dtype for dtype in DType}
+COMBINERS: Mapping[str, AnyCombiner] = {combiner.value: combiner for combiner in Combiner}
 _FUNCTIONS = {function.value: function for function in Function}
 _OPERATORS: dict[type[ast.operator | ast.cmpop | ast.boolop], BinaryOp] = {
     ast.Add: BinaryOp.ADD,
@@ -169,9 +176,12 @@ def _call(
         return Cast(dtype, expression(args[0], None, names), span=at)
     if name in _EXTREMES and len(args) == 2:
         return _binary(_EXTREMES[name], args[0], args[1], context, names, at)
+    if external := names.externals.get(name):
+        pairs = zip(args, external.parameters, strict=False)
+        values = tuple(expression(a, dtype, names) for a, dtype in pairs)
+        return Call(external, values, span=at)
     if function := _FUNCTIONS.get(name):
-        default = None if function is Function.ISNAN else context
-        inner = _first_type(args, names) or default
+        inner = _first_type(args, names) or bare_type(function, context)
         return Call(function, tuple(expression(a, inner, names) for a in args), span=at)
     names.refuse(node, f"'{ast.unparse(node)}' is no expression of the IR")
 
@@ -256,6 +266,11 @@ def _own_type(node: ast.expr, names: Names) -> DType | None:
         case ast.Call(ast.Name(name), args, _):
             if name in DTYPES:
                 return None if _is_typed_constant(node) else DTYPES[name]
-            return DType.BOOL if name == "isnan" else _first_type(args, names)
+            if name in names.externals:
+                return names.externals[name].result
+            if name == "isnan":
+                return DType.BOOL
+            of = _first_type(args, names)
+            return result_of(_FUNCTIONS[name], of) if of and name in _FUNCTIONS else of
         case _:
             return None

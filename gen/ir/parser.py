@@ -14,8 +14,11 @@ from .nodes import (
     Block,
     Buffer,
     Combiner,
+    Const,
+    DefinedCombiner,
     Delinearize,
     Expr,
+    External,
     If,
     Init,
     Intent,
@@ -46,7 +49,6 @@ _LOOP_KINDS = {text: kind for kind, text in LOOP_KINDS.items()}
 _INTENTS = {text: intent for intent, text in INTENTS.items()}
 _ITER_KINDS = {kind.value: kind for kind in IterKind}
 _SCOPES = {scope.value: scope for scope in Scope}
-_COMBINERS = {combiner.value: combiner for combiner in Combiner}
 
 
 def from_text(text: str, path: str = "<script>") -> Kernel:
@@ -88,6 +90,12 @@ def _kernel(function: ast.FunctionDef, names: Names) -> Kernel:
     assumptions: list[Expr] = []
     for i, statement in enumerate(function.body):
         match statement:
+            case ast.FunctionDef(decorator_list=[ast.Call(ast.Name("external"))]):
+                external = _external(statement, inner)
+                inner = replace(inner, externals={**inner.externals, external.name: external})
+            case ast.FunctionDef():
+                defined = _combiner(statement, inner)
+                inner = replace(inner, combiners={**inner.combiners, defined.name: defined})
             case ast.Expr(ast.Call(ast.Name("assume"), [condition], [])):
                 assumptions.append(expression(condition, DType.BOOL, inner))
             case _:
@@ -96,6 +104,51 @@ def _kernel(function: ast.FunctionDef, names: Names) -> Kernel:
                 assumed = tuple(assumptions)
                 return Kernel(name, dims, parameters, scalars, assumed, body, phases, span=at)
     names.refuse(function, f"kernel '{function.name}' has no body")
+
+
+def _external(function: ast.FunctionDef, names: Names) -> External:
+    """A C function that a spec declares."""
+    match function:
+        case ast.FunctionDef(
+            args=ast.arguments(args=arguments),
+            decorator_list=[ast.Call(_, [ast.Constant(str(symbol))], keywords)],
+            returns=ast.Name(result),
+        ) if result in DTYPES:
+            parameters = tuple(DTYPES[ast.unparse(a.annotation or a)] for a in arguments)
+            given = {k.arg or "": ast.literal_eval(k.value) for k in keywords}
+            return External(function.name, symbol, parameters, DTYPES[result], **given)
+        case _:
+            names.refuse(function, "expected '@external(...)' and a function with types")
+
+
+def _combiner(function: ast.FunctionDef, names: Names) -> DefinedCombiner:
+    """A combiner that a spec defines."""
+    match function:
+        case ast.FunctionDef(
+            decorator_list=[ast.Call(ast.Name("combiner"), [], keywords)],
+            body=statements,
+        ) if len(statements) == len(keywords):
+            parts = tuple(k.arg or "" for k in keywords)
+            found = (expression(k.value, None, names) for k in keywords)
+            identity = tuple(none for none in found if isinstance(none, Const))
+            if len(identity) != len(parts):
+                names.refuse(function, "a combiner's identity is a constant of each part")
+            own = DefinedCombiner(function.name, parts, identity, ())
+            known = {v.name: v.dtype for owner in "abc" for v in own.variables(owner)}
+            inner = Names(names.path, names.lines, scalars=known)
+            results = zip(statements, own.variables("c"), strict=True)
+            return replace(own, combined=tuple(_part(s, v, inner) for s, v in results))
+        case _:
+            names.refuse(function, "a function inside a kernel is a combiner")
+
+
+def _part(statement: ast.stmt, result: Var, names: Names) -> Expr:
+    """What one part of a combiner's result is."""
+    match statement:
+        case ast.Assign([ast.Attribute() as target], value) if ast.unparse(target) == result.name:
+            return expression(value, result.dtype, names)
+        case _:
+            names.refuse(statement, f"expected '{result.name} = ...'")
 
 
 def _argument(argument: ast.arg, names: Names) -> str | Parameter | Var | Phase:
@@ -312,10 +365,10 @@ def _assignment(
 ) -> Store | Init | Update:
     at = names.span(statement)
     match value:
-        case ast.Attribute(ast.Name("identity"), combiner) if combiner in _COMBINERS:
-            return Init(_COMBINERS[combiner], places, span=at)
+        case ast.Attribute(ast.Name("identity"), combiner) if combiner in names.combiners:
+            return Init(names.combiners[combiner], places, span=at)
         case ast.Call(ast.Attribute(ast.Name("combine"), combiner), [old, new], []) if (
-            combiner in _COMBINERS
+            combiner in names.combiners
         ):
             if tuple(_target(t, names) for t in items(old)) != places:
                 names.refuse(old, "an update combines the places that it writes")
@@ -324,7 +377,7 @@ def _assignment(
                 names.refuse(new, f"{len(places)} places take {len(places)} values")
             contexts = [names.dtypes[p.buffer] for p in places]
             terms = tuple(expression(v, c, names) for v, c in zip(values, contexts, strict=True))
-            return Update(_COMBINERS[combiner], places, terms, span=at)
+            return Update(names.combiners[combiner], places, terms, span=at)
         case _:
             if len(places) != 1:
                 names.refuse(statement, "a store has one target")

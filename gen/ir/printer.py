@@ -13,50 +13,44 @@ where its neighbours fix it. Names are as `script_names` writes them.
                 for peak.j in range(n):
                     with block("peak", i=spatial(peak.i), j=reduction(peak.j), initialises=True):
                         peak[i] = combine.max(peak[i], x[i, j])
+
+A combiner that the spec defines stands before the rest, as a function that is decorated with its
+identity, `@combiner(peak=float32("-inf"), total=float32(0.0))`.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from .nodes import (
-    COMPARISONS,
     Allocate,
-    Binary,
-    BinaryOp,
     Block,
     Buffer,
-    Call,
-    Cast,
-    Const,
+    DefinedCombiner,
     Delinearize,
     Expr,
-    Function,
+    External,
     If,
     Init,
     Intent,
     IterVar,
     Kernel,
-    Load,
     Loop,
     LoopKind,
     Origin,
     Parameter,
     Scope,
-    Select,
     Seq,
     Stmt,
     Store,
     Target,
-    Unary,
-    UnaryOp,
     Update,
     Var,
 )
+from .print_expr import expr_text, list_text, place_text, tuple_text
 from .script_names import to_script
-from .types import INDEX, DType, Kind
-from .walk import TRUE, index
+from .types import INDEX, DType
+from .walk import TRUE, blocks, externals, index
 
 WIDTH = 100
 LOOP_KINDS = {
@@ -66,25 +60,6 @@ LOOP_KINDS = {
     LoopKind.UNROLLED: "unrolled",
 }
 INTENTS = {Intent.OUT: "Out", Intent.INOUT: "InOut"}
-
-# Python's own precedences; what binds tighter has the larger number.
-_SELECT, _OR, _AND, _NOT, _COMPARE = 0, 1, 2, 3, 4
-_UNARY, _ATOM = 11, 12
-_PRECEDENCE = {
-    BinaryOp.OR: _OR,
-    BinaryOp.AND: _AND,
-    BinaryOp.BITOR: 5,
-    BinaryOp.BITXOR: 6,
-    BinaryOp.BITAND: 7,
-    BinaryOp.SHL: 8,
-    BinaryOp.SHR: 8,
-    BinaryOp.ADD: 9,
-    BinaryOp.SUB: 9,
-    BinaryOp.MUL: 10,
-    BinaryOp.DIV: 10,
-    BinaryOp.FLOORDIV: 10,
-    BinaryOp.MOD: 10,
-} | dict.fromkeys(COMPARISONS, _COMPARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,157 +80,49 @@ def to_text(kernel: Kernel) -> str:
         *(f"{to_script(p.name)}: Phase[{to_script(p.buffer)}, {p.size}]" for p in kernel.phases),
     ]
     lines = _fit(f"def {to_script(kernel.name)}(", arguments, "):", 0)
-    lines += [f"    assume({_expr(a, DType.BOOL)})" for a in kernel.assumptions]
+    lines += [line for external in externals(kernel.body) for line in _external(external)]
+    lines += _combiners(kernel)
+    lines += [f"    assume({expr_text(a, DType.BOOL)})" for a in kernel.assumptions]
     lines += _suite(kernel.body, _Known(dtypes), 1)
     return "\n".join(lines) + "\n"
+
+
+def _external(external: External) -> list[str]:
+    given = {"header": external.header, "source": external.source}
+    told = [repr(external.symbol), *(f"{key}={text!r}" for key, text in given.items() if text)]
+    parameters = ", ".join(f"x{k}: {dtype.value}" for k, dtype in enumerate(external.parameters))
+    return [
+        f"    @external({', '.join(told)})",
+        f"    def {external.name}({parameters}) -> {external.result.value}: ...",
+    ]
+
+
+def _combiners(kernel: Kernel) -> list[str]:
+    """The combiners that the kernel's spec defines, each before it is used."""
+    bodies = (block.body for block in blocks(kernel))
+    used = (b.combiner for b in bodies if not isinstance(b, Store))
+    defined = dict.fromkeys(c for c in used if isinstance(c, DefinedCombiner))
+    return [line for combiner in defined for line in _combiner(combiner)]
+
+
+def _combiner(combiner: DefinedCombiner) -> list[str]:
+    identity = ", ".join(
+        f"{part}={expr_text(none, None)}"
+        for part, none in zip(combiner.parts, combiner.identity, strict=True)
+    )
+    return [
+        f"    @combiner({identity})",
+        f"    def {combiner.name}(a, b, c):",
+        *(
+            f"        {result.name} = {expr_text(e, result.dtype)}"
+            for result, e in zip(combiner.variables("c"), combiner.combined, strict=True)
+        ),
+    ]
 
 
 def stmt_to_text(stmt: Stmt) -> str:
     """A part of a tree, for messages: without its surroundings less can be left out."""
     return "\n".join(_stmt(stmt, _Known(), 0))
-
-
-def expr_to_text(expr: Expr) -> str:
-    """An expression, for messages."""
-    return _expr(expr, None)
-
-
-# ---------------------------------------------------------------- expressions
-
-
-def own_type(expr: Expr) -> DType | None:
-    """The type that the text of an expression fixes by itself: None for constants alone.
-
-    A constant whose type is that of its neighbours, or of its context, needs no type in the text.
-    """
-    match expr:
-        case Var(_, dtype) | Cast(dtype, _) | Load(_, _, dtype):
-            return dtype
-        case Const(_, dtype):
-            return dtype if dtype is DType.BOOL else None
-        case Unary(UnaryOp.NOT, _) | Call(Function.ISNAN, _):
-            return DType.BOOL
-        case Unary(_, operand):
-            return own_type(operand)
-        case Binary(op, lhs, rhs):
-            is_bool = op in COMPARISONS or op in (BinaryOp.AND, BinaryOp.OR)
-            return DType.BOOL if is_bool else first_type(lhs, rhs)
-        case Select(_, then, otherwise):
-            return first_type(then, otherwise)
-        case Call(_, args):
-            return first_type(*args)
-        case _:
-            assert_never(expr)
-
-
-def first_type(*exprs: Expr) -> DType | None:
-    return next((t for e in exprs if (t := own_type(e))), None)
-
-
-def _expr(expr: Expr, context: DType | None, floor: int = _SELECT) -> str:
-    """The text, in parentheses where it binds less tightly than `floor`."""
-    text, precedence = _render(expr, context)
-    return text if precedence >= floor else f"({text})"
-
-
-def _render(expr: Expr, context: DType | None) -> tuple[str, int]:
-    match expr:
-        case Var(name, _):
-            return to_script(name), _ATOM
-        case Const():
-            return _const(expr, context)
-        case Unary(UnaryOp.NOT, operand):
-            return f"not {_expr(operand, DType.BOOL, _NOT)}", _NOT
-        case Unary(op, operand):
-            return f"{op.value}{_alone(operand, context, op is UnaryOp.NEG)}", _UNARY
-        case Binary():
-            return _binary(expr, context)
-        case Select(condition, then, otherwise):
-            inner = first_type(then, otherwise) or context
-            parts = (
-                _expr(then, inner, _OR),
-                _expr(condition, DType.BOOL, _OR),
-                _expr(otherwise, inner),
-            )
-            return "{} if {} else {}".format(*parts), _SELECT
-        case Cast(dtype, operand):
-            return f"{dtype.value}({_alone(operand, None, True, _SELECT)})", _ATOM
-        case Call(function, args):
-            inner = first_type(*args) or (None if function is Function.ISNAN else context)
-            return f"{function.value}({_list(args, inner)})", _ATOM
-        case Load(buffer, indices, _):
-            return _place(buffer, indices), _ATOM
-        case _:
-            assert_never(expr)
-
-
-def _binary(expr: Binary, context: DType | None) -> tuple[str, int]:
-    op, lhs, rhs = expr.op, expr.lhs, expr.rhs
-    inner: DType | None
-    if op in (BinaryOp.AND, BinaryOp.OR):
-        inner = DType.BOOL
-    else:
-        inner = first_type(lhs, rhs) or (None if op in COMPARISONS else context)
-    if op in (BinaryOp.MIN, BinaryOp.MAX):
-        return f"{op.value}({_list((lhs, rhs), inner)})", _ATOM
-    level = _PRECEDENCE[op]
-    # All associate to the left, but for comparisons: Python would chain them.
-    left = _expr(lhs, inner, level + 1 if level == _COMPARE else level)
-    return f"{left} {op.value} {_expr(rhs, inner, level + 1)}", level
-
-
-def _alone(operand: Expr, context: DType | None, typed: bool, floor: int = _UNARY) -> str:
-    """The one operand of a sign or a cast: a constant there needs its type, since `-1` and
-    `float32(1)` are themselves constants.
-    """
-    if typed and isinstance(operand, Const):
-        return _typed_const(operand)
-    return _expr(operand, context, floor)
-
-
-def _const(const: Const, context: DType | None) -> tuple[str, int]:
-    plain = _plain_const(const)
-    natural = DType.FLOAT64 if const.dtype.is_float else INDEX
-    if plain is None or (const.dtype is not DType.BOOL and (context or natural) is not const.dtype):
-        return _typed_const(const), _ATOM
-    return plain, _UNARY if plain.startswith("-") else _ATOM
-
-
-def _plain_const(const: Const) -> str | None:
-    """A literal of the constant's kind of number, where Python has one."""
-    match const.dtype.kind, const.value:
-        case Kind.BOOL, value:
-            return str(bool(value))
-        case Kind.SIGNED | Kind.UNSIGNED, int(value):
-            return str(int(value))
-        case Kind.FLOAT, int(value) | float(value) if math.isfinite(value):
-            return repr(float(value))
-        case _:
-            return None
-
-
-def _typed_const(const: Const) -> str:
-    plain = _plain_const(const)
-    if const.dtype is DType.BOOL and plain:
-        return plain
-    if plain:
-        return f"{const.dtype.value}({plain})"
-    value = complex(const.value)
-    parts = (value.real, value.imag) if const.dtype.kind is Kind.COMPLEX else (value.real,)
-    texts = (repr(part) if math.isfinite(part) else f'"{part}"' for part in parts)
-    return f"{const.dtype.value}({', '.join(texts)})"
-
-
-def _list(exprs: Iterable[Expr], context: DType | None) -> str:
-    return ", ".join(_expr(e, context) for e in exprs)
-
-
-def _place(buffer: str, indices: tuple[Expr, ...]) -> str:
-    return f"{to_script(buffer)}[{_list(indices, INDEX) or '()'}]"
-
-
-def _tuple(texts: list[str]) -> str:
-    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 # ---------------------------------------------------------------- statements
@@ -280,13 +147,13 @@ def _stmt(stmt: Stmt, known: _Known, depth: int) -> list[str]:
         case Loop():
             return _loop(stmt, known, depth)
         case Delinearize(names, extents, value, body):
-            arguments = _list((value, *extents), INDEX)
-            head = f"{pad}with delinearize({arguments}) as {_tuple([*map(to_script, names)])}:"
+            arguments = list_text((value, *extents), INDEX)
+            head = f"{pad}with delinearize({arguments}) as {tuple_text([*map(to_script, names)])}:"
             parts = {n: (index(0), e) for n, e in zip(names, extents, strict=True)}
             inner = replace(known, bounds={**known.bounds, **parts})
             return [head, *_suite(body, inner, depth + 1)]
         case If(condition, body):
-            head = f"{pad}if {_expr(condition, DType.BOOL)}:"
+            head = f"{pad}if {expr_text(condition, DType.BOOL)}:"
             return [head, *_suite(body, known, depth + 1)]
         case Allocate(buffers, body):
             inner = replace(known, dtypes={**known.dtypes, **{b.name: b.dtype for b in buffers}})
@@ -315,12 +182,12 @@ def _block(block: Block, known: _Known, depth: int) -> list[str]:
     for var, binding in zip(block.iters, block.bindings, strict=True):
         arguments.append(f"{to_script(var.name)}={_iter(var, binding, known)}")
     if block.predicate != TRUE:
-        arguments.append(f"where={_expr(block.predicate, DType.BOOL)}")
+        arguments.append(f"where={expr_text(block.predicate, DType.BOOL)}")
     if block.initialises:
         arguments.append("initialises=True")
     if block.origin != own_origin(block.name, block.iters):
         origin = block.origin
-        arguments.append(f"origin={_place(origin.block, origin.at) if origin else None}")
+        arguments.append(f"origin={place_text(origin.block, origin.at) if origin else None}")
     if block.annotations:
         arguments.append(f"annotations={_annotations(block.annotations)}")
     pad = "    " * depth
@@ -335,12 +202,12 @@ def own_origin(name: str, iters: tuple[IterVar, ...]) -> Origin:
 def _iter(var: IterVar, binding: Expr, known: _Known) -> str:
     derived = isinstance(binding, Var) and known.bounds.get(binding.name)
     domain = [] if derived == (var.lower, var.upper) else _range(var.lower, var.upper)
-    return f"{var.kind.value}({', '.join([_expr(binding, INDEX), *domain])})"
+    return f"{var.kind.value}({', '.join([expr_text(binding, INDEX), *domain])})"
 
 
 def _range(lower: Expr, upper: Expr) -> list[str]:
     bounds = (upper,) if lower == index(0) else (lower, upper)
-    return [_expr(e, INDEX) for e in bounds]
+    return [expr_text(e, INDEX) for e in bounds]
 
 
 def _annotations(annotations: tuple[tuple[str, int | str], ...]) -> str:
@@ -350,23 +217,23 @@ def _annotations(annotations: tuple[tuple[str, int | str], ...]) -> str:
 def _body(block: Block, known: _Known) -> str:
     match block.body:
         case Store(target, value):
-            return f"{_target(target)} = {_expr(value, known.dtypes.get(target.buffer))}"
+            return f"{_target(target)} = {expr_text(value, known.dtypes.get(target.buffer))}"
         case Init(combiner, targets):
             return f"{', '.join(map(_target, targets))} = identity.{combiner.value}"
         case Update(combiner, targets, values):
             places = list(map(_target, targets))
             contexts = [known.dtypes.get(t.buffer) for t in targets]
-            texts = [_expr(v, c) for v, c in zip(values, contexts, strict=True)]
+            texts = [expr_text(v, c) for v, c in zip(values, contexts, strict=True)]
             if len(places) == 1:
                 return f"{places[0]} = combine.{combiner.value}({places[0]}, {texts[0]})"
-            arguments = f"{_tuple(places)}, {_tuple(texts)}"
+            arguments = f"{tuple_text(places)}, {tuple_text(texts)}"
             return f"{', '.join(places)} = combine.{combiner.value}({arguments})"
         case _:
             assert_never(block.body)
 
 
 def _target(target: Target) -> str:
-    return _place(target.buffer, target.indices)
+    return place_text(target.buffer, target.indices)
 
 
 # ---------------------------------------------------------------- declarations
@@ -374,13 +241,13 @@ def _target(target: Target) -> str:
 
 def _parameter(parameter: Parameter) -> str:
     buffer = parameter.buffer
-    array = _place(buffer.dtype.value, buffer.shape)
+    array = place_text(buffer.dtype.value, buffer.shape)
     wrapper = INTENTS.get(parameter.intent)
     return f"{to_script(buffer.name)}: {f'{wrapper}[{array}]' if wrapper else array}"
 
 
 def _temporary(buffer: Buffer) -> str:
-    array = _place(buffer.dtype.value, buffer.shape)
+    array = place_text(buffer.dtype.value, buffer.shape)
     scope = "" if buffer.scope is Scope.AUTO else f" @ {buffer.scope.value}"
     return f"{to_script(buffer.name)}={array}{scope}"
 

@@ -53,6 +53,35 @@ class DType(Enum):
     def is_float(self) -> bool:
         return self.kind is Kind.FLOAT
 
+    @property
+    def computed(self) -> "DType":
+        """The type that values are computed in: float32 for narrower floats, which only store."""
+        return DType.FLOAT32 if self.is_float and self.bits < 32 else self
+
+    @property
+    def only_stores(self) -> bool:
+        """Whether there is no arithmetic in the type: values are cast as they come and go."""
+        return self.computed is not self
+
+    @property
+    def is_complex(self) -> bool:
+        return self.kind is Kind.COMPLEX
+
+    @property
+    def real(self) -> "DType":
+        """The type of the real part; of a type that is not complex, itself."""
+        return _REAL.get(self, self)
+
+    @property
+    def complex(self) -> "DType | None":
+        """The complex type whose parts are of this type, if there is one."""
+        return next((c for c, part in _REAL.items() if self in (c, part)), None)
+
+    @property
+    def lane_bits(self) -> int:
+        """Bits of a lane of native vectors: a complex value has one in each of two vectors."""
+        return self.real.bits
+
 
 def _kind(dtype: DType) -> Kind:
     match dtype.value.rstrip("0123456789"):
@@ -73,6 +102,8 @@ _BITS = {
     dtype: 1 if dtype is DType.BOOL else int(dtype.value.lstrip("abcdefghijklmnopqrstuvwxyz"))
     for dtype in DType
 }
+
+_REAL = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 
 # Loop variables, iteration variables, dims and array indices are all of this type.
 INDEX = DType.INT64

@@ -10,10 +10,12 @@ from typing import assert_never
 
 from .nodes import (
     Allocate,
+    AnyCombiner,
     Block,
     Buffer,
     Combiner,
     Const,
+    DefinedCombiner,
     Delinearize,
     If,
     Init,
@@ -60,17 +62,21 @@ def verify_any(kernel: Kernel) -> None:
     known_names = [*kernel.dims, *(b.name for b in parameters)]
     known_names += [*(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)]
     _check_distinct(kernel, known_names)
+    for scalar in kernel.scalars:
+        if scalar.dtype.only_stores:
+            refuse(scalar, f"scalar '{scalar.name}' is {scalar.dtype.value}, which only stores")
     for phase in kernel.phases:
         if phase.size < 1 or phase.buffer not in (b.name for b in parameters):
             refuse(phase, f"phase '{phase.name}' is of no argument, or of no positive size")
-    dims = Names(dict.fromkeys(kernel.dims, INDEX), {})
+    integers = [s.name for s in kernel.scalars if s.dtype is INDEX]
+    dims = Names(dict.fromkeys([*kernel.dims, *integers], INDEX), {})
     for parameter in parameters:
         if parameter.scope is not Scope.GLOBAL:
             refuse(parameter, f"argument '{parameter.name}' has scope {parameter.scope.value}")
         _check_shape(parameter, dims)
     for assumption in kernel.assumptions:
         expect(assumption, DType.BOOL, "an assumption", dims)
-    known = {**dims.variables, **{s.name: s.dtype for s in kernel.scalars}}
+    known = {**dict.fromkeys(kernel.dims, INDEX), **{s.name: s.dtype for s in kernel.scalars}}
     known |= {p.name: INDEX for p in kernel.phases}
     inputs = frozenset(p.buffer.name for p in kernel.parameters if p.intent is Intent.IN)
     buffers = {b.name: b for b in parameters}
@@ -271,15 +277,46 @@ def _check_body(block: Block, names: Names) -> None:
 
 
 def _check_combiner(
-    block: Block, combiner: Combiner, places: tuple[Target, ...], names: Names
+    block: Block, combiner: AnyCombiner, places: tuple[Target, ...], names: Names
 ) -> None:
-    is_pair = combiner in (Combiner.ARGMIN, Combiner.ARGMAX)
-    arity = 2 if is_pair else 1
-    if len(places) != arity:
+    if len(places) != _arity(combiner):
         refuse(block, f"'{combiner.value}' of block '{block.name}' has {len(places)} targets")
-    if is_pair and places[0] == places[1]:
+    if len(set(places)) < len(places):
         refuse(block, f"the targets of block '{block.name}' are one place")
-    first = names.buffers[places[0].buffer].dtype
+    dtypes = tuple(names.buffers[place.buffer].dtype for place in places)
+    if isinstance(combiner, DefinedCombiner):
+        _check_defined(block, combiner, dtypes)
+    else:
+        _check_takes(block, combiner, dtypes)
+
+
+def _arity(combiner: AnyCombiner) -> int:
+    match combiner:
+        case DefinedCombiner(parts=parts):
+            return len(parts)
+        case Combiner.ARGMIN | Combiner.ARGMAX:
+            return 2
+        case _:
+            return 1
+
+
+def _check_defined(block: Block, combiner: DefinedCombiner, dtypes: tuple[DType, ...]) -> None:
+    known = {v.name: v.dtype for owner in "ab" for v in combiner.variables(owner)}
+    for part, got, v, combined in zip(
+        combiner.parts, dtypes, combiner.variables("c"), combiner.combined, strict=True
+    ):
+        expect(combined, v.dtype, f"'{part}' of '{combiner.name}'", Names(known, {}))
+        known[v.name] = v.dtype
+        if got is not v.dtype:
+            refuse(
+                block,
+                f"'{part}' of '{combiner.name}' is {v.dtype.value}, its target in block"
+                f" '{block.name}' {got.value}",
+            )
+
+
+def _check_takes(block: Block, combiner: Combiner, dtypes: tuple[DType, ...]) -> None:
+    first = dtypes[0]
     match combiner:
         case Combiner.ANY | Combiner.ALL:
             takes = first is DType.BOOL
@@ -289,10 +326,11 @@ def _check_combiner(
             takes = first.kind is not Kind.COMPLEX
         case _:
             assert_never(combiner)
-    if not takes:
+    if not takes or first.only_stores:
         refuse(block, f"'{combiner.value}' of block '{block.name}' takes no {first.value}")
-    if is_pair and (second := names.buffers[places[1].buffer].dtype) is not INDEX:
-        refuse(block, f"the index of block '{block.name}' is {second.value}, not {INDEX.value}")
+    if dtypes[1:] not in ((), (INDEX,)):
+        got = dtypes[1].value
+        refuse(block, f"the index of block '{block.name}' is {got}, not {INDEX.value}")
 
 
 def _check_initialises(block: Block) -> None:

@@ -17,6 +17,7 @@ from .nodes import (
     Cast,
     Const,
     Expr,
+    External,
     Function,
     Load,
     Node,
@@ -25,8 +26,9 @@ from .nodes import (
     UnaryOp,
     Var,
 )
-from .printer import expr_to_text
+from .print_expr import expr_to_text
 from .types import INDEX, DType, Kind
+from .walk import result_of
 
 
 class IRError(TilesmithError):
@@ -76,6 +78,11 @@ _UNARY_OPERANDS = {
 }
 
 
+_ARITY = {Function.FMA: 3, Function.COMPLEX: 2, Function.POW: 2}
+_OF_COMPLEX_ALONE = frozenset({Function.REAL, Function.IMAG, Function.CONJ})
+_OF_COMPLEX = _OF_COMPLEX_ALONE | {Function.ABS, Function.EXP, Function.ISNAN, Function.FMA}
+
+
 def refuse(node: Node, message: str) -> NoReturn:
     raise IRError(message, node.span)
 
@@ -111,6 +118,7 @@ def check(expr: Expr, scope: Scope) -> DType:
             source = check(operand, scope)
             if source.kind is Kind.COMPLEX and dtype.kind not in (Kind.COMPLEX, Kind.BOOL):
                 refuse(expr, f"'{expr_to_text(expr)}' drops an imaginary part")
+            _check_storage(expr, source, dtype)
             return dtype
         case Call(function, args):
             return _check_call(expr, function, args, scope)
@@ -162,8 +170,17 @@ def _check_constant(expr: Const) -> DType:
     return dtype
 
 
+def _check_storage(expr: Cast, source: DType, target: DType) -> None:
+    """What only stores is read as the type that is computed in, and rounded to from floats alone:
+    so that a value is rounded once.
+    """
+    narrows = target.only_stores and (source.only_stores or not source.is_float)
+    if narrows or (source.only_stores and target is not source.computed):
+        refuse(expr, f"no cast leads from {source.value} to {target.value} at once")
+
+
 def _check_kind(expr: Expr, op: UnaryOp | BinaryOp, dtype: DType, kinds: frozenset[Kind]) -> None:
-    if dtype.kind not in kinds:
+    if dtype.kind not in kinds or dtype.only_stores:
         refuse(expr, f"'{op.value}' takes no {dtype.value}: '{expr_to_text(expr)}'")
 
 
@@ -175,11 +192,27 @@ def _one_type(expr: Expr, operands: tuple[Expr, ...], scope: Scope) -> DType:
     return dtypes[0]
 
 
-def _check_call(expr: Expr, function: Function, args: tuple[Expr, ...], scope: Scope) -> DType:
-    arity = 3 if function is Function.FMA else 1
+def _check_call(
+    expr: Expr, function: Function | External, args: tuple[Expr, ...], scope: Scope
+) -> DType:
+    if isinstance(function, External):
+        if len(args) != len(function.parameters):
+            refuse(expr, f"'{function.name}' takes {len(function.parameters)} arguments")
+        for arg, dtype in zip(args, function.parameters, strict=True):
+            expect(arg, dtype, f"an argument of '{function.name}'", scope)
+        return function.result
+    arity = _ARITY.get(function, 1)
     if len(args) != arity:
         refuse(expr, f"'{function.value}' takes {arity} arguments, not {len(args)}")
     dtype = _one_type(expr, args, scope)
-    if not dtype.is_float:
+    if dtype.only_stores:
         refuse(expr, f"'{function.value}' takes floats, not {dtype.value}")
-    return DType.BOOL if function is Function.ISNAN else dtype
+    if dtype.is_complex and function not in _OF_COMPLEX:
+        refuse(expr, f"'{function.value}' takes floats, not {dtype.value}")
+    if not dtype.is_complex and function in _OF_COMPLEX_ALONE:
+        refuse(expr, f"'{function.value}' takes complex numbers, not {dtype.value}")
+    if not dtype.is_float and not dtype.is_complex:
+        refuse(expr, f"'{function.value}' takes floats, not {dtype.value}")
+    if function is Function.COMPLEX and dtype.complex is None:
+        refuse(expr, f"no complex number has parts of {dtype.value}")
+    return result_of(function, dtype)

@@ -19,6 +19,7 @@ from .nodes import (
     Const,
     Delinearize,
     Expr,
+    External,
     Function,
     If,
     Init,
@@ -43,36 +44,55 @@ TRUE = Const(True, DType.BOOL)
 FALSE = Const(False, DType.BOOL)
 
 
-def children(node: Node) -> Iterator[Node]:
+_HOLDERS: dict[type[Node], tuple[str, ...]] = {}
+
+
+def _holders(kind: type[Node]) -> tuple[str, ...]:
+    """The fields that may hold nodes; found once, since trees are walked all the time."""
+    if kind not in _HOLDERS:
+        mine = (f for f in fields(kind) if f.name != "span" and not _holds_none(f.type))
+        _HOLDERS[kind] = tuple(f.name for f in mine)
+    return _HOLDERS[kind]
+
+
+def _holds_none(declared: object) -> bool:
+    return isinstance(declared, type) and not issubclass(declared, Node | tuple)
+
+
+def children(node: Node) -> list[Node]:
     """The nodes directly below, in field order."""
-    for f in fields(node):
-        value = getattr(node, f.name)
+    found: list[Node] = []
+    for name in _holders(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Node):
-            yield value
+            found.append(value)
         elif isinstance(value, tuple):
-            yield from (item for item in value if isinstance(item, Node))
+            found += [item for item in value if isinstance(item, Node)]
+    return found
 
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and all below it, parents first, in textual order."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    left = [node]
+    while left:
+        first = left.pop()
+        yield first
+        left += reversed(children(first))
 
 
 def map_children(node: N, f: Callable[[Any], Any]) -> N:
     """The node with `f` applied to each child; the same object where nothing changed."""
     changes: dict[str, Any] = {}
-    for field_ in fields(node):
-        value = getattr(node, field_.name)
+    for name in _holders(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Node):
             new: Any = f(value)
             if new is not value:
-                changes[field_.name] = new
+                changes[name] = new
         elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
             new = tuple(f(item) if isinstance(item, Node) else item for item in value)
             if any(a is not b for a, b in zip(new, value, strict=True)):
-                changes[field_.name] = new
+                changes[name] = new
     return replace(node, **changes) if changes else node
 
 
@@ -113,6 +133,12 @@ def loads(body: Node) -> tuple[Load, ...]:
     return tuple(n for n in walk(body) if isinstance(n, Load))
 
 
+def externals(node: Node) -> tuple[External, ...]:
+    """The external functions that are called, each once."""
+    called = (n.function for n in walk(node) if isinstance(n, Call))
+    return tuple(dict.fromkeys(f for f in called if isinstance(f, External)))
+
+
 def targets(body: Store | Init | Update) -> tuple[Target, ...]:
     match body:
         case Store(target, _):
@@ -141,10 +167,38 @@ def dtype_of(expr: Expr) -> DType:
             return DType.BOOL if op in COMPARISONS else dtype_of(lhs)
         case Select(_, then, _):
             return dtype_of(then)
-        case Call(_, args):
-            return dtype_of(args[0])
+        case Call(function, args):
+            if isinstance(function, External):
+                return function.result
+            return result_of(function, dtype_of(args[0]))
         case _:
             assert_never(expr)
+
+
+def result_of(function: Function, dtype: DType) -> DType:
+    """The type of a function's value, for arguments of type `dtype`."""
+    match function:
+        case Function.ISNAN:
+            return DType.BOOL
+        case Function.ABS | Function.REAL | Function.IMAG:
+            return dtype.real
+        case Function.COMPLEX:
+            return dtype.complex or dtype
+        case _:
+            return dtype
+
+
+def bare_type(function: Function, context: DType | None) -> DType | None:
+    """The type of constants that a function is called with, where the text of a script does not say
+    it and the function's value is of type `context`.
+    """
+    match function:
+        case Function.ISNAN:
+            return None
+        case Function.COMPLEX:
+            return context and context.real
+        case _:
+            return context
 
 
 # ---------------------------------------------------------------- index algebra
@@ -288,10 +342,23 @@ def _neutral(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
             return zero
         case BinaryOp.MIN | BinaryOp.MAX if a == b:
             return a
+        case BinaryOp.MIN | BinaryOp.MAX if isinstance(b, Const):
+            return b if _beyond(op, a, int(b.value.real)) else None
         case BinaryOp.ADD | BinaryOp.SUB:
             return _gather_constants(op, a, b)
         case _:
             return None
+
+
+def _beyond(op: BinaryOp, a: Expr, bound: int) -> bool:
+    """Whether a is never on the near side of the bound, as max(x, 0) is never below 0."""
+    match op, a:
+        case (BinaryOp.MIN, Binary(BinaryOp.MAX, _, Const(int(c)))):
+            return int(c) >= bound
+        case (BinaryOp.MAX, Binary(BinaryOp.MIN, _, Const(int(c)))):
+            return int(c) <= bound
+        case _:
+            return False
 
 
 def _gather_constants(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:

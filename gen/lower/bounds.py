@@ -82,7 +82,7 @@ def implied(condition: Expr, facts: Facts) -> bool:
 def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
     if loop.kind in _WHOLE:
         return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
-    loop = _tighten(loop, facts)
+    loop = tightened(loop, facts)
     first, last = _full_part(loop, facts, in_edge)
     if first is None and last is None:
         return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
@@ -144,7 +144,7 @@ def greater(a: Expr, b: Expr, facts: Facts) -> Expr:
 # ---------------------------------------------------------------- guards as bounds
 
 
-def _tighten(loop: Loop, facts: Facts) -> Loop:
+def tightened(loop: Loop, facts: Facts) -> Loop:
     """The loop with the guards that all its blocks share, of its own variable alone, as bounds."""
     inner = _bound_inside(loop.body)
     inside = list(blocks(loop.body))
@@ -322,7 +322,8 @@ def _clamps(block: Block) -> list[Affine]:
     for node in walk(block.body):
         if isinstance(node, Select):
             for part in conjuncts(substitute(node.condition, values)):
-                forms += inequalities(part) or ()
+                if not loads(part):  # what data says is no bound before the last proof (`narrow`)
+                    forms += inequalities(part) or ()
     for load in loads(block.body):
         for i in load.indices:
             forms += _unclamped(substitute(i, values))[1]

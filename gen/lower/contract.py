@@ -1,14 +1,28 @@
 """Products that are added become fused multiply-adds.
 
-Input: a lowered kernel. Output: the kernel with `a*b + c`, `a*b - c` and `c - a*b` of floats as
-`fma`, at every place alike, so that the vector code, its tails and the scalar code of one level
-give the same bits. A sum (Update) of products stays as it is: emission adds each product fused. It
-runs after the last proof: that is about exact arithmetic, of which this changes the rounding alone.
+Input: a lowered kernel. Output: the kernel with `a*b + c`, `a*b - c` and `c - a*b` of floats and of
+complex numbers as `fma`, at every place alike, so that the vector code, its tails and the scalar
+code of one level give the same bits. A sum (Update) of products stays as it is: emission adds each
+product fused. It runs after the last proof: that is about exact arithmetic, of which this changes
+the rounding alone.
 """
 
 from dataclasses import replace
+from typing import cast
 
-from ..ir.nodes import Binary, BinaryOp, Call, Expr, Function, Kernel, Node, Unary, UnaryOp
+from ..ir.nodes import (
+    Binary,
+    BinaryOp,
+    Call,
+    DefinedCombiner,
+    Expr,
+    Function,
+    Kernel,
+    Node,
+    Unary,
+    UnaryOp,
+    Update,
+)
 from ..ir.walk import dtype_of, map_children
 
 
@@ -19,10 +33,17 @@ def contract(kernel: Kernel) -> Kernel:
 def _visit(node: Node) -> Node:
     new = map_children(node, _visit)
     match new:
-        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if dtype_of(new).is_float:
+        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if _rounds(new):
             return _fused(op, lhs, rhs) or new
+        case Update(DefinedCombiner() as combiner):
+            combined = cast(tuple[Expr, ...], tuple(map(_visit, combiner.combined)))
+            return replace(new, combiner=replace(combiner, combined=combined))
         case _:
             return new
+
+
+def _rounds(expr: Expr) -> bool:
+    return dtype_of(expr).is_float or dtype_of(expr).is_complex
 
 
 def _fused(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr | None:

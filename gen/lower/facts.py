@@ -10,6 +10,7 @@ from math import gcd
 from typing import final
 
 from ..ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
+from ..ir.types import INDEX
 from ..ir.walk import variables
 from .affine import Affine, affine, all_inequalities
 
@@ -101,7 +102,8 @@ class Facts:
 
 def of_kernel(kernel: Kernel) -> Facts:
     """Sizes are at least 0, and the kernel's assumptions hold."""
-    facts = Facts(kernel.dims, tuple(affine(Var(d)) for d in kernel.dims))
+    scalars = (s.name for s in kernel.scalars if s.dtype is INDEX)
+    facts = Facts((*kernel.dims, *scalars), tuple(affine(Var(d)) for d in kernel.dims))
     for assumption in kernel.assumptions:
         facts = facts.where(assumption)
     for phase in kernel.phases:

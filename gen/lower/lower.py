@@ -30,6 +30,7 @@ from .bounds import hoist_guards, split_guards
 from .edges import edge_tiles
 from .storage import contract, place
 from .target import Target
+from .turns import turned_edges
 
 PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
     ("explicit inits", explicit_inits),
@@ -37,6 +38,7 @@ PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
     ("place temporaries", place),
     ("guards", split_guards),
     ("edges of tiles", edge_tiles),
+    ("edges of turned tiles", turned_edges),
     ("guards around loops", hoist_guards),
     ("unit loops", lambda kernel: replace(kernel, body=fold_unit_loops(kernel.body))),
     ("simplify", lambda kernel: replace(kernel, body=simplify_bounds(kernel.body))),

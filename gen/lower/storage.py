@@ -31,7 +31,7 @@ from ..ir.nodes import (
     Target,
     Var,
 )
-from ..ir.printer import expr_to_text
+from ..ir.print_expr import expr_to_text
 from ..ir.walk import blocks, map_children, mod, seq, substitute, variables, walk
 from .affine import Affine, Ranges, affine, constant, expression, least
 from .facts import Facts, of_kernel

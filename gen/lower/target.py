@@ -60,5 +60,5 @@ class Target:
                 assert_never(self.level)
 
     def lanes(self, dtype: DType) -> int:
-        """Elements of `dtype` in one native vector."""
-        return self.vector_bytes // dtype.bytes
+        """Elements of `dtype` in one native vector; of a complex type in two, one a part."""
+        return self.vector_bytes // dtype.real.bytes

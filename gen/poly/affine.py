@@ -27,7 +27,8 @@ from ..ir.nodes import (
     UnaryOp,
     Var,
 )
-from ..ir.types import INDEX
+from ..ir.types import INDEX, DType, Kind
+from ..ir.walk import dtype_of
 
 
 class NotAffine(Exception):
@@ -119,7 +120,7 @@ def _positive(value: isl.PwAff) -> bool:
 
 def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:
     """The least and greatest value, where they are known: an affine expression has itself for both,
-    a clamp or a remainder bounds even what isl cannot say.
+    a clamp, a remainder or a mask of bits bounds even what isl cannot say.
     """
     try:
         value = affine(expr, at)
@@ -135,10 +136,32 @@ def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]
             return _any(isl.PwAff.max, low, other_low), _both(isl.PwAff.max, high, other_high)
         case Binary(BinaryOp.MOD, _, Const(int() as divisor)) if divisor > 0:
             return at.constant(0), at.constant(divisor - 1)
-        case Cast(dtype, operand) if dtype is INDEX:
-            return interval(operand, at)
+        case Binary(BinaryOp.BITAND, _, Const(int() as mask)) | Binary(
+            BinaryOp.BITAND, Const(int() as mask), _
+        ) if not isinstance(mask, bool) and mask >= 0:
+            return at.constant(0), at.constant(mask)
+        case Const(int() as number, dtype) if dtype.is_integer:
+            return at.constant(number), at.constant(number)
+        case Cast(dtype, operand) if dtype is INDEX and dtype_of(operand).is_integer:
+            return _widened(operand, at)
         case _:
             return None, None
+
+
+def _widened(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+    """The interval of an integer as INDEX: within that of its type; a uint64 that may be too large
+    for INDEX may be anything.
+    """
+    low, high = interval(expr, at)
+    dtype = dtype_of(expr)
+    if dtype.kind is Kind.UNSIGNED:
+        low = _any(isl.PwAff.max, low, at.constant(0))
+    elif dtype.bits < 64:
+        low = _any(isl.PwAff.max, low, at.constant(-(2 ** (dtype.bits - 1))))
+    if dtype.bits < 64:
+        largest = 2 ** (dtype.bits - (dtype.kind is Kind.SIGNED)) - 1
+        high = _any(isl.PwAff.min, high, at.constant(largest))
+    return (None, None) if dtype is DType.UINT64 and high is None else (low, high)
 
 
 _Combine = Callable[[isl.PwAff, isl.PwAff], isl.PwAff]

@@ -45,7 +45,8 @@ def prove_once(
 def key(plain: Kernel, state: Scheduled) -> str:
     """What names a proof, in hexadecimal."""
     flow = sorted((name, number, repr(source)) for (name, number), source in state.flow.items())
-    question = _without_types("\n".join((to_text(plain), to_text(state.kernel), repr(flow))))
+    scheduled = to_text(state.kernel).replace(" in unrolled(", " in range(")  # in the same order
+    question = _without_types("\n".join((to_text(plain), scheduled, repr(flow))))
     return sha256(f"{_prover()}\n{question}".encode()).hexdigest()
 
 

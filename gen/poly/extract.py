@@ -32,7 +32,7 @@ from ..ir.nodes import (
     Target,
     Var,
 )
-from ..ir.printer import expr_to_text
+from ..ir.print_expr import expr_to_text
 from ..ir.types import INDEX
 from ..ir.walk import TRUE, index
 from .affine import NotAffine, affine, frame, region, tuple_map

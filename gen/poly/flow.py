@@ -15,7 +15,7 @@ from typing import assert_never, final
 import islpy as isl
 
 from ..ir.inits import explicit_inits
-from ..ir.nodes import Combiner, Init, Intent, IterKind, Kernel, Store, Update
+from ..ir.nodes import AnyCombiner, Init, Intent, IterKind, Kernel, Store, Update
 from ..ir.walk import blocks
 from .certificate import Flow, Source
 from .extract import Tree, extract
@@ -48,7 +48,7 @@ class Contents:
 class Identity:
     """The identity of a combiner: the value of an empty reduction. No coordinates."""
 
-    combiner: Combiner
+    combiner: AnyCombiner
     target: int
 
 

@@ -1,9 +1,12 @@
 """A proof under a limit of time: isl may take very long, and nothing inside it can be stopped.
 
-Input: what `prove` takes, and seconds. Output: the same answer, from a child process that is ended
-at the limit. Whatever the child raises is raised here.
+Input: what `prove` takes, and seconds of processor time, which a busy machine does not stretch.
+Output: the same answer, from a child process that is ended at the limit. Whatever the child raises
+is raised here.
 """
 
+import signal
+import sys
 import traceback
 from collections.abc import Callable
 from multiprocessing import get_context
@@ -17,6 +20,8 @@ from .witness import Refused
 
 Prove = Callable[[Kernel, Scheduled], None]
 
+PATIENCE = 20  # seconds by the clock for one of processor time, then the child is taken for stuck
+
 
 class ProofTimeout(TilesmithError):
     """The prover had no answer within the limit: neither proved nor refused."""
@@ -27,22 +32,22 @@ class ProverError(TilesmithError):
 
 
 def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove = prove) -> None:
-    """Proves the tree in a child process. Raises what `prove` does, ProofTimeout after `seconds`,
-    and ProverError where the child fails in any other way.
+    """Proves the tree in a child process. Raises what `prove` does, ProofTimeout after `seconds` of
+    its processor time, and ProverError where the child fails in any other way.
     """
     context = get_context()
     here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(there, plain, state, prove), daemon=True)
+    child = context.Process(target=_answer, args=(there, plain, state, seconds, prove), daemon=True)
     child.start()
     there.close()
     try:
-        if not here.poll(seconds):
-            raise ProofTimeout(
-                f"the proof of kernel '{plain.name}' had no answer within {seconds:g} seconds"
-            )
+        if not here.poll(PATIENCE * seconds):
+            raise _timeout(plain, seconds)
         answer = here.recv()
     except EOFError:
         child.join()
+        if sys.platform != "win32" and child.exitcode == -signal.SIGPROF:
+            raise _timeout(plain, seconds) from None
         raise ProverError(
             f"the proof of kernel '{plain.name}' ended with exit code {child.exitcode} and no"
             " answer"
@@ -60,8 +65,19 @@ def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove =
             raise ProverError(f"the proof of kernel '{plain.name}' failed:\n{answer}")
 
 
-def _answer(connection: Connection, plain: Kernel, state: Scheduled, prove: Prove) -> None:
+def _timeout(plain: Kernel, seconds: float) -> ProofTimeout:
+    return ProofTimeout(
+        f"the proof of kernel '{plain.name}' had no answer within {seconds:g} seconds"
+    )
+
+
+def _answer(
+    connection: Connection, plain: Kernel, state: Scheduled, seconds: float, prove: Prove
+) -> None:
     """In the child: sends None if proved, the parts of a refusal, or the text of a failure."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         prove(plain, state)
     except Refused as refused:

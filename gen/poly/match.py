@@ -32,7 +32,7 @@ from ..ir.nodes import (
     Update,
     Var,
 )
-from ..ir.printer import expr_to_text
+from ..ir.print_expr import expr_to_text
 from ..ir.walk import children, dtype_of, loads
 from .affine import Frame, NotAffine, affine, region
 from .flow import Computed, Contents, Logical, Values

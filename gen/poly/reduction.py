@@ -12,7 +12,7 @@ from typing import assert_never, final
 
 import islpy as isl
 
-from ..ir.nodes import Binary, Combiner, Init, Store, Update
+from ..ir.nodes import AnyCombiner, Binary, Init, Store, Update
 from .certificate import Source
 from .flow import (
     Computed,
@@ -228,7 +228,7 @@ class Reductions:
                 f" not start from the identity of {start.combiner.value}",
                 span=statement.block.span,
             )
-        if any(self._combiner(value) is not start.combiner for value in held.terms):
+        if any(self._combiner(value) != start.combiner for value in held.terms):
             raise Refused(
                 f"block '{statement.name}' combines a partial of '{partial.storage.name}' by"
                 f" {start.combiner.value}, which does not make it",
@@ -236,7 +236,7 @@ class Reductions:
             )
         return held.terms
 
-    def _combiner(self, value: Computed) -> Combiner:
+    def _combiner(self, value: Computed) -> AnyCombiner:
         body = self.logical.blocks[value.block].block.body
         assert isinstance(body, Update)
         return body.combiner

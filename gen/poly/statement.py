@@ -23,7 +23,7 @@ from ..ir.nodes import (
     Parameter,
     Select,
 )
-from ..ir.printer import expr_to_text
+from ..ir.print_expr import expr_to_text
 from ..ir.walk import children, conjuncts, loads, targets
 from .affine import Frame, NotAffine, affine, frame, interval, region, tuple_map
 from .witness import Instance, Refused, Sample, Witness, partner, sample

@@ -11,6 +11,7 @@ from typing import assert_never, final
 import islpy as isl
 
 from .certificate import Source
+from .covered import covered
 from .flow import Computed, Contents, Identity, Logical, Values, contents, element, merged, through
 from .last import Writers, between, settled
 from .order import agreeing
@@ -47,6 +48,8 @@ class Taken:
         shared = source.shared if source else ()
         stores = self._stores(read, writers, shared, wanted)
         got = merged(*(through(m, self.stored(w)) for w, m in stores.items()))
+        if covered(read.domain, [_valued(m, self.stored(w)) for w, m in stores.items()]):
+            return got
         rest = _without(read.domain, got)
         if any(map(self.run.reduces, writers)):
             part = rest if wanted is None else _reductions(rest, wanted, self.logical)
@@ -184,6 +187,14 @@ def _overwritten(
         Witness(case.sizes, (reader, maker, spoiler), name, place),
         read.statement.block.span,
     )
+
+
+def _valued(m: isl.Map, values: Values) -> isl.Map:
+    """The pairs of a map into the events of `values` that have one there."""
+    valued = isl.Set.empty(m.get_space().range())
+    for value in values.values():
+        valued = valued.union(value.domain())
+    return m.intersect_range(valued)
 
 
 def _without(events: isl.Set, values: Values) -> isl.Set:

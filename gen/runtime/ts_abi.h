@@ -13,9 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ts_caller.h"
+
 typedef union ts_scalar {
     double f64; /* a float scalar parameter, whatever its precision */
     int64_t i64; /* an integer or bool one */
+    double parts[2]; /* a complex one: its real and its imaginary part */
 } ts_scalar;
 
 typedef struct ts_call {
@@ -29,8 +32,6 @@ typedef struct ts_call {
 } ts_call;
 
 #define TS_NEVER __builtin_inf()
-
-enum { TS_OK = 0, TS_NO_MEMORY = 1 };
 
 typedef struct ts_variant {
     int (*run)(const ts_call *call);   /* TS_OK or TS_NO_MEMORY */

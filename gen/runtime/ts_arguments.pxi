@@ -5,11 +5,12 @@ import sys
 from numpy.exceptions import AxisError
 
 cdef object _LAST = -1
+cdef object _FAR = 2**30  # no array has such an axis, and a C int holds it
 cdef tuple _WEAK = (bool, int, float, complex)  # Python scalars: NEP 50 gives them no dtype
 
 cdef int *_TYPE_NUMBERS = [
     cnp.NPY_BOOL, cnp.NPY_INT8, cnp.NPY_INT16, cnp.NPY_INT32, cnp.NPY_INT64, cnp.NPY_UINT8,
-    cnp.NPY_UINT16, cnp.NPY_UINT32, cnp.NPY_UINT64, cnp.NPY_FLOAT16, cnp.NPY_FLOAT32,
+    cnp.NPY_UINT16, cnp.NPY_UINT32, cnp.NPY_UINT64, cnp.NPY_FLOAT16, -1, cnp.NPY_FLOAT32,
     cnp.NPY_FLOAT64, cnp.NPY_COMPLEX64, cnp.NPY_COMPLEX128,
 ]
 
@@ -18,12 +19,32 @@ cdef inline str _text(const char *name):
     return name.decode("ascii")
 
 
+# NumPy has no bfloat16; ml_dtypes adds it, under a number that is known once there is an array of it.
+cdef str _BFLOAT16 = "bfloat16"
+
+
+cdef int _learn_bfloat16(object dtype) except -1:
+    if _TYPE_NUMBERS[<int> TS_BFLOAT16] < 0 and dtype.name == _BFLOAT16:
+        _TYPE_NUMBERS[<int> TS_BFLOAT16] = dtype.num
+    return 0
+
+
+cdef int _number_of(ts_dtype dtype) except -1:
+    """NumPy's number of the dtype."""
+    if _TYPE_NUMBERS[<int> dtype] < 0:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise TypeError("bfloat16 needs the package ml_dtypes") from None
+        _learn_bfloat16(np.dtype(ml_dtypes.bfloat16))
+    return _TYPE_NUMBERS[<int> dtype]
+
+
 cdef object _dtype(ts_dtype dtype):
+    """None for bfloat16 as long as there has been no array of it."""
+    if _TYPE_NUMBERS[<int> dtype] < 0:
+        return None
     return np.dtype(cnp.PyArray_DescrFromType(_TYPE_NUMBERS[<int> dtype]))
-
-
-cdef inline ts_dtype _dtype_of(int type_variable, ts_dtype fixed, const ts_overload *overload) noexcept:
-    return fixed if type_variable < 0 else overload.types[type_variable]
 
 
 # ---- dtypes ----
@@ -43,7 +64,7 @@ cdef const ts_overload *_exact_overload(const ts_kernel *kernel, tuple given) no
             if not cnp.PyArray_CheckExact(array) or cnp.PyArray_TYPE(
                 <cnp.ndarray> array
             ) != _TYPE_NUMBERS[
-                <int> _dtype_of(argument.type_variable, argument.dtype, &kernel.overloads[i])
+                <int> ts_dtype_of(&kernel.overloads[i], argument.type_variable, argument.dtype)
             ]:
                 break
             taken += 1
@@ -53,21 +74,45 @@ cdef const ts_overload *_exact_overload(const ts_kernel *kernel, tuple given) no
 
 
 cdef object _as_array(const ts_kernel *kernel, const ts_argument *argument, object given):
+    """What np.asarray gives, unless that would pass over what the object itself says of NumPy."""
     cdef str where = f"{_text(kernel.name)}: argument {_text(argument.name)}"
     if argument.intent == TS_INOUT and not isinstance(given, np.ndarray):
         raise TypeError(f"{where} is changed in place and must be an ndarray, "
                         f"got {type(given).__name__}")
+    _refuse_own_rules(where, given)
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError) as error:  # a ragged list, say
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(
+            f"{where}: {error}") from error
+    if array.dtype.kind == "O":
+        raise TypeError(f"{where} {_why_object(given)}")
+    return array
+
+
+cdef int _refuse_own_rules(str where, object given) except -1:
+    """Raises TypeError where the values alone are not what the object stands for."""
     masked = sys.modules.get("numpy.ma")  # not imported: nobody can have made one
     if masked is not None and isinstance(given, masked.MaskedArray):
         raise TypeError(f"{where} is a masked array, whose mask would be lost; "
                         "pass its .data or .filled(...)")
-    if getattr(type(given), "__array_ufunc__", True) is None:
+    rules = getattr(type(given), "__array_ufunc__", None)
+    if rules is None and hasattr(type(given), "__array_ufunc__"):
         raise TypeError(f"{where}: {type(given).__name__} does not take part in NumPy's functions "
                         "(__array_ufunc__ is None)")
-    try:
-        return np.asarray(given)
-    except (TypeError, ValueError) as error:  # a ragged list, say
-        raise type(error)(f"{where}: {error}") from None
+    if isinstance(given, np.ndarray) and rules is not np.ndarray.__array_ufunc__:
+        raise TypeError(f"{where}: {type(given).__name__} has rules of its own for NumPy's functions "
+                        "(__array_ufunc__), which would be passed over; pass np.asarray(...) of it")
+    return 0
+
+
+cdef str _why_object(object given):
+    """What to do about an argument of which NumPy makes an array of objects."""
+    if given is None:
+        return "is None, not an array"
+    if not isinstance(given, np.ndarray) and hasattr(given, "__dlpack__"):
+        return f"is a {type(given).__name__}; pass np.from_dlpack(...) of it"
+    return "has dtype object; convert it first, for example by np.asarray(..., dtype=np.float64)"
 
 
 cdef tuple _converted(const ts_kernel *kernel, tuple given, const ts_overload **overload):
@@ -77,37 +122,62 @@ cdef tuple _converted(const ts_kernel *kernel, tuple given, const ts_overload **
     for k in range(kernel.arguments_count):
         if kernel.arguments[k].intent != TS_OUT:
             array = _as_array(kernel, &kernel.arguments[k], given[taken])
+            _learn_bfloat16(array.dtype)
             arguments.append((k, given[taken], array))
             taken += 1
     cdef list types = [
         _variable_dtype(kernel, i, arguments) for i in range(kernel.type_variables_count)
     ]
-    overload[0] = NULL
-    for i in range(kernel.overloads_count):
-        if [_dtype(kernel.overloads[i].types[k]) for k in range(kernel.type_variables_count)] == types:
-            overload[0] = &kernel.overloads[i]
+    cdef list strong = [None] * kernel.type_variables_count
+    for number, original, array in arguments:
+        i = kernel.arguments[<int> number].type_variable
+        if i >= 0 and type(original) not in _WEAK:
+            strong[i] = types[i]
+    overload[0] = _overload(kernel, types, False)
+    if overload[0] is NULL:  # a type that follows another is not the one that was given
+        overload[0] = _overload(kernel, strong, False)
+    if overload[0] is NULL:
+        overload[0] = _overload(kernel, strong, True)
     if overload[0] is NULL:
         raise TypeError(f"{_text(kernel.name)}: no overload for dtypes {_names(types)}")
     return tuple([_cast(kernel, overload[0], k, original, array)
                   for k, original, array in arguments])
 
 
+cdef const ts_overload *_overload(const ts_kernel *kernel, list types, bint wider):
+    """The first overload of the types, where None is any; `wider`: to which they can be cast."""
+    cdef int i, k
+    for i in range(kernel.overloads_count):
+        for k in range(kernel.type_variables_count):
+            type_ = _dtype(kernel.overloads[i].types[k])
+            if types[k] is not None and not (
+                np.can_cast(types[k], type_, "safe") if wider else types[k] == type_
+            ):
+                break
+        else:
+            return &kernel.overloads[i]
+    return NULL
+
+
 cdef object _variable_dtype(const ts_kernel *kernel, int variable, list arguments):
-    """What the type variable stands for, given the arguments that have its type."""
+    """What the type variable stands for, given the arguments that have its type; None: of results
+    alone, whose type follows from the others."""
     cdef list choices = [], operands = []
     cdef int i, k
     for i in range(kernel.overloads_count):
         choice = _dtype(kernel.overloads[i].types[variable])
-        if choice not in choices:
+        if choice is not None and choice not in choices:
             choices.append(choice)
     for number, original, array in arguments:
         k = number
         if kernel.arguments[k].type_variable != variable:
             continue
-        if array.dtype.kind not in "biu" and array.dtype.newbyteorder("=") not in choices:
+        if not _supported(array.dtype.newbyteorder("="), choices):
             raise _unsupported(kernel, k, array.dtype, choices)
         operands.append(original if type(original) in _WEAK else array.dtype)
-    common = np.result_type(*operands)
+    if not operands:
+        return None
+    common = _common(kernel, operands)
     for choice in choices:
         if choice == common:
             return choice
@@ -120,8 +190,25 @@ cdef object _variable_dtype(const ts_kernel *kernel, int variable, list argument
             raise _unsupported(kernel, k, common, choices)
 
 
+cdef object _common(const ts_kernel *kernel, list operands):
+    """The dtype of them all. Python's real numbers are weak beside bfloat16, too, as NumPy has it for
+    its own dtypes."""
+    names = [operand.name for operand in operands if type(operand) not in _WEAK]
+    if _BFLOAT16 in names:
+        operands = [o for o in operands if type(o) not in _WEAK or isinstance(o, complex)]
+    try:
+        return np.result_type(*operands)
+    except TypeError:
+        raise TypeError(f"{_text(kernel.name)}: arrays of {', '.join(names)} have no common dtype") from None
+cdef bint _supported(object dtype, list choices) except -1:
+    """Whether an array of the dtype may be given for a type variable."""
+    if dtype.kind in "biu" or dtype in choices:
+        return True
+    return dtype.kind == "f" and np.result_type(dtype, np.complex64) in choices
+
+
 cdef str _names(list dtypes):
-    return ", ".join([dtype.name for dtype in dtypes])
+    return ", ".join([dtype.name for dtype in dtypes if dtype is not None])
 
 
 cdef object _unsupported(const ts_kernel *kernel, int k, object dtype, list choices):
@@ -132,7 +219,8 @@ cdef object _unsupported(const ts_kernel *kernel, int k, object dtype, list choi
 cdef object _cast(const ts_kernel *kernel, const ts_overload *overload, int k, object original,
                   object array):
     cdef const ts_argument *argument = &kernel.arguments[k]
-    dtype = _dtype(_dtype_of(argument.type_variable, argument.dtype, overload))
+    _number_of(ts_dtype_of(overload, argument.type_variable, argument.dtype))
+    dtype = _dtype(ts_dtype_of(overload, argument.type_variable, argument.dtype))
     if array.dtype.newbyteorder("=") == dtype:
         return array
     if argument.intent == TS_INOUT:
@@ -142,130 +230,67 @@ cdef object _cast(const ts_kernel *kernel, const ts_overload *overload, int k, o
         np.result_type(original, dtype) == dtype if weak else np.can_cast(array.dtype, dtype, "safe")
     ):
         raise _unsupported(kernel, k, array.dtype, [dtype])
-    return array.astype(dtype, order="K")
+    if not weak:
+        return array.astype(dtype, order="K")
+    try:
+        return np.asarray(original, dtype=dtype)
+    except OverflowError as error:
+        raise OverflowError(f"{_text(kernel.name)}: argument {_text(argument.name)}: {error}") from None
 
 
 # ---- extents and strides ----
 
 cdef int _axis_number(const ts_kernel *kernel, object axis) except? -1:
     try:
-        return operator.index(axis)
+        if isinstance(axis, bool):
+            raise TypeError
+        number = operator.index(axis)
     except TypeError:
         raise TypeError(f"{_text(kernel.name)}: axis must be an integer, "
                         f"got {type(axis).__name__}") from None
+    if not -_FAR <= number <= _FAR:
+        raise AxisError(f"{_text(kernel.name)}: axis {number} is out of bounds")
+    return number
 
 
-cdef int _core_axis(const ts_kernel *kernel, int k, int ndim, int axis) except -1:
-    """Which axis of argument k is its first core axis: the last ones unless axis= moved it."""
-    if kernel.arguments[k].core != 1 or axis == -1 or ndim == 1:
-        return ndim - kernel.arguments[k].core
-    if not -ndim <= axis < ndim:
-        raise AxisError(axis, ndim, f"{_text(kernel.name)}: argument {_text(kernel.arguments[k].name)}")
-    return axis + ndim if axis < 0 else axis
+cdef inline void _give(ts_given *given, cnp.ndarray array) noexcept:
+    """The array as the engine has it; it must outlive the call."""
+    given.array.data = cnp.PyArray_DATA(array)
+    given.array.ndim = cnp.PyArray_NDIM(array)
+    given.array.shape = <const int64_t *> cnp.PyArray_DIMS(array)
+    given.array.strides = <const int64_t *> cnp.PyArray_STRIDES(array)
+    given.swapped = not cnp.PyArray_ISNOTSWAPPED(array)
 
 
-cdef int _measure(ts_invocation *v, tuple inputs, int axis) except -1:
-    """Finds the leading axes' broadcast extents and the dims from the inputs' shapes."""
-    cdef const ts_kernel *kernel = v.kernel
-    cdef int d, k, i, taken = 0, leading
-    cdef cnp.ndarray array
-    v.outer_count = 0
-    for d in range(kernel.dims_count):
-        v.dims[d] = -1
-    if kernel.loop_dim >= 0:
-        v.dims[kernel.loop_dim] = 1
-    for k in range(kernel.arguments_count):
-        if kernel.arguments[k].intent == TS_OUT:
-            continue
-        array = <cnp.ndarray> inputs[taken]
-        taken += 1
-        leading = cnp.PyArray_NDIM(array) - kernel.arguments[k].core
-        if leading < 0:
-            raise ValueError(f"{_text(kernel.name)}: argument {_text(kernel.arguments[k].name)} must "
-                             f"have the axes {_core_axes(kernel, k)} at its end, "
-                             f"got shape {(<object> array).shape}")
-        if leading > v.outer_count:
-            v.outer_count = leading
-    for i in range(v.outer_count):
-        v.outer_shape[i] = 1
-    taken = 0
+cdef inline void _give_inputs(const ts_kernel *kernel, ts_given *given, tuple inputs) noexcept:
+    cdef int k, taken = 0
     for k in range(kernel.arguments_count):
         if kernel.arguments[k].intent != TS_OUT:
-            _measure_argument(v, k, <cnp.ndarray> inputs[taken], axis)
+            _give(&given[k], <cnp.ndarray> inputs[taken])
             taken += 1
+
+
+cdef inline void _give_outputs(const ts_kernel *kernel, ts_given *given, list outputs) noexcept:
+    cdef int k, taken = 0
+    for k in range(kernel.arguments_count):
+        if kernel.arguments[k].intent == TS_OUT:
+            _give(&given[k], <cnp.ndarray> outputs[taken])
+            taken += 1
+
+
+cdef int _measure(ts_invocation *v, ts_given *given, tuple inputs, int axis) except -1:
+    """Finds the extents of the call from the inputs' shapes; `given` gets the inputs."""
+    _give_inputs(v.kernel, given, inputs)
+    cdef int status = ts_measure(v, given, axis)
+    if status == TS_WRONG_AXIS:
+        raise AxisError(axis, v.axis_ndim, _message())
+    if status != TS_OK:
+        raise ValueError(_message())
     return 0
 
 
-cdef str _core_axes(const ts_kernel *kernel, int k):
-    """The core axes as a shape in the spec's words: `(m, k)`, `(n,)`, `(3,)`."""
-    cdef int i
-    cdef int64_t dim
-    cdef list names = []
-    for i in range(kernel.arguments[k].core):
-        dim = kernel.arguments[k].axes[i]
-        names.append(_text(kernel.dims[dim]) if dim >= 0 else str(-1 - dim))
-    return f"({', '.join(names)}{',' * (len(names) == 1)})"
-
-
-cdef int _measure_argument(ts_invocation *v, int k, cnp.ndarray array, int axis) except -1:
-    cdef const ts_kernel *kernel = v.kernel
-    cdef const ts_argument *argument = &kernel.arguments[k]
-    cdef int ndim = cnp.PyArray_NDIM(array), i, dim
-    cdef int core = _core_axis(kernel, k, ndim, axis) if kernel.has_axis else ndim - argument.core
-    cdef int at = v.outer_count - (ndim - argument.core)
-    cdef int64_t extent
-    for i in range(ndim):
-        extent = cnp.PyArray_DIMS(array)[i]
-        if core <= i < core + argument.core:
-            dim = <int> argument.axes[i - core]
-            if dim < 0:
-                if extent != -1 - dim:
-                    raise ValueError(f"{_text(kernel.name)}: argument {_text(argument.name)}: axis {i} "
-                                     f"must have extent {-1 - dim}, got {extent}")
-            elif v.dims[dim] < 0:
-                v.dims[dim] = extent
-            elif v.dims[dim] != extent:
-                raise ValueError(f"{_text(kernel.name)}: argument {_text(argument.name)}: dim "
-                                 f"{_text(kernel.dims[dim])} (axis {i}) must be {v.dims[dim]}, as in "
-                                 f"the arguments before it, got {extent}")
-            continue
-        if v.outer_shape[at] == 1:
-            v.outer_shape[at] = extent
-        elif extent != 1 and extent != v.outer_shape[at]:
-            raise ValueError(f"{_text(kernel.name)}: argument {_text(argument.name)}: axis {i} with "
-                             f"extent {extent} does not broadcast with {v.outer_shape[at]}, the "
-                             "extent in the arguments before it")
-        at += 1
-    return 0
-
-
-cdef int _bind(ts_invocation *v, int k, cnp.ndarray array, int axis) except -1:
-    """Fills operand k; the shape has been checked."""
-    cdef const ts_argument *argument = &v.kernel.arguments[k]
-    cdef ts_operand *operand = &v.operands[k]
-    cdef int ndim = cnp.PyArray_NDIM(array), i
-    cdef int core = _core_axis(v.kernel, k, ndim, axis) if v.kernel.has_axis else ndim - argument.core
-    cdef int at = v.outer_count - (ndim - argument.core)
-    cdef int64_t extent, stride
-    operand.data = <char *> cnp.PyArray_DATA(array)
-    operand.itemsize = cnp.PyArray_ITEMSIZE(array)
-    operand.swap = 0
-    if not cnp.PyArray_ISNOTSWAPPED(array):
-        operand.swap = operand.itemsize // 2 if cnp.PyArray_ISCOMPLEX(array) else operand.itemsize
-    operand.convert = operand.swap != 0 or not cnp.PyArray_ISALIGNED(array)
-    for i in range(at):
-        operand.outer[i] = 0
-    for i in range(ndim):
-        extent = cnp.PyArray_DIMS(array)[i]
-        stride = cnp.PyArray_STRIDES(array)[i]
-        if extent > 1 and stride % operand.itemsize != 0:
-            operand.convert = True  # a field of a record: elements are not whole strides apart
-        if core <= i < core + argument.core:
-            operand.core[i - core] = stride
-        else:
-            operand.outer[at] = stride if extent != 1 else 0
-            at += 1
-    return 0
+cdef str _message():
+    return ts_message().decode("utf-8")
 
 
 # ---- scalars ----
@@ -276,17 +301,26 @@ cdef int _set_scalars(ts_invocation *v, const ts_overload *overload, tuple param
     cdef int i
     for i in range(v.kernel.parameters_count):
         parameter = &v.kernel.parameters[i]
-        dtype = _dtype_of(parameter.type_variable, parameter.dtype, overload)
+        dtype = ts_dtype_of(overload, parameter.type_variable, parameter.dtype)
         given = parameters[i]
         try:
-            if dtype >= TS_FLOAT16:
+            if dtype >= TS_COMPLEX64:
+                if isinstance(given, str):  # which complex() would read
+                    raise TypeError
+                given_complex = complex(given)
+                v.scalars[i].parts[0] = given_complex.real
+                v.scalars[i].parts[1] = given_complex.imag
+            elif dtype >= TS_FLOAT16:
                 v.scalars[i].f64 = given
             elif dtype == TS_BOOL:
                 v.scalars[i].i64 = _truth(given)
             else:
                 given = operator.index(given)
-                _check_range(v.kernel, parameter, dtype, given)
-                v.scalars[i].i64 = given
+                _check_range(dtype, given)
+                v.scalars[i].i64 = given if given < 2**63 else given - 2**64
+        except OverflowError as error:
+            raise OverflowError(f"{_text(v.kernel.name)}: scalar {_text(parameter.name)}: "
+                                f"{error}") from None
         except TypeError:
             raise TypeError(f"{_text(v.kernel.name)}: scalar {_text(parameter.name)} must convert to "
                             f"{_dtype(dtype)}, got {type(given).__name__}") from None
@@ -299,10 +333,8 @@ cdef bint _truth(object given) except -1:
     return True if given else False
 
 
-cdef int _check_range(const ts_kernel *kernel, const ts_parameter *parameter, ts_dtype dtype,
-                      object value) except -1:
+cdef int _check_range(ts_dtype dtype, object value) except -1:
     limits = np.iinfo(_dtype(dtype))
     if not limits.min <= value <= limits.max:
-        raise OverflowError(f"{_text(kernel.name)}: scalar {_text(parameter.name)} must fit "
-                            f"{_dtype(dtype)}, got {value}")
+        raise OverflowError(f"must fit {_dtype(dtype)}, got {value}")
     return 0

@@ -4,17 +4,28 @@ cdef extern from "ts_abi.h" nogil:
     ctypedef union ts_scalar:
         double f64
         int64_t i64
+        double parts[2]
     ctypedef struct ts_variant:
         const char *name
+
+cdef extern from "ts_caller.h" nogil:
     enum: TS_OK
-    enum: TS_NO_MEMORY
+    ctypedef struct ts_array:
+        void *data
+        int ndim
+        const int64_t *shape
+        const int64_t *strides
+    ctypedef struct ts_caller_api:
+        pass
 
 cdef extern from "ts_engine.h" nogil:
-    enum: TS_NEEDS_COPY
+    enum: TS_MAX_ARGUMENTS
+    enum: TS_MOST_THREADS
+    enum: TS_WRONG_AXIS
     enum: TS_LEVELS
     ctypedef enum ts_dtype:
         TS_BOOL, TS_INT8, TS_INT16, TS_INT32, TS_INT64, TS_UINT8, TS_UINT16, TS_UINT32, TS_UINT64,
-        TS_FLOAT16, TS_FLOAT32, TS_FLOAT64, TS_COMPLEX64, TS_COMPLEX128, TS_DTYPES
+        TS_FLOAT16, TS_BFLOAT16, TS_FLOAT32, TS_FLOAT64, TS_COMPLEX64, TS_COMPLEX128, TS_DTYPES
     ctypedef enum ts_intent:
         TS_IN, TS_OUT, TS_INOUT
     ctypedef enum ts_level:
@@ -46,28 +57,22 @@ cdef extern from "ts_engine.h" nogil:
         const ts_argument *arguments
         const ts_parameter *parameters
         const char **dims
-        const int64_t *least
         const char **type_variables
         const ts_overload *overloads
-        int loop_dim
-        bint has_axis
-    ctypedef struct ts_operand:
-        char *data
-        int64_t *outer
-        int64_t *core
-        int64_t itemsize
-        int64_t swap
-        bint convert
+    ctypedef struct ts_given:
+        ts_array array
+        bint swapped
     ctypedef struct ts_invocation:
         const ts_kernel *kernel
+        const ts_overload *overload
         const ts_variant *variants
         int threads
+        int axis_ndim
         bint copied
         int outer_count
         int64_t *outer_shape
         int64_t *dims
         ts_scalar *scalars
-        ts_operand *operands
     ctypedef struct ts_caches:
         int64_t second
         int64_t last
@@ -83,11 +88,25 @@ cdef extern from "ts_engine.h" nogil:
     const ts_kernel *ts_kernels
     const uint32_t ts_levels_built
     const char **ts_level_names
-    int ts_run(ts_invocation *v)
+    const ts_caller_api ts_this_api
+    ts_dtype ts_dtype_of(const ts_overload *overload, int type_variable, ts_dtype fixed)
+    int ts_measure(ts_invocation *v, const ts_given *given, int axis)
+    int ts_shape_of(const ts_invocation *v, int k, int axis, int64_t *shape)
+    int ts_too_small(const ts_invocation *v)
+    int ts_refuse_too_small(const ts_invocation *v, int d)
+    const char *ts_message()
+    bint ts_overlap(const ts_array *a, int64_t a_itemsize, const ts_array *b, int64_t b_itemsize)
+    bint ts_overlaps_itself(const ts_array *array, int64_t itemsize)
+    int ts_clash(const ts_invocation *v, const ts_given *given, int k)
+    int ts_carry_out(ts_invocation *v, const ts_given *given, int axis)
     ts_record ts_last_run()
     bint ts_level_supported(ts_level level)
+    void ts_use_level(ts_level level)
+    ts_level ts_level_used()
     int ts_default_threads()
     void ts_set_default_threads(int threads)
+    int ts_threads_here()
+    void ts_set_threads_here(int threads)
     int ts_available_processors()
     void ts_install_fork_handlers()
     bint ts_has_openmp()

@@ -16,6 +16,7 @@ typedef struct plan {
     int64_t loop_strides[TS_MAX_ARGUMENTS]; /* bytes */
     int64_t rows, blocks;                   /* of the loop dim: rows a block */
     uint32_t packed;                        /* bit k: argument k is packed */
+    uint32_t rows_inside;                   /* ... with the loop dim as its last axis, not its first */
     int64_t slice_bytes[TS_MAX_ARGUMENTS];
     int threads;                            /* inside the kernel */
     double stream_above, prefetch_above;    /* as in ts_call */
@@ -26,7 +27,7 @@ typedef struct frame {
     ts_call call;
     void *data[TS_MAX_ARGUMENTS];
     int64_t strides[TS_MAX_AXES];
-    int64_t dims[TS_MAX_DIMS];
+    int64_t dims[TS_MAX_DIMS + TS_MAX_SIZES]; /* named sizes behind those that arrays tell */
 } frame;
 
 static _Thread_local ts_record latest;
@@ -162,19 +163,20 @@ static void describe(frame *f, const plan *p, int64_t rows)
     const ts_invocation *v = p->invocation;
     const ts_kernel *kernel = v->kernel;
     int at = 0;
-    for (int d = 0; d < kernel->dims_count; d++)
+    for (int d = 0; d < kernel->dims_count + kernel->named_count; d++)
         f->dims[d] = v->dims[d];
     if (kernel->loop_dim >= 0)
         f->dims[kernel->loop_dim] = rows;
     for (int k = 0; k < kernel->arguments_count; k++) {
         const ts_argument *argument = &kernel->arguments[k];
         const ts_operand *o = &v->operands[k];
-        const bool packed = p->packed >> k & 1;
+        const bool packed = p->packed >> k & 1, inside = p->rows_inside >> k & 1;
         const int first = at + argument->looped;
         if (argument->looped)
-            f->strides[at] = (packed ? p->slice_bytes[k] : p->loop_strides[k]) / o->itemsize;
+            f->strides[at] = packed && inside ? 1
+                             : (packed ? p->slice_bytes[k] : p->loop_strides[k]) / o->itemsize;
         at = first + argument->core;
-        int64_t contiguous = 1;
+        int64_t contiguous = inside ? p->rows : 1;
         for (int axis = argument->core - 1; axis >= 0; axis--) {
             f->strides[first + axis] = packed ? contiguous : o->core[axis] / o->itemsize;
             contiguous *= core_extent(v, argument, axis);
@@ -264,6 +266,19 @@ static uint32_t operands_to_pack(const ts_invocation *v, uint64_t wanted)
     return packed;
 }
 
+/* Operands that the variant wants with stride 1 along the loop dim: packed, they have it still. */
+static uint32_t operands_by_rows(const ts_invocation *v, const ts_variant *variant)
+{
+    uint32_t by_rows = 0;
+    int at = 0;
+    for (int k = 0; k < v->kernel->arguments_count; k++) {
+        const ts_argument *argument = &v->kernel->arguments[k];
+        by_rows |= (uint32_t)(argument->looped && argument->core && variant->unit >> at & 1) << k;
+        at += argument->looped + argument->core;
+    }
+    return by_rows;
+}
+
 static void plan_blocks(plan *p)
 {
     const ts_invocation *v = p->invocation;
@@ -291,14 +306,15 @@ static void move_block(const plan *p, int k, char *packed, char *base, int64_t r
     const ts_argument *argument = &p->invocation->kernel->arguments[k];
     const ts_operand *o = &p->invocation->operands[k];
     int64_t shape[TS_MAX_CORE + 1], dense[TS_MAX_CORE + 1], strides[TS_MAX_CORE + 1];
-    int64_t contiguous = o->itemsize;
+    const bool inside = p->rows_inside >> k & 1;
+    int64_t contiguous = o->itemsize * (inside ? p->rows : 1);
     for (int axis = argument->core - 1; axis >= 0; axis--) {
         shape[axis + 1] = core_extent(p->invocation, argument, axis);
         strides[axis + 1] = o->core[axis];
         dense[axis + 1] = contiguous;
         contiguous *= shape[axis + 1];
     }
-    shape[0] = rows, strides[0] = p->loop_strides[k], dense[0] = contiguous;
+    shape[0] = rows, strides[0] = p->loop_strides[k], dense[0] = inside ? o->itemsize : contiguous;
     if (out)
         ts_move(base, strides, packed, dense, shape, argument->core + 1, o->itemsize, o->swap);
     else
@@ -482,8 +498,10 @@ int ts_run(ts_invocation *v)
         pack &= ~given; /* packing what is read would let the layout of `out=` choose a variant */
     p.packed = operands_to_pack(v, pack);
     latest = (ts_record){v->kernel->name, p.variant->name, p.packed != 0, v->copied};
-    if (p.packed)
+    if (p.packed) {
+        p.rows_inside = ready ? p.packed & operands_by_rows(v, p.variant) : 0;
         plan_blocks(&p);
+    }
     const int64_t tasks = p.packed ? outer * p.blocks : outer;
     set_limits(&p, tasks);
     const ts_body run = p.packed ? run_packed : run_whole_slices;

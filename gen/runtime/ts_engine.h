@@ -9,11 +9,12 @@
 #include "ts_abi.h"
 
 enum { TS_MAX_ARGUMENTS = 12, TS_MAX_CORE = 8, TS_MAX_DIMS = 16, TS_MAX_SCALARS = 16 };
+enum { TS_MAX_SIZES = 16, TS_MAX_TERMS = 64 }; /* expressions a kernel, and parts of one */
 enum { TS_MAX_OUTER = 64, TS_MAX_AXES = 64 }; /* NumPy's limit; the bits of ts_variant.unit */
 
-typedef enum ts_dtype { /* as in gen/ir/types.py, but for bfloat16, which NumPy has not */
+typedef enum ts_dtype { /* as in gen/ir/types.py */
     TS_BOOL, TS_INT8, TS_INT16, TS_INT32, TS_INT64, TS_UINT8, TS_UINT16, TS_UINT32, TS_UINT64,
-    TS_FLOAT16, TS_FLOAT32, TS_FLOAT64, TS_COMPLEX64, TS_COMPLEX128, TS_DTYPES
+    TS_FLOAT16, TS_BFLOAT16, TS_FLOAT32, TS_FLOAT64, TS_COMPLEX64, TS_COMPLEX128, TS_DTYPES
 } ts_dtype;
 
 typedef enum ts_intent { TS_IN, TS_OUT, TS_INOUT } ts_intent;
@@ -27,7 +28,8 @@ typedef struct ts_argument {
     ts_dtype dtype;
     bool looped;            /* its first axis is the kernel's loop dim */
     int core;               /* number of core axes */
-    const int64_t *axes;    /* each core axis: a dim's number, or -1 - c for the constant extent c */
+    const int64_t *axes;    /* each core axis: a dim's number, the number of dims plus that of a
+                               size, or -1 - c for the constant extent c */
     uint32_t in_place;      /* of an output: bit k, it may be the very array that argument k is */
 } ts_argument;
 
@@ -37,7 +39,30 @@ typedef struct ts_parameter { /* a scalar */
     ts_dtype dtype;
 } ts_parameter;
 
+/* An expression over dims and scalars, in postfix order. */
+typedef enum ts_operation {
+    TS_END, TS_NUMBER, TS_DIM, TS_SCALAR, TS_ADD, TS_SUB, TS_MUL, TS_FLOORDIV, TS_MOD, TS_MIN, TS_MAX,
+    TS_EQ, TS_NE, TS_LT, TS_LE, TS_GT, TS_GE,
+    TS_REAL_NUMBER, TS_REAL_SCALAR, TS_REAL_ADD, TS_REAL_SUB, TS_REAL_MUL,
+    TS_WHOLE                /* a real one without its fraction */
+} ts_operation;
+
+typedef struct ts_term {
+    ts_operation operation;
+    int64_t value;          /* the number (of a real one, the bits), or the dim's or scalar's; dims
+                               beyond the kernel's are sizes */
+} ts_term;
+
+typedef struct ts_size { /* a size that follows from others; or a constraint: not 0 */
+    const char *text;       /* its name, or as the spec writes it */
+    const ts_term *terms;   /* to TS_END */
+    int told;               /* the dim that this is but for a number, or -1 */
+    int64_t more;           /* ... and that number */
+} ts_size;
+
 typedef struct ts_overload { /* one choice of dtypes */
+    const char *declaration;               /* as in ts_caller.h */
+    int kernel;                            /* its number in ts_kernels */
     const ts_dtype *types;                 /* the type variables' values */
     const ts_variant *variants[TS_LEVELS]; /* NULL on the levels that were not built */
 } ts_overload;
@@ -46,10 +71,13 @@ typedef struct ts_kernel {
     const char *name;
     int arguments_count, parameters_count, dims_count, type_variables_count, overloads_count;
     int inputs_count;       /* arguments that the caller must give: in and inout, in order */
+    int sizes_count, constraints_count;
+    int named_count;        /* of the sizes, which are first: those that the kernel sees as dims */
     const ts_argument *arguments;
     const ts_parameter *parameters;
     const char *const *dims;
     const int64_t *least;   /* the least extent of each dim */
+    const ts_size *sizes, *constraints;
     const char *const *type_variables;
     const ts_overload *overloads;
     int loop_dim;           /* its number, or -1 */
@@ -65,14 +93,23 @@ typedef struct ts_operand {
     bool convert;                /* not native, or not aligned: kernels must not see it */
 } ts_operand;
 
+/* An argument's array as the caller has it: shape and strides are there, also where ndim is 0. */
+typedef struct ts_given {
+    ts_array array;
+    bool swapped; /* not in the machine's byte order */
+} ts_given;
+
 typedef struct ts_invocation {
     const ts_kernel *kernel;
+    const ts_overload *overload;
     const ts_variant *variants;
     int threads;
+    int axis_ndim;               /* where axis= is wrong: the number of axes of the array it is wrong for */
     bool copied;                 /* arrays that are not looped are copies, made for their strides */
     int outer_count;             /* leading axes after broadcasting */
     int64_t outer_shape[TS_MAX_OUTER];
-    int64_t dims[TS_MAX_DIMS];   /* extents; that of the loop dim is ts_run's to fill in */
+    int64_t dims[TS_MAX_DIMS + TS_MAX_SIZES]; /* extents, then those of sizes; that of the loop dim
+                                                 is ts_run's to fill in */
     ts_scalar scalars[TS_MAX_SCALARS];
     ts_operand operands[TS_MAX_ARGUMENTS];
 } ts_invocation;
@@ -84,9 +121,79 @@ typedef struct ts_record { /* what ran; kernel is NULL if nothing did */
 
 /* Generated, in ts_kernels.c: this extension's kernels, and its ISA levels as bits. */
 extern const ts_kernel ts_kernels[];
+extern const int ts_kernels_count;
 extern const uint32_t ts_levels_built;
 
-enum { TS_NEEDS_COPY = 2 }; /* nothing was run: no variant takes the arrays that are not looped */
+enum {                  /* beside the statuses of ts_caller.h */
+    TS_WRONG_AXIS = 16, /* the message is the argument alone: see ts_invocation.axis_ndim */
+    TS_NEEDS_COPY       /* nothing was run: no variant takes the arrays that are not looped */
+};
+
+static inline ts_dtype ts_dtype_of(const ts_overload *overload, int type_variable, ts_dtype fixed)
+{
+    return type_variable < 0 ? fixed : overload->types[type_variable];
+}
+
+/* Bytes of an element, and of the number or, where it is complex, of each of its two. */
+static inline int64_t ts_itemsize(ts_dtype dtype)
+{
+    switch (dtype) {
+    case TS_BOOL: case TS_INT8: case TS_UINT8: return 1;
+    case TS_INT16: case TS_UINT16: case TS_FLOAT16: case TS_BFLOAT16: return 2;
+    case TS_INT32: case TS_UINT32: case TS_FLOAT32: return 4;
+    case TS_INT64: case TS_UINT64: case TS_FLOAT64: case TS_COMPLEX64: return 8;
+    case TS_COMPLEX128: return 16;
+    case TS_DTYPES: break;
+    }
+    return 0;
+}
+
+static inline int64_t ts_alignment(ts_dtype dtype)
+{
+    return ts_itemsize(dtype) / (dtype == TS_COMPLEX64 || dtype == TS_COMPLEX128 ? 2 : 1);
+}
+
+typedef enum ts_evaluated { TS_EXACT, TS_TOO_LARGE, TS_BAD_DIVISOR } ts_evaluated;
+
+/* What the expression comes to, if it is no larger than an int64 and all divisors are positive. */
+ts_evaluated ts_evaluate(const ts_term *terms, const int64_t *dims, const ts_scalar *scalars,
+                         int64_t *result);
+
+/* Finds the broadcast extents of the leading axes, the dims and the sizes from the arrays that the
+   caller gives, one for each argument that is no output; checks them, and the constraints. kernel,
+   overload and scalars are set. axis: that of axis=, or -1. TS_OK, TS_WRONG_ARGUMENT, TS_WRONG_AXIS. */
+int ts_measure(ts_invocation *invocation, const ts_given *given, int axis);
+
+/* The shape that argument k has where it is written, and its number of axes. */
+int ts_shape_of(const ts_invocation *invocation, int k, int axis, int64_t *shape);
+
+/* The first dim that is smaller than the kernel is defined for, or -1. */
+int ts_too_small(const ts_invocation *invocation);
+
+/* Fills operand k; its shape has been checked. */
+void ts_bind(ts_invocation *invocation, int k, const ts_given *given, int axis);
+
+/* TS_WRONG_ARGUMENT, and the message: the kernel's name, then what the format says. */
+int ts_refuse(const ts_kernel *kernel, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int ts_refuse_unknown(const char *declaration); /* TS_NO_KERNEL */
+int ts_refuse_too_small(const ts_invocation *invocation, int d);
+int ts_refuse_shape(const ts_invocation *invocation, const char *what, int ndim, const int64_t *shape,
+                    const ts_array *got);
+const char *ts_message(void); /* this thread's latest */
+
+/* Whether two arrays share memory: false is certain, true may be wrong where finding out would take
+   long. Whether two elements of an array may be in one place: judged by axes in the order of strides. */
+bool ts_overlap(const ts_array *a, int64_t a_itemsize, const ts_array *b, int64_t b_itemsize);
+bool ts_overlaps_itself(const ts_array *array, int64_t itemsize);
+
+/* The argument with which argument k, which is written, may not share the memory that it shares: k for
+   its own elements, then the other written ones, then those that are read, but for the very array
+   that the kernel is proved to run in place on. -1: there is none. */
+int ts_clash(const ts_invocation *invocation, const ts_given *given, int k);
+
+/* Carries a call out, all checks passed: `given` has an array for each argument. Arrays that are not
+   looped are copied where no variant takes their strides, byte order or alignment. TS_OK or TS_NO_MEMORY. */
+int ts_carry_out(ts_invocation *invocation, const ts_given *given, int axis);
 
 /* Runs the kernel over all outer iterations; changes the invocation's axes on the way. An operand
    with `convert` set must be looped. TS_OK, TS_NO_MEMORY or TS_NEEDS_COPY. */
@@ -104,6 +211,10 @@ int ts_best_level(void);
 bool ts_level_supported(ts_level level);
 extern const char *const ts_level_names[TS_LEVELS];
 
+/* The level that calls run at: set once, before the first call. */
+void ts_use_level(ts_level level);
+ts_level ts_level_used(void);
+
 /* Caches as one processor sees them, in bytes, and how many of the last level this process has. */
 typedef struct ts_caches {
     int64_t second, last;
@@ -120,9 +231,18 @@ double ts_prefetch_above(void);
 typedef enum ts_streaming { TS_STREAM_BY_SIZE, TS_STREAM_ON, TS_STREAM_OFF } ts_streaming;
 void ts_set_streaming(ts_streaming how);
 
+/* What this extension's capsule points to. */
+extern const ts_caller_api ts_this_api;
+
+enum { TS_MOST_THREADS = 1024 };
+
 /* The number of threads that a call without num_threads= uses: 1 in a forked child until it is set. */
 int ts_default_threads(void);
 void ts_set_default_threads(int threads);
+
+/* What the calling thread uses instead; 0: the default. */
+int ts_threads_here(void);
+void ts_set_threads_here(int threads);
 int ts_available_processors(void);
 void ts_install_fork_handlers(void);
 bool ts_has_openmp(void);

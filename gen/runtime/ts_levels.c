@@ -30,6 +30,12 @@ int ts_best_level(void)
     return best;
 }
 
+static ts_level used;
+
+void ts_use_level(ts_level level) { used = level; }
+
+ts_level ts_level_used(void) { return used; }
+
 const char *ts_compiler(void)
 {
 #if defined __clang__

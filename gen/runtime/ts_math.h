@@ -1,5 +1,6 @@
-/* exp, log, tanh, erf and rsqrt of f32 and f64: ts_exp_f32(v), and ts_exp_f32_s(x), which gives
-   what one lane of the vector form gives, bit for bit. No branches, no tables, no calls.
+/* exp, expm1, sigmoid, log, log1p, pow, tanh, erf, sin, cos and rsqrt of f32 and f64: ts_exp_f32(v), and
+   ts_exp_f32_s(x), which gives what one lane of the vector form gives, bit for bit. No branches, no
+   tables, no calls, but where an angle of sin or cos is large.
 
    Special values are IEEE's: NaN gives NaN, infinities and zeros give what the limits are,
    subnormal numbers are neither taken nor given as 0, log of a negative number is NaN.
@@ -11,6 +12,7 @@
 #define TS_MATH_H
 
 #include "ts_math_coefficients.h"
+#include "ts_math_turns.h"
 #include "ts_simd.h"
 
 #define K(c) F(set)(c)
@@ -19,6 +21,8 @@
 
 #define F(name) ts_##name##_f32
 #define V ts_f32
+#define C float
+#define ANY(m) ts_any_m32(m)
 #define U ts_u32
 #ifdef TS_V4
 #define SCALE(p, k) _mm512_scalef_ps(p, k)
@@ -26,19 +30,27 @@
 #include "ts_math_f32.h"
 #undef F
 #undef V
+#undef C
+#undef ANY
 #undef U
 #undef SCALE
 
 #define F(name) ts_##name##_f32_s
 #define V float
+#define C float
+#define ANY(m) (m)
 #define U uint32_t
 #include "ts_math_f32.h"
 #undef F
 #undef V
+#undef C
+#undef ANY
 #undef U
 
 #define F(name) ts_##name##_f64
 #define V ts_f64
+#define C double
+#define ANY(m) ts_any_m64(m)
 #define U ts_u64
 #ifdef TS_V4
 #define SCALE(p, k) _mm512_scalef_pd(p, k)
@@ -46,19 +58,32 @@
 #include "ts_math_f64.h"
 #undef F
 #undef V
+#undef C
+#undef ANY
 #undef U
 #undef SCALE
 
 #define F(name) ts_##name##_f64_s
 #define V double
+#define C double
+#define ANY(m) (m)
 #define U uint64_t
 #include "ts_math_f64.h"
 #undef F
 #undef V
+#undef C
+#undef ANY
 #undef U
 
 #undef K
 #undef HORNER
+
+/* Of float32, one precision up. */
+TS_INLINE float ts_pow_f32_s(float x, float y) { return (float)ts_pow_near_f64_s(x, y); }
+TS_INLINE ts_f32 ts_pow_f32(ts_f32 x, ts_f32 y) {
+    return ts_narrow_f32_f64(ts_pow_near_f64(ts_lo_f64_f32(x), ts_lo_f64_f32(y)),
+                             ts_pow_near_f64(ts_hi_f64_f32(x), ts_hi_f64_f32(y)));
+}
 
 #if !TS_HAS_FMA
 /* Without an exact product there is no correction of the quotient: one precision up instead. */

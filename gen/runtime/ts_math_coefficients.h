@@ -1,6 +1,7 @@
 /* Written by `python -m build_tools.polynomials`, which says what each polynomial stands for.
    TS_NAME_TOP is the coefficient of the highest power; TS_NAME(X) is X(c) for the others, falling.
-   Errors are largest ones, weighted so that they are relative to the function's value. */
+   Errors are largest ones, weighted so that they are relative to the function's value.
+   Below them are the forms of pi/2 and 2/pi with which angles are reduced. */
 
 /* exp f32: error 3.8e-09 */
 #define TS_EXP_F32_TOP 0x1.6a2432p-10f
@@ -41,6 +42,19 @@
     X(-0x1.b90948p-5f) \
     X(0x1.110c72p-3f) \
     X(-0x1.555548p-2f)
+
+/* sin f32: error 3.6e-09 */
+#define TS_SIN_F32_TOP 0x1.6cb802p-19f
+#define TS_SIN_F32(X) \
+    X(-0x1.a00f12p-13f) \
+    X(0x1.111108p-7f) \
+    X(-0x1.555556p-3f)
+
+/* cos f32: error 8.1e-10 */
+#define TS_COS_F32_TOP 0x1.99cb82p-16f
+#define TS_COS_F32(X) \
+    X(-0x1.6c0bc4p-10f) \
+    X(0x1.55554ap-5f)
 
 /* exp f64: error 7.2e-19 */
 #define TS_EXP_F64_TOP 0x1.1e3d4b7f4a54p-29
@@ -106,3 +120,67 @@
     X(-0x1.ba1ba1b935e5fp-5) \
     X(0x1.11111111102b6p-3) \
     X(-0x1.555555555554bp-2)
+
+/* sin f64: error 6.2e-18 */
+#define TS_SIN_F64_TOP -0x1.aa8e6cf13c516p-41
+#define TS_SIN_F64(X) \
+    X(0x1.6120646f47a2p-33) \
+    X(-0x1.ae64524f47c6ep-26) \
+    X(0x1.71de3a53010dbp-19) \
+    X(-0x1.a01a01a018826p-13) \
+    X(0x1.111111111110ap-7) \
+    X(-0x1.5555555555555p-3)
+
+/* cos f64: error 1.2e-18 */
+#define TS_COS_F64_TOP 0x1.aaa9a3231eaap-45
+#define TS_COS_F64(X) \
+    X(-0x1.9392f89f4624cp-37) \
+    X(0x1.1eed8c6a1a565p-29) \
+    X(-0x1.27e4fb75c8d31p-22) \
+    X(0x1.a01a01a018abfp-16) \
+    X(-0x1.6c16c16c16c0ep-10) \
+    X(0x1.5555555555555p-5)
+
+/* pi / 2 in parts of 24, 24, 24 bits */
+#define TS_QUARTER_F32_1 0x1.921fb6p+0f
+#define TS_QUARTER_F32_2 -0x1.777a5cp-25f
+#define TS_QUARTER_F32_3 -0x1.ee59dap-50f
+
+/* pi / 2 in parts of 53, 53, 53 bits */
+#define TS_QUARTER_F64_1 0x1.921fb54442d18p+0
+#define TS_QUARTER_F64_2 0x1.1a62633145c07p-54
+#define TS_QUARTER_F64_3 -0x1.f1976b7ed8fbcp-110
+
+/* pi / 2 in parts of 33, 53 bits */
+#define TS_QUARTER_F32_V2_1 0x1.921fb544p+0
+#define TS_QUARTER_F32_V2_2 0x1.0b4611a626331p-34
+
+/* pi / 2 in parts of 37, 37, 53 bits */
+#define TS_QUARTER_F64_V2_1 0x1.921fb5444p+0
+#define TS_QUARTER_F64_V2_2 0x1.68c234c4cp-39
+#define TS_QUARTER_F64_V2_3 0x1.98a2e03707345p-77
+
+#define TS_TWO_OVER_PI 0x1.45f306dc9c883p-1
+
+/* 2 / pi, bits after the point; a word of zeros before */
+#define TS_INVERSE_QUARTER \
+    0, \
+    0xA2F9836E4E441529, \
+    0xFC2757D1F534DDC0, \
+    0xDB6295993C439041, \
+    0xFE5163ABDEBBC561, \
+    0xB7246E3A424DD2E0, \
+    0x06492EEA09D1921C, \
+    0xFE1DEB1CB129A73E, \
+    0xE88235F52EBB4484, \
+    0xE99C7026B45F7E41, \
+    0x3991D639835339F4, \
+    0x9C845F8BBDF9283B, \
+    0x1FF897FFDE05980F, \
+    0xEF2F118B5A0A6D1F, \
+    0x6D367ECF27CB09B7, \
+    0x4F463F669E5FEA2D, \
+    0x7527BAC7EBE5F17B, \
+    0x3D0739F78A5292EA, \
+    0x6BFB5FB11F8D5D08, \
+    0x56033046FC7B6BAB

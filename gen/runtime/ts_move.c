@@ -53,7 +53,9 @@ void ts_move(char *to, const int64_t *to_strides, const char *from, const int64_
         move_line(to, itemsize, from, itemsize, 1, itemsize, swap);
         return;
     }
-    int64_t at[TS_MAX_CORE + 1] = {0};
+    int64_t at[TS_MAX_OUTER + TS_MAX_CORE];
+    for (int axis = 0; axis < axes; axis++)
+        at[axis] = 0;
     for (;;) {
         move_line(to, to_strides[inner], from, from_strides[inner], shape[inner], itemsize, swap);
         int axis = axes - 1;

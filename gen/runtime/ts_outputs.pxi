@@ -25,29 +25,15 @@ cdef list _outputs(ts_invocation *v, const ts_overload *overload, tuple inputs, 
     for k in range(count):
         if kernel.arguments[k].intent != TS_OUT:
             continue
-        ndim = _output_shape(v, k, axis, shape)
-        type_number = _TYPE_NUMBERS[<int> _dtype_of(
-            kernel.arguments[k].type_variable, kernel.arguments[k].dtype, overload)]
+        ndim = ts_shape_of(v, k, axis, <int64_t *> shape)
+        type_number = _number_of(ts_dtype_of(
+            overload, kernel.arguments[k].type_variable, kernel.arguments[k].dtype))
         if out is not None and outs[given] is not None:
             outputs.append(_checked_out(kernel, k, outs[given], ndim, shape, type_number))
         else:
             outputs.append(_new_output(inputs, ndim, shape, type_number))
         given += 1
     return outputs
-
-
-cdef int _output_shape(const ts_invocation *v, int k, int axis, cnp.npy_intp *shape) except -1:
-    cdef const ts_argument *argument = &v.kernel.arguments[k]
-    cdef int ndim = v.outer_count + argument.core, i, at = 0
-    cdef int core = _core_axis(v.kernel, k, ndim, axis) if v.kernel.has_axis else v.outer_count
-    for i in range(ndim):
-        if core <= i < core + argument.core:
-            shape[i] = (v.dims[argument.axes[i - core]] if argument.axes[i - core] >= 0
-                        else -1 - argument.axes[i - core])
-        else:
-            shape[i] = v.outer_shape[at]
-            at += 1
-    return ndim
 
 
 cdef object _new_output(tuple inputs, int ndim, cnp.npy_intp *shape, int type_number):
@@ -88,6 +74,8 @@ cdef object _checked_out(const ts_kernel *kernel, int k, object out, int ndim, c
     if not cnp.PyArray_Check(out):
         raise TypeError(
             f"{_out_name(kernel, k)} must be an ndarray, got {type(out).__name__}")
+    if not cnp.PyArray_CheckExact(out):
+        _refuse_own_rules(_out_name(kernel, k), out)
     array = <cnp.ndarray> out
     if not cnp.PyArray_EquivTypenums(cnp.PyArray_TYPE(array), type_number):
         expected = np.dtype(cnp.PyArray_DescrFromType(type_number))
@@ -104,16 +92,14 @@ cdef object _checked_out(const ts_kernel *kernel, int k, object out, int ndim, c
 cdef bint _extents_suffice(const ts_invocation *v, list outputs) except -1:
     """Whether to run: raises where a dim is smaller than the kernel is defined for, unless, as for
     NumPy's reductions, there is nothing to compute."""
-    cdef const ts_kernel *kernel = v.kernel
-    cdef int d
-    for d in range(kernel.dims_count):
-        if v.dims[d] < kernel.least[d]:
-            for output in outputs:
-                if output.size != 0:
-                    raise ValueError(f"{_text(kernel.name)}: dim {_text(kernel.dims[d])} must be at "
-                                     f"least {kernel.least[d]}, got {v.dims[d]}")
-            return len(outputs) == 0
-    return True
+    cdef int d = ts_too_small(v)
+    if d < 0:
+        return True
+    for output in outputs:
+        if output.size != 0:
+            ts_refuse_too_small(v, d)
+            raise ValueError(_message())
+    return len(outputs) == 0
 
 
 # ---- overlap ----
@@ -126,61 +112,23 @@ cdef bint _has_inout(const ts_kernel *kernel) noexcept:
     return False
 
 
-cdef void _extent_of(cnp.ndarray array, size_t *low, size_t *high) noexcept:
-    """The first byte and the byte after the last."""
-    cdef int64_t reach
-    cdef int i
-    low[0] = high[0] = <size_t> cnp.PyArray_DATA(array)
-    for i in range(cnp.PyArray_NDIM(array)):
-        if cnp.PyArray_DIMS(array)[i] == 0:
-            high[0] = low[0]
-            return
-        reach = (cnp.PyArray_DIMS(array)[i] - 1) * cnp.PyArray_STRIDES(array)[i]
-        if reach < 0:
-            low[0] += <size_t> reach
-        else:
-            high[0] += <size_t> reach
-    high[0] += cnp.PyArray_ITEMSIZE(array)
-
-
-cdef bint _overlap(cnp.ndarray a, cnp.ndarray b) except -1:
+cdef bint _overlap(cnp.ndarray a, cnp.ndarray b) noexcept:
     """False is certain; True may be wrong where finding out would take long."""
-    cdef size_t a_low, a_high, b_low, b_high
-    _extent_of(a, &a_low, &a_high)
-    _extent_of(b, &b_low, &b_high)
-    return a_low < b_high and b_low < a_high and np.may_share_memory(a, b, max_work=1)
+    cdef ts_given x, y
+    _give(&x, a)
+    _give(&y, b)
+    return ts_overlap(&x.array, cnp.PyArray_ITEMSIZE(a), &y.array, cnp.PyArray_ITEMSIZE(b))
 
 
-cdef bint _same(cnp.ndarray a, cnp.ndarray b) noexcept:
-    """Whether they are the same elements in the same order."""
-    cdef int i
-    if (cnp.PyArray_DATA(a) != cnp.PyArray_DATA(b) or cnp.PyArray_NDIM(a) != cnp.PyArray_NDIM(b)
-            or cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(b)):
-        return False
-    for i in range(cnp.PyArray_NDIM(a)):
-        if (cnp.PyArray_DIMS(a)[i] != cnp.PyArray_DIMS(b)[i]
-                or cnp.PyArray_STRIDES(a)[i] != cnp.PyArray_STRIDES(b)[i]):
-            return False
-    return True
+cdef bint _overlaps_itself(cnp.ndarray array) noexcept:
+    cdef ts_given x
+    _give(&x, array)
+    return not cnp.PyArray_IS_C_CONTIGUOUS(array) and ts_overlaps_itself(
+        &x.array, cnp.PyArray_ITEMSIZE(array))
 
 
-cdef bint _overlaps_itself(cnp.ndarray array) except -1:
-    """Whether two of its elements may be in one place: judged by axes in the order of strides."""
-    if cnp.PyArray_IS_C_CONTIGUOUS(array):
-        return False
-    reach = cnp.PyArray_ITEMSIZE(array)
-    steps = [(-stride if stride < 0 else stride, extent)
-             for stride, extent in zip((<object> array).strides, (<object> array).shape)]
-    steps.sort()
-    for stride, extent in steps:
-        if extent > 1:
-            if stride < reach:
-                return True
-            reach += stride * (extent - 1)
-    return False
-
-
-cdef tuple _without_overlap(const ts_invocation *v, tuple inputs, list outputs, int axis):
+cdef tuple _without_overlap(const ts_invocation *v, const ts_given *arrays, tuple inputs,
+                            list outputs, int axis):
     """(inputs, outputs) with copies of inputs and temporaries for outputs wherever writing one array
     would change another, but for the very array where the kernel is proved to run in place."""
     cdef const ts_kernel *kernel = v.kernel
@@ -188,7 +136,7 @@ cdef tuple _without_overlap(const ts_invocation *v, tuple inputs, list outputs, 
     cdef list reads = None, used = outputs
     for k in range(kernel.arguments_count):
         if kernel.arguments[k].intent == TS_OUT:
-            if _needs_temporary(kernel, k, outputs, given, inputs):
+            if _needs_temporary(v, k, arrays):
                 used = list(used)
                 used[given] = np.empty_like(outputs[given], subok=False,
                                             dtype=outputs[given].dtype.newbyteorder("="))
@@ -207,24 +155,14 @@ cdef tuple _without_overlap(const ts_invocation *v, tuple inputs, list outputs, 
     return (inputs if reads is None else tuple(reads)), used
 
 
-cdef bint _needs_temporary(const ts_kernel *kernel, int k, list outputs, int given, tuple inputs) except -1:
-    cdef cnp.ndarray output = <cnp.ndarray> outputs[given]
-    cdef int number, taken = 0
-    for number in range(given):
-        if _overlap(output, outputs[number]):
-            raise ValueError(f"{_text(kernel.name)}: two arrays of out overlap")
-    if _overlaps_itself(output):
-        raise ValueError(f"{_text(kernel.name)}: out ({_text(kernel.arguments[k].name)}) has several "
-                         "elements in one place")
-    for number in range(kernel.arguments_count):
-        if kernel.arguments[number].intent == TS_OUT:
-            continue
-        if not (
-            kernel.arguments[k].in_place >> number & 1 and _same(output, inputs[taken])
-        ) and _overlap(output, inputs[taken]):
-            return True
-        taken += 1
-    return False
+cdef bint _needs_temporary(const ts_invocation *v, int k, const ts_given *arrays) except -1:
+    cdef const ts_kernel *kernel = v.kernel
+    cdef int other = ts_clash(v, arrays, k)
+    if other == k:
+        raise ValueError(f"{_out_name(kernel, k)} has several elements in one place")
+    if other >= 0 and kernel.arguments[other].intent == TS_OUT:
+        raise ValueError(f"{_text(kernel.name)}: two arrays of out overlap")
+    return other >= 0
 
 
 cdef int _check_inout(const ts_invocation *v, int k, tuple inputs, int taken, list outputs,
@@ -234,7 +172,7 @@ cdef int _check_inout(const ts_invocation *v, int k, tuple inputs, int taken, li
     cdef cnp.ndarray array = <cnp.ndarray> inputs[taken]
     cdef int number, other = 0, ndim
     cdef cnp.npy_intp shape[_MOST_AXES]
-    ndim = _output_shape(v, k, axis, shape)
+    ndim = ts_shape_of(v, k, axis, <int64_t *> shape)
     if not _has_shape(array, ndim, shape):
         raise ValueError(f"{where} is changed in place and must have shape "
                          f"{_shape_tuple(ndim, shape)}, got {(<object> array).shape}")

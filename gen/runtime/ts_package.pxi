@@ -2,11 +2,6 @@
 
 import os
 
-cdef enum:
-    _MOST_THREADS = 1024
-
-cdef int _level = -1
-
 
 cdef list _built_levels():
     return [_text(ts_level_names[level]) for level in range(TS_LEVELS) if ts_levels_built >> level & 1]
@@ -37,9 +32,9 @@ cdef int _initial_threads(object wanted) except -1:
     if wanted is None:
         return ts_available_processors()
     if not (wanted.isascii() and wanted.isdigit() and len(wanted) <= 4
-            and 1 <= int(wanted) <= _MOST_THREADS):
+            and 1 <= int(wanted) <= TS_MOST_THREADS):
         raise ImportError(f"{__name__}: TILESMITH_NUM_THREADS must be an integer from 1 to "
-                          f"{_MOST_THREADS}, got {wanted!r}")
+                          f"{TS_MOST_THREADS}, got {wanted!r}")
     return int(wanted)
 
 
@@ -53,12 +48,14 @@ cdef int _set_streaming(object wanted) except -1:
 
 cdef int _checked_threads(str where, object num_threads) except -1:
     try:
+        if isinstance(num_threads, bool):
+            raise TypeError
         count = operator.index(num_threads)
     except TypeError:
         raise TypeError(f"{where}: num_threads must be an integer, "
                         f"got {type(num_threads).__name__}") from None
-    if not 1 <= count <= _MOST_THREADS:
-        raise ValueError(f"{where}: num_threads must be from 1 to {_MOST_THREADS}, got {count}")
+    if not 1 <= count <= TS_MOST_THREADS:
+        raise ValueError(f"{where}: num_threads must be from 1 to {TS_MOST_THREADS}, got {count}")
     return count
 
 
@@ -84,9 +81,42 @@ def set_num_threads(num_threads):
     ts_set_default_threads(_checked_threads("set_num_threads", num_threads))
 
 
+class threads:
+    """`with threads(n):` calls of this thread without num_threads= use at most n threads inside.
+
+    Other Python threads go by set_num_threads. Raises ValueError unless n is from 1 to 1024, TypeError
+    unless it is an integer.
+    """
+
+    __slots__ = ("_count", "_before")
+
+    def __init__(self, num_threads):
+        self._count = _checked_threads("threads", num_threads)
+        self._before = []
+
+    def __enter__(self):
+        self._before.append(ts_threads_here())
+        ts_set_threads_here(self._count)
+
+    def __exit__(self, *_):
+        ts_set_threads_here(self._before.pop())
+
+
 def free_workspace():
     """Gives back the memory that threads keep between calls, but for threads now in a kernel."""
     ts_free_workspace()
+
+
+def get_include():
+    """The folder of the C header, and of the same declarations for Cython (`cython -I`).
+
+    The header is named after the package, with _ for each dot of its name.
+    """
+    import importlib.resources
+
+    header = importlib.resources.files(__name__.rpartition(".")[0]).joinpath(
+        "include", f"{_PACKAGE.replace('.', '_')}.h")
+    return os.path.dirname(os.fspath(header))
 
 
 def kernels():
@@ -108,7 +138,7 @@ def last_call():
     record = ts_last_run()
     if record.kernel is NULL:
         return None
-    return {"kernel": _text(record.kernel), "level": _text(ts_level_names[_level]),
+    return {"kernel": _text(record.kernel), "level": _text(ts_level_names[<int> ts_level_used()]),
             "variant": _text(record.variant), "packed": bool(record.packed),
             "copied": bool(record.copied)}
 
@@ -123,7 +153,7 @@ def show_config(mode="stdout"):
     caches = ts_find_caches()
     config = {
         "version": _VERSION,
-        "level": _text(ts_level_names[_level]),
+        "level": _text(ts_level_names[<int> ts_level_used()]),
         "levels_built": _built_levels(),
         "levels_supported": _supported_levels(),
         "num_threads": ts_default_threads(),
@@ -140,13 +170,19 @@ def show_config(mode="stdout"):
         print(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
 
 
+cdef bytes _capsule_name  # a capsule keeps no copy of it
+_C_API = None  # what C code imports: see ts_caller.h and the package's header
+
+
 cdef int _set_up() except -1:
-    global _level
     level = _chosen_level(os.environ.get("TILESMITH_CPU_LEVEL"))
     for number in range(TS_LEVELS):
         if _text(ts_level_names[number]) == level:
-            _level = number
+            ts_use_level(<ts_level> <int> number)
     ts_set_default_threads(_initial_threads(os.environ.get("TILESMITH_NUM_THREADS")))
     _set_streaming(os.environ.get("TILESMITH_STREAM"))
     ts_install_fork_handlers()
+    global _capsule_name, _C_API
+    _capsule_name = f"{_PACKAGE}._kernels._C_API".encode("ascii")
+    _C_API = PyCapsule_New(<void *> &ts_this_api, _capsule_name, NULL)
     return 0

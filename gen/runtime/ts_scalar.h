@@ -133,37 +133,61 @@ TS_X86_MINMAX(f64, double)
 
 /* ---------------------------------------------------------------- float16 and bfloat16 */
 
-TS_INLINE float ts_load_f16_as_f32_s(const uint16_t *p) {
-    uint32_t magnitude = *p & 0x7FFFu, sign = (uint32_t)(*p & 0x8000u) << 16;
-    uint32_t bits = ts_bits_f32_s(ts_from_bits_f32_s(magnitude << 13) * 0x1p112f);
+#if defined TS_V3 || defined TS_V4
+TS_INLINE float ts_convert_f32_f16_s(uint16_t h) { return _cvtsh_ss(h); }
+TS_INLINE uint16_t ts_convert_f16_f32_s(float x) {
+    return (uint16_t)_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+}
+#elif defined TS_NEON
+TS_INLINE float ts_convert_f32_f16_s(uint16_t h) {
+    return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h))), 0);
+}
+TS_INLINE uint16_t ts_convert_f16_f32_s(float x) {
+    return vget_lane_u16(vreinterpret_u16_f16(vcvt_f16_f32(vdupq_n_f32(x))), 0);
+}
+#else
+/* NaNs become quiet, as by the instructions. Multiples of 2^-24 below 2^-14 are those of float16's
+   least; adding 1/2 to a float below 2^-14 rounds it to one. */
+TS_INLINE float ts_convert_f32_f16_s(uint16_t h) {
+    uint32_t magnitude = h & 0x7FFFu, sign = (uint32_t)(h & 0x8000u) << 16;
+    uint32_t bits = (magnitude << 13) + (112u << 23);
+    if (magnitude < 0x400) bits = ts_bits_f32_s((float)(int32_t)magnitude * 0x1p-24f);
     if (magnitude >= 0x7C00) bits = 0x7F800000 | magnitude << 13;
-    if (magnitude > 0x7C00) bits |= 0x400000; /* NaNs become quiet */
+    if (magnitude > 0x7C00) bits |= 0x400000;
     return ts_from_bits_f32_s(bits | sign);
 }
-
-TS_INLINE void ts_store_f32_as_f16_s(uint16_t *p, float x) {
+TS_INLINE uint16_t ts_convert_f16_f32_s(float x) {
     uint32_t bits = ts_bits_f32_s(x), magnitude = bits & 0x7FFFFFFF;
-    uint32_t half;
-    if (magnitude > 0x7F800000) {
-        half = 0x7E00 | (magnitude >> 13 & 0x3FF);
-    } else if (magnitude >= 0x477FF000) { /* 65520, which rounds to 2^16 */
-        half = 0x7C00;
-    } else if (magnitude < 0x38800000) { /* 2^-14: a unit in the last place of 1/2 is 2^-24 */
+    uint32_t half = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+    if (magnitude < 0x38800000)
         half = ts_bits_f32_s(ts_from_bits_f32_s(magnitude) + 0.5f) - ts_bits_f32_s(0.5f);
-    } else {
-        half = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
-    }
-    *p = (uint16_t)(half | (bits >> 16 & 0x8000));
+    if (magnitude >= 0x477FF000) half = 0x7C00; /* 65520, which rounds to 2^16 */
+    if (magnitude > 0x7F800000) half = 0x7E00 | (magnitude >> 13 & 0x3FF);
+    return (uint16_t)(half | (bits >> 16 & 0x8000));
 }
+#endif
 
-TS_INLINE float ts_load_bf16_as_f32_s(const uint16_t *p) {
-    return ts_from_bits_f32_s((uint32_t)*p << 16);
-}
+TS_INLINE float ts_convert_f32_bf16_s(uint16_t h) { return ts_from_bits_f32_s((uint32_t)h << 16); }
 
-TS_INLINE void ts_store_f32_as_bf16_s(uint16_t *p, float x) {
+TS_INLINE uint16_t ts_convert_bf16_f32_s(float x) {
     uint32_t bits = ts_bits_f32_s(x);
     bits = x != x ? bits | 0x400000 : bits + 0x7FFF + (bits >> 16 & 1);
-    *p = (uint16_t)(bits >> 16);
+    return (uint16_t)(bits >> 16);
+}
+
+/* The float32 towards 0, with its last bit set where it is not x: rounding it once more is rounding x. */
+TS_INLINE float ts_convert_odd_f64_s(double x) {
+    float near = (float)x;
+    uint32_t bits = ts_bits_f32_s(near);
+    bits -= ts_abs_f64_s((double)near) > ts_abs_f64_s(x);
+    bits |= (double)near != x;
+    return ts_from_bits_f32_s(bits);
+}
+TS_INLINE uint16_t ts_convert_f16_f64_s(double x) {
+    return ts_convert_f16_f32_s(ts_convert_odd_f64_s(x));
+}
+TS_INLINE uint16_t ts_convert_bf16_f64_s(double x) {
+    return ts_convert_bf16_f32_s(ts_convert_odd_f64_s(x));
 }
 
 #endif

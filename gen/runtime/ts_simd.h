@@ -18,7 +18,8 @@
                     nothing but the plain form where `stride` is a constant 1
                 ts_load_S_as_T(p)  ts_load_first_S_as_T(p, k)       S narrower than T, value kept;
                 ts_store_T_as_S(p, v)  ts_store_first_T_as_S(p, v, k)   C casts, TS_LANES_T elements
-                    also S = f16, bf16 with T = f32: uint16_t storage, round to nearest even
+                    also S = f16, bf16 with T = f32: uint16_t storage, round to nearest even;
+                    ts_load_strided_S_as_T(p, stride) and so on
                 ts_load_bool_M(p)  ts_load_first_bool_M(p, k)       bytes 0 and 1 to a mask
                 ts_store_bool_M(p, m)  ts_store_first_bool_M(p, m, k)
                 ts_stream_T(p, v)  ts_stream_fence()                p aligned to TS_BYTES; a fence
@@ -31,12 +32,15 @@
                 and or xor not shl shr, as ts_add_T(a, b). min and max give NaN if either is, the
                 first of two; fma(a, b, c) is a*b + c, rounded twice on v2; clamp(v, lo, hi) keeps
                 NaN. Shifts by B or more, or negative, give 0, or the sign.
+                ts_mul_short_i32(a, b) of values that int16 holds: quicker than mul on x86
    compares     lt le gt ge eq ne as ts_lt_T(a, b), isnan: give a mask, NaN as in C
    masks        ts_mand_M(a, b)  ts_mor_M  ts_mxor_M  ts_mnot_M(a)  ts_any_M(m)  ts_all_M(m)
                 ts_select_T(m, a, b): a where m holds, else b
    conversion   ts_convert_U_T(v)              of equal width
                 ts_lo_U_T(v)  ts_hi_U_T(v)     the lower and upper lanes, widened
-                ts_narrow_T_U(lo, hi)          their inverse; ts_lo_m64_m32 and so on
+                ts_narrow_T_U(lo, hi)          their inverse; ts_lo_m64_m32 and so on;
+                    ts_lo_f32_f16(v), ts_narrow_bf16_f32(lo, hi) and so on: v is a ts_u16
+                ts_narrow_odd_f64(lo, hi)      float32 that rounds once more as float64 would
                 (ts_U)v                        reinterprets the bits
    lanes        ts_lane_T(v, i)
                 ts_shift_T(prev, cur, k)       lanes k, k+1, ... of prev and then cur, k <= lanes
@@ -44,7 +48,7 @@
                 then the lower half likewise, down to one
 
    Scalar forms have the suffix _s and give what one lane gives, bit for bit: every form under
-   arithmetic and compares, ts_select_T_s(bool, a, b), ts_load_f16_as_f32_s(p), and their like.
+   arithmetic and compares, ts_select_T_s(bool, a, b), ts_convert_f32_f16_s(h), and their like.
    Only scalar: ts_floordiv_T_s(a, b), ts_mod_T_s(a, b) of integers, as in Python, 0 where b is 0;
    ts_bits_f32_s(x) and ts_from_bits_f32_s(bits), likewise f64. */
 #ifndef TS_SIMD_H
@@ -250,24 +254,30 @@ TS_EQUAL(TS_CONVERT)
 #if defined TS_V3 || defined TS_V4
 #define TS_WIDEN_BY(U, name) (ts_##U)TS_MM(cvt##name)((ts_half_int)h)
 #define TS_WIDEN_FLOAT(U, name) TS_MM(cvt##name)(h)
+#elif defined TS_V2
+#define TS_WIDEN_BY(U, name) \
+    (ts_##U)_mm_cvt##name(_mm_loadl_epi64((const __m128i *)(const void *)&h))
+#define TS_WIDEN_FLOAT(U, name) \
+    _mm_cvt##name((__m128)_mm_loadl_epi64((const __m128i *)(const void *)&h))
 #else
 #define TS_WIDEN_BY(U, name) TS_WIDEN(U)
 #define TS_WIDEN_FLOAT(U, name) TS_WIDEN(U)
 #endif
 
 /* X(U, lanes of U, T, C type, h widened): U twice as wide as T */
-#define TS_PAIRS(X)                                                   \
+#define TS_FLOAT_PAIRS(X)                                             \
     X(f64, TS_LANES_64, f32, float, TS_WIDEN_FLOAT(f64, ps_pd))       \
     X(f64, TS_LANES_64, i32, int32_t, TS_WIDEN_BY(f64, epi32_pd))     \
     X(f64, TS_LANES_64, u32, uint32_t, TS_WIDEN(f64))                 \
     X(i64, TS_LANES_64, f32, float, TS_WIDEN(i64))                    \
     X(u64, TS_LANES_64, f32, float, TS_WIDEN(u64))                    \
+    X(f32, TS_LANES_32, i16, int16_t, TS_WIDEN(f32))                  \
+    X(f32, TS_LANES_32, u16, uint16_t, TS_WIDEN(f32))
+#define TS_INTEGER_PAIRS(X)                                           \
     X(i64, TS_LANES_64, i32, int32_t, TS_WIDEN_BY(i64, epi32_epi64))  \
     X(i64, TS_LANES_64, u32, uint32_t, TS_WIDEN_BY(i64, epu32_epi64)) \
     X(u64, TS_LANES_64, i32, int32_t, TS_WIDEN_BY(u64, epi32_epi64))  \
     X(u64, TS_LANES_64, u32, uint32_t, TS_WIDEN_BY(u64, epu32_epi64)) \
-    X(f32, TS_LANES_32, i16, int16_t, TS_WIDEN(f32))                  \
-    X(f32, TS_LANES_32, u16, uint16_t, TS_WIDEN(f32))                 \
     X(i32, TS_LANES_32, i16, int16_t, TS_WIDEN_BY(i32, epi16_epi32))  \
     X(i32, TS_LANES_32, u16, uint16_t, TS_WIDEN_BY(i32, epu16_epi32)) \
     X(u32, TS_LANES_32, i16, int16_t, TS_WIDEN_BY(u32, epi16_epi32))  \
@@ -276,6 +286,7 @@ TS_EQUAL(TS_CONVERT)
     X(i16, TS_LANES_16, u8, uint8_t, TS_WIDEN_BY(i16, epu8_epi16))    \
     X(u16, TS_LANES_16, i8, int8_t, TS_WIDEN_BY(u16, epi8_epi16))     \
     X(u16, TS_LANES_16, u8, uint8_t, TS_WIDEN_BY(u16, epu8_epi16))
+#define TS_PAIRS(X) TS_FLOAT_PAIRS(X) TS_INTEGER_PAIRS(X)
 
 #define TS_PAIR(U, n, T, CT, widened)                                                       \
     typedef CT ts_half_##U##_##T __attribute__((vector_size(TS_BYTES / 2)));                \
@@ -286,70 +297,33 @@ TS_EQUAL(TS_CONVERT)
     TS_INLINE ts_##U ts_hi_##U##_##T(ts_##T v) {                                            \
         ts_half_##U##_##T h = __builtin_shufflevector(v, v, TS_SEQ(n, TS_SELF, n));         \
         return widened;                                                                     \
-    }                                                                                       \
+    }
+TS_PAIRS(TS_PAIR)
+#undef TS_PAIR
+
+#define TS_NARROW(U, n, T, CT, widened)                                                     \
     TS_INLINE ts_##T ts_narrow_##T##_##U(ts_##U lo, ts_##U hi) {                            \
         ts_half_##U##_##T l = __builtin_convertvector(lo, ts_half_##U##_##T);               \
         ts_half_##U##_##T h = __builtin_convertvector(hi, ts_half_##U##_##T);               \
         return __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n)); \
     }
-TS_PAIRS(TS_PAIR)
-#undef TS_PAIR
-
-/* X(S, C type, T, C type, lanes of T, vector type that the conversion goes through) */
-#define TS_NARROW_LOADS(X, S, CS)                                                                \
-    X(S, CS, i32, int32_t, TS_LANES_32, ts_via_32)                                               \
-    X(S, CS, u32, uint32_t, TS_LANES_32, ts_via_32) X(S, CS, f32, float, TS_LANES_32, ts_via_32) \
-    X(S, CS, i64, int64_t, TS_LANES_64, ts_via_64)                                               \
-    X(S, CS, u64, uint64_t, TS_LANES_64, ts_via_64)                                              \
-    X(S, CS, f64, double, TS_LANES_64, ts_via_64)
-#define TS_DIRECT_LOADS(X, S, CS, CT, n) \
-    X(S, CS, i##CT, int##CT##_t, n, ts_i##CT) X(S, CS, u##CT, uint##CT##_t, n, ts_u##CT)
-#define TS_LOADS(X)                                                                   \
-    TS_NARROW_LOADS(X, i8, int8_t)                                                    \
-    TS_NARROW_LOADS(X, u8, uint8_t) TS_NARROW_LOADS(X, i16, int16_t)                  \
-    TS_NARROW_LOADS(X, u16, uint16_t) TS_DIRECT_LOADS(X, i8, int8_t, 16, TS_LANES_16) \
-    TS_DIRECT_LOADS(X, u8, uint8_t, 16, TS_LANES_16)                                  \
-    TS_DIRECT_LOADS(X, i32, int32_t, 64, TS_LANES_64)                                 \
-    TS_DIRECT_LOADS(X, u32, uint32_t, 64, TS_LANES_64)                                \
-    TS_DIRECT_LOADS(X, f32, float, 64, TS_LANES_64)                                   \
-    X(i32, int32_t, f64, double, TS_LANES_64, ts_f64)                                 \
-    X(u32, uint32_t, f64, double, TS_LANES_64, ts_f64)                                \
-    X(f32, float, f64, double, TS_LANES_64, ts_f64)
-
-typedef int32_t ts_via_32 __attribute__((vector_size(4 * TS_LANES_32)));
-typedef int32_t ts_via_64 __attribute__((vector_size(4 * TS_LANES_64)));
-
-#define TS_LOAD_AS(S, CS, T, CT, n, via)                                                 \
-    typedef CS ts_part_##S##_##T __attribute__((vector_size((n) * sizeof(CS))));         \
-    TS_INLINE ts_##T ts_load_first_##S##_as_##T(const CS *p, int64_t k) {                \
-        ts_part_##S##_##T part = {0};                                                    \
-        ts_copy_bytes(&part, p, k * (int64_t)sizeof(CS), sizeof part);                   \
-        return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);      \
-    }                                                                                    \
-    TS_INLINE ts_##T ts_load_##S##_as_##T(const CS *p) {                                 \
-        ts_part_##S##_##T part;                                                          \
-        memcpy(&part, p, sizeof part);                                                   \
-        return __builtin_convertvector(__builtin_convertvector(part, via), ts_##T);      \
-    }                                                                                    \
-    TS_INLINE void ts_store_##T##_as_##S(CS *p, ts_##T v) {                              \
-        ts_part_##S##_##T part =                                                         \
-            __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T); \
-        memcpy(p, &part, sizeof part);                                                   \
-    }                                                                                    \
-    TS_INLINE void ts_store_first_##T##_as_##S(CS *p, ts_##T v, int64_t k) {             \
-        ts_part_##S##_##T part =                                                         \
-            __builtin_convertvector(__builtin_convertvector(v, via), ts_part_##S##_##T); \
-        ts_copy_bytes(p, &part, k * (int64_t)sizeof(CS), sizeof part);                   \
+TS_FLOAT_PAIRS(TS_NARROW)
+#undef TS_NARROW
+/* Integers keep their lowest bits: the even lanes of both. */
+#define TS_EVEN(i) 2 * (i)
+#define TS_NARROW(U, n, T, CT, widened)                                         \
+    TS_INLINE ts_##T ts_narrow_##T##_##U(ts_##U lo, ts_##U hi) {                \
+        return __builtin_shufflevector((ts_##T)lo, (ts_##T)hi,                  \
+                                       TS_SEQ(n, TS_EVEN, 0), TS_SEQ(n, TS_EVEN, n)); \
     }
-TS_LOADS(TS_LOAD_AS)
-#undef TS_LOAD_AS
+TS_INTEGER_PAIRS(TS_NARROW)
+#undef TS_NARROW
+#undef TS_EVEN
 
 /* ---------------------------------------------------------------- what differs between levels
 
    Each level file defines, besides the forms of the contract that it names: ts_down(v, n), the
-   bytes of a ts_u8 from byte n down, n a power of two below TS_BYTES; and between a vector of
-   uint16_t, TS_LANES_f32 of them, and ts_f32: ts_widen_f16, ts_narrow_f16. */
-typedef uint16_t ts_halves __attribute__((vector_size(2 * TS_LANES_32)));
+   bytes of a ts_u8 from byte n down, n a power of two below TS_BYTES. */
 
 #include "ts_scalar.h"
 
@@ -454,6 +428,8 @@ TS_ALL(TS_REDUCTIONS)
 #undef TS_REDUCTIONS
 #undef TS_REDUCE
 
+#include "ts_convert.h"
+
 /* Bytes that are a mask. */
 #define TS_BOOLS(B, load, load_first, store, store_first)                    \
     TS_INLINE ts_m##B ts_load_bool_m##B(const void *p) {                     \
@@ -476,39 +452,5 @@ TS_BOOLS(32, ts_load_u8_as_u32, ts_load_first_u8_as_u32, ts_store_u32_as_u8,
 TS_BOOLS(64, ts_load_u8_as_u64, ts_load_first_u8_as_u64, ts_store_u64_as_u8,
          ts_store_first_u64_as_u8)
 #undef TS_BOOLS
-
-TS_INLINE ts_f32 ts_widen_bf16(ts_halves h) {
-    return (ts_f32)(__builtin_convertvector(h, ts_u32) << 16);
-}
-
-TS_INLINE ts_halves ts_narrow_bf16(ts_f32 v) {
-    ts_u32 bits = (ts_u32)v;
-    ts_u32 rounded = bits + 0x7FFF + (bits >> 16 & 1);
-    ts_u32 quiet = bits | 0x400000;
-    return __builtin_convertvector(ts_select_u32(ts_isnan_f32(v), quiet, rounded) >> 16, ts_halves);
-}
-
-#define TS_HALF_MEMORY(S)                                                        \
-    TS_INLINE ts_f32 ts_load_##S##_as_f32(const uint16_t *p) {                   \
-        ts_halves h;                                                             \
-        memcpy(&h, p, sizeof h);                                                 \
-        return ts_widen_##S(h);                                                  \
-    }                                                                            \
-    TS_INLINE ts_f32 ts_load_first_##S##_as_f32(const uint16_t *p, int64_t k) {  \
-        ts_halves h = {0};                                                       \
-        ts_copy_bytes(&h, p, 2 * k, sizeof h);                                   \
-        return ts_widen_##S(h);                                                  \
-    }                                                                            \
-    TS_INLINE void ts_store_f32_as_##S(uint16_t *p, ts_f32 v) {                  \
-        ts_halves h = ts_narrow_##S(v);                                          \
-        memcpy(p, &h, sizeof h);                                                 \
-    }                                                                            \
-    TS_INLINE void ts_store_first_f32_as_##S(uint16_t *p, ts_f32 v, int64_t k) { \
-        ts_halves h = ts_narrow_##S(v);                                          \
-        ts_copy_bytes(p, &h, 2 * k, sizeof h);                                   \
-    }
-TS_HALF_MEMORY(f16)
-TS_HALF_MEMORY(bf16)
-#undef TS_HALF_MEMORY
 
 #endif

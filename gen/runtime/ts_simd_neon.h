@@ -64,13 +64,12 @@ TS_NEON_MINMAX(u32, u32, uint32x4_t)
 #undef TS_NEON_MINMAX
 
 /* No intrinsic of gcc 12 stores around the cache. */
+TS_INLINE ts_i32 ts_mul_short_i32(ts_i32 a, ts_i32 b) { return a * b; }
+
 #define TS_STREAM(T, C, B, U, CU) \
     TS_INLINE void ts_stream_##T(C *p, ts_##T v) { ts_store_##T(p, v); }
 TS_ALL(TS_STREAM)
 #undef TS_STREAM
 TS_INLINE void ts_stream_fence(void) {}
-
-TS_INLINE ts_f32 ts_widen_f16(ts_halves h) { return (ts_f32)vcvt_f32_f16((float16x4_t)h); }
-TS_INLINE ts_halves ts_narrow_f16(ts_f32 v) { return (ts_halves)vcvt_f16_f32((float32x4_t)v); }
 
 #endif

@@ -49,23 +49,4 @@ TS_FLOAT_MINMAX(f32, ps)
 TS_FLOAT_MINMAX(f64, pd)
 #undef TS_FLOAT_MINMAX
 
-TS_INLINE ts_f32 ts_widen_f16(ts_halves h) {
-    ts_f32 v;
-    for (int i = 0; i < TS_LANES_32; i++) {
-        uint16_t half = h[i];
-        v[i] = ts_load_f16_as_f32_s(&half);
-    }
-    return v;
-}
-
-TS_INLINE ts_halves ts_narrow_f16(ts_f32 v) {
-    ts_halves h;
-    for (int i = 0; i < TS_LANES_32; i++) {
-        uint16_t half;
-        ts_store_f32_as_f16_s(&half, v[i]);
-        h[i] = half;
-    }
-    return h;
-}
-
 #endif

@@ -75,9 +75,4 @@ TS_FLOAT_MINMAX(f32, ps)
 TS_FLOAT_MINMAX(f64, pd)
 #undef TS_FLOAT_MINMAX
 
-TS_INLINE ts_f32 ts_widen_f16(ts_halves h) { return _mm256_cvtph_ps((__m128i)h); }
-TS_INLINE ts_halves ts_narrow_f16(ts_f32 v) {
-    return (ts_halves)_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
 #endif

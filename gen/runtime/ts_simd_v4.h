@@ -164,9 +164,4 @@ TS_INLINE ts_u8 ts_down(ts_u8 v, int bytes) {
     }
 }
 
-TS_INLINE ts_f32 ts_widen_f16(ts_halves h) { return _mm512_cvtph_ps((__m256i)h); }
-TS_INLINE ts_halves ts_narrow_f16(ts_f32 v) {
-    return (ts_halves)_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
 #endif

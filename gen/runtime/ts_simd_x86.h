@@ -62,6 +62,11 @@ TS_X86_MINMAX(u64, epu64)
 #endif
 #undef TS_X86_MINMAX
 
+/* Exact in 32 bits: of b the upper 16 bits, those of its sign, are left out of the sum of products. */
+TS_INLINE ts_i32 ts_mul_short_i32(ts_i32 a, ts_i32 b) {
+    return (ts_i32)TS_MM(madd_epi16)((ts_int)a, (ts_int)(b & 0xFFFF));
+}
+
 #define TS_STREAM(T, C, B, U, CU) \
     TS_INLINE void ts_stream_##T(C *p, ts_##T v) { TS_STREAM_INT((ts_int *)(void *)p, (ts_int)v); }
 TS_ALL(TS_STREAM)

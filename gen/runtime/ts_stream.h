@@ -4,17 +4,29 @@
    vectors are shifted to the lines: each store takes the end of the vector before and the start of
    the present one.
 
-       ts_row_T row = ts_row_begin_T(p);   p: of the row's first element
-       ts_row_push_T(&row, v);             one vector after another
-       ts_row_end_T(&row);                 stores what has not filled a line
-       ts_stream_fence();                  once, after a thread's last row
+       ts_row_T row = ts_row_begin_T(p, late);   p: of the row's first element
+       ts_row_push_T(&row, v);                   one vector after another
+       ts_row_end_T(&row);                       stores what is left, and what fills no line
+       ts_stream_fence();                        once, after a thread's last row
 
    T of 32 or 64 bits. At both ends, nothing but the row's own elements is touched; in between, a store
-   comes one push late. Levels of 16-byte vectors store at once, and through the caches. */
+   comes one push late. Levels of 16-byte vectors have no rows. */
 #ifndef TS_STREAM_H
 #define TS_STREAM_H
 
 #include "ts_simd.h"
+
+/* How loads of a row at `read` come upon what is stored into the row at `row`, as far as the lowest 12
+   bits of the addresses tell: the processor lets such a load wait for the store, and a store past the
+   caches takes long. 1: upon the last TS_LATE lines before them; 2: upon as many before those, which
+   stores that are late by TS_LATE lines are; 0: upon none that counts. Measured on Zen 4
+   (docs/decisions.md). */
+enum { TS_LATE = 5 };
+
+TS_INLINE int ts_row_hits(const void *row, const void *read) {
+    const uintptr_t ahead = ((uintptr_t)row / 64 * 64 - (uintptr_t)read) % 4096;
+    return ahead - 1 < 64 * TS_LATE ? 1 : ahead - 1 < 64 * 2 * TS_LATE ? 2 : 0;
+}
 
 #define TS_WORDS(X)        \
     X(f32, float, 32)      \
@@ -27,36 +39,60 @@
 #if defined TS_V4
 
 /* line: where the next store goes. index: of its lanes in the next vector, or more by TS_LANES_32 in
-   the vector before, which is `kept` once a row has `started`. before: the lanes that are from there. */
+   the vector before, which is `kept`. before: the lanes that are from there. pushed: the vectors so
+   far, up to TS_LATE + 1. late: whether lines are stored TS_LATE vectors after they are complete; wait0
+   to wait4: those that wait, the last first (an array would not be held in registers). */
 typedef struct ts_row {
     char *line;
-    ts_i32 index, kept;
+    ts_i32 index, kept, wait0, wait1, wait2, wait3, wait4;
     ts_m32 before;
-    bool started;
+    int pushed;
+    bool late;
 } ts_row;
 
-TS_INLINE ts_row ts_row_begin(void *p) {
+TS_INLINE ts_row ts_row_begin(void *p, bool late) {
     const int32_t shift = (int32_t)((uintptr_t)p % TS_BYTES / 4);
     const ts_i32 index = (ts_iota_i32() - ts_set_i32(shift)) & ts_set_i32(2 * TS_LANES_32 - 1);
-    return (ts_row){(char *)p - 4 * shift, index, {0}, ts_first_m32(shift), false};
+    const ts_i32 none = {0};
+    return (ts_row){(char *)p - 4 * shift, index, none, none, none, none, none, none,
+        ts_first_m32(shift), 0, late};
 }
 
-TS_INLINE void ts_row_push(ts_row *row, ts_i32 v) {
-    const __m512i both =
-        _mm512_permutex2var_epi32((__m512i)v, (__m512i)row->index, (__m512i)row->kept);
-    if (__builtin_expect(row->started, 1))
-        _mm512_stream_si512((__m512i *)(void *)row->line, both);
-    else
-        _mm512_mask_storeu_epi32(row->line, ts_mnot_m32(row->before), both);
-    row->started = true;
-    row->kept = v;
+TS_INLINE void ts_row_line(ts_row *row, ts_i32 whole) {
+    _mm512_stream_si512((__m512i *)(void *)row->line, (__m512i)whole);
     row->line += TS_BYTES;
 }
 
-TS_INLINE void ts_row_end(const ts_row *row) {
+TS_INLINE void ts_row_push(ts_row *row, ts_i32 v) {
+    const ts_i32 whole = (ts_i32)_mm512_permutex2var_epi32(
+        (__m512i)v, (__m512i)row->index, (__m512i)row->kept);
+    if (__builtin_expect(row->pushed == 0, 0)) {
+        _mm512_mask_storeu_epi32(row->line, ts_mnot_m32(row->before), (__m512i)whole);
+        row->line += TS_BYTES;
+    } else if (!row->late) {
+        ts_row_line(row, whole);
+    } else if (__builtin_expect(row->pushed > TS_LATE, 1)) {
+        ts_row_line(row, row->wait4);
+    }
+    row->pushed += row->pushed <= TS_LATE;
+    row->kept = v;
+    if (row->late) {
+        row->wait4 = row->wait3;
+        row->wait3 = row->wait2;
+        row->wait2 = row->wait1;
+        row->wait1 = row->wait0;
+        row->wait0 = whole;
+    }
+}
+
+TS_INLINE void ts_row_end(ts_row *row) {
+    if (row->pushed == 0)
+        return;
+    const ts_i32 waiting[TS_LATE] = {row->wait0, row->wait1, row->wait2, row->wait3, row->wait4};
+    for (int k = row->late ? row->pushed - 2 : -1; k >= 0; --k)
+        ts_row_line(row, waiting[k]);
     const __m512i last = _mm512_permutexvar_epi32((__m512i)row->index, (__m512i)row->kept);
-    if (row->started)
-        _mm512_mask_storeu_epi32(row->line, row->before, last);
+    _mm512_mask_storeu_epi32(row->line, row->before, last);
 }
 
 #elif defined TS_V3
@@ -72,7 +108,8 @@ typedef struct ts_row {
     bool started, waits;
 } ts_row;
 
-TS_INLINE ts_row ts_row_begin(void *p) {
+TS_INLINE ts_row ts_row_begin(void *p, bool late) {
+    (void)late;
     const int32_t shift = (int32_t)((uintptr_t)p % TS_BYTES / 4);
     const ts_i32 index = (ts_iota_i32() - ts_set_i32(shift)) & ts_set_i32(TS_LANES_32 - 1);
     const ts_m32 before = ts_first_m32(shift);
@@ -101,7 +138,7 @@ TS_INLINE void ts_row_push(ts_row *row, ts_i32 v) {
     row->half += TS_BYTES;
 }
 
-TS_INLINE void ts_row_end(const ts_row *row) {
+TS_INLINE void ts_row_end(ts_row *row) {
     __m256i *const half = (__m256i *)(void *)row->half;
     if (row->waits)
         _mm256_store_si256(half - 1, (__m256i)row->first);
@@ -114,24 +151,13 @@ TS_INLINE void ts_row_end(const ts_row *row) {
 #if defined TS_V4 || defined TS_V3
 #define TS_ROW(T, C, B)                                                                        \
     typedef ts_row ts_row_##T;                                                                 \
-    TS_INLINE ts_row_##T ts_row_begin_##T(C *p) { return ts_row_begin(p); }                    \
+    TS_INLINE ts_row_##T ts_row_begin_##T(C *p, bool late) { return ts_row_begin(p, late); }   \
     TS_INLINE void ts_row_push_##T(ts_row_##T *row, ts_##T v) { ts_row_push(row, (ts_i32)v); } \
-    TS_INLINE void ts_row_end_##T(const ts_row_##T *row) { ts_row_end(row); }
+    TS_INLINE void ts_row_end_##T(ts_row_##T *row) { ts_row_end(row); }
 
-#else
-
-#define TS_ROW(T, C, B)                                         \
-    typedef C *ts_row_##T;                                      \
-    TS_INLINE ts_row_##T ts_row_begin_##T(C *p) { return p; }   \
-    TS_INLINE void ts_row_push_##T(ts_row_##T *row, ts_##T v) { \
-        ts_store_##T(*row, v);                                  \
-        *row += TS_LANES_##B;                                   \
-    }                                                           \
-    TS_INLINE void ts_row_end_##T(const ts_row_##T *row) { (void)row; }
-
-#endif
 TS_WORDS(TS_ROW)
 #undef TS_ROW
+#endif
 #undef TS_WORDS
 
 #endif

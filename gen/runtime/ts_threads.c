@@ -17,7 +17,16 @@ static atomic_int default_threads = 1;
 static atomic_bool forked;
 static pthread_t forked_thread;
 
-int ts_default_threads(void) { return atomic_load_explicit(&default_threads, memory_order_relaxed); }
+static _Thread_local int threads_here;
+
+int ts_threads_here(void) { return threads_here; }
+
+void ts_set_threads_here(int threads) { threads_here = threads; }
+
+int ts_default_threads(void)
+{
+    return threads_here ? threads_here : atomic_load_explicit(&default_threads, memory_order_relaxed);
+}
 
 void ts_set_default_threads(int threads) { atomic_store(&default_threads, threads); }
 

@@ -2,6 +2,7 @@
 
    ts_transpose_T(t)    t[i] lane j and t[j] lane i exchanged, for TS_LANES_T vectors; T of 32 or 64
                         bits. A compiler keeps a local array `t` in registers.
+   ts_transpose_tile_T(t, k)   the same of k * TS_LANES_T rows of k vectors, one after another
 
    In log2(lanes) steps. Step `bit` takes the vectors in pairs whose numbers differ in that bit, and
    exchanges it with a bit of the lane's number, while the other bits of the latter move by one: to
@@ -12,6 +13,15 @@
 #define TS_TRANSPOSE_H
 
 #include "ts_simd.h"
+
+/* Before a function whose loops walk many rows of an array at once. gcc would advance an address for
+   each row, more than it has registers for, and the loads of those from the stack wait for stores
+   past the caches to places that are alike modulo 4096. */
+#if defined __GNUC__ && !defined __clang__
+#define TS_MANY_ROWS __attribute__((optimize("no-ivopts")))
+#else
+#define TS_MANY_ROWS
+#endif
 
 /* Where lane i of a result comes from: n lanes of vector a, then those of b. e: lanes in 16 bytes.
    LOW, HIGH: the lower (upper) halves of each 16 bytes, a's and b's lanes in turn.
@@ -66,8 +76,26 @@
 #define TS_WITHIN_32(T) TS_STEP_32(T, LOW, HIGH, 1) TS_STEP_32(T, LOW, HIGH, 0)
 #define TS_WITHIN_64(T) TS_STEP_64(T, LOW, HIGH, 0)
 
-#define TS_TRANSPOSE(T, B) \
-    TS_INLINE void ts_transpose_##T(ts_##T *t) { TS_WITHIN_##B(T) TS_ACROSS_##B(T) }
+#define TS_TRANSPOSE(T, B)                                                               \
+    TS_INLINE void ts_transpose_##T(ts_##T *t) { TS_WITHIN_##B(T) TS_ACROSS_##B(T) }     \
+    TS_INLINE void ts_transpose_tile_##T(ts_##T *t, const int k) {                       \
+        const int n = TS_LANES_##B;                                                      \
+        _Pragma("GCC unroll 4") for (int row = 0; row < k; ++row) {                      \
+            _Pragma("GCC unroll 4") for (int column = row; column < k; ++column) {       \
+                ts_##T upper[TS_LANES_##B], lower[TS_LANES_##B];                         \
+                _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i) {                   \
+                    upper[i] = t[(row * n + i) * k + column];                            \
+                    lower[i] = t[(column * n + i) * k + row];                            \
+                }                                                                        \
+                ts_transpose_##T(upper);                                                 \
+                ts_transpose_##T(lower);                                                 \
+                _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i) {                   \
+                    t[(row * n + i) * k + column] = lower[i];                            \
+                    t[(column * n + i) * k + row] = upper[i];                            \
+                }                                                                        \
+            }                                                                            \
+        }                                                                                \
+    }
 TS_TRANSPOSE(f32, 32)
 TS_TRANSPOSE(i32, 32)
 TS_TRANSPOSE(u32, 32)

@@ -8,8 +8,8 @@ loop that holds all its accesses and that every read shares with its writer (`si
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..ir.nodes import Allocate, Buffer, Loop, Seq, Stmt
-from ..ir.walk import blocks, loads, seq, walk
+from ..ir.nodes import Allocate, Block, Buffer, Load, Loop, LoopKind, Seq, Stmt, Target
+from ..ir.walk import blocks, loads, loops, seq, substitute, targets, variables, walk
 from ..poly.certificate import Flow, Scheduled
 from .edit import accessed, loops_around, under, update_stmts, with_body
 
@@ -66,11 +66,25 @@ def _home(root: Stmt, flow: Flow, buffer: str) -> str | None:
     ]
     if not sources:
         return None
+    lanes = {loop.var for loop in loops(root) if loop.kind is LoopKind.VECTORIZED}
     around = [tuple(loop.var for loop in loops_around(root, block)) for block in users]
     home = None
     for level in zip(*around, strict=False):
         var = level[0]
         if any(v != var for v in level) or any(var not in s.shared for s in sources):
             break
+        if var in lanes and all(_moves(block, buffer, var) for block in users):
+            break  # one buffer of all lanes, of which each has its own elements, is a vector
         home = var
     return home
+
+
+def _moves(block: Block, buffer: str, lane: str) -> bool:
+    """Whether all the block's accesses of the buffer depend on the lane."""
+    at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
+    accesses: list[Load | Target] = [*loads(block.body), *targets(block.body)]
+    return all(
+        any(lane in variables(substitute(i, at)) for i in a.indices)
+        for a in accesses
+        if a.buffer == buffer
+    )

@@ -24,19 +24,21 @@ def choose(recipes: Iterable[Recipe], target: str, level: str) -> Recipe | None:
     return by_target.get(f"{target}.{level}") or by_target.get(target)
 
 
-def read(recipe: Recipe, level: str, lanes: int) -> tuple[tuple[Primitive, ...], ...]:
+def read(recipe: Recipe, level: str, own: Mapping[str, int]) -> tuple[tuple[Primitive, ...], ...]:
     """The steps of each variant of a recipe on one level.
 
-    lanes: the native lane count there, which is `$lanes`. Raises ScheduleError or SpecError, at the
+    own: what the level itself says: `lanes`, elements of a native vector, and `line`, of a line of
+    the caches. Raises ScheduleError or SpecError, at the
     place in the file, for unknown primitives, arguments and parameters, and for parameters that
     no step uses or that have no value on the level.
     """
     used: set[str] = set()
     values = {p.name: _value(p, level) for p in recipe.params}
-    if "lanes" in values:
-        span = next(p.span for p in recipe.params if p.name == "lanes")
-        raise ScheduleError("'$lanes' is the level's own: a parameter cannot be named so", span)
-    environment = {**values, "lanes": lanes}
+    for param in recipe.params:
+        if param.name in own:
+            reason = f"'${param.name}' is the level's own: a parameter cannot be named so"
+            raise ScheduleError(reason, param.span)
+    environment = {**values, **own}
     result = tuple(_variant(v, environment, used, level) for v in recipe.variants)
     for param in recipe.params:
         if param.name not in used:

@@ -19,7 +19,7 @@ from ..ir.nodes import (
     Update,
     Var,
 )
-from ..ir.printer import expr_to_text
+from ..ir.print_expr import expr_to_text
 from ..ir.walk import add, blocks, index, substitute, variables
 from .bounds import same
 from .edit import block_named, buffer_named, local_name, loops_around, reduction_loops, serial, tree

@@ -2,6 +2,20 @@
 
 from .build import Dtypes, build, choices
 from .model import KernelSpec
-from .reader import least_sizes, load, loads
+from .named import with_named
+from .order import is_ordered
+from .reader import load, loads
+from .shapes import least_sizes, relations
 
-__all__ = ["Dtypes", "KernelSpec", "build", "choices", "least_sizes", "load", "loads"]
+__all__ = [
+    "Dtypes",
+    "KernelSpec",
+    "build",
+    "choices",
+    "is_ordered",
+    "least_sizes",
+    "load",
+    "loads",
+    "relations",
+    "with_named",
+]

@@ -10,21 +10,30 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import assert_never, final
 
+import numpy as np
+
 from ..errors import Span, SpecError
 from ..ir import nodes as ir
 from ..ir import walk
+from ..ir.evaluate import identity
 from ..ir.types import INDEX, DType
 from . import syntax
-from .expressions import Typed, Types, as_index, convert, typed
+from .expressions import Types, as_index, typed
+from .externals import external
+from .indices import tidy
 from .model import KernelSpec, Size
 from .program import Definition, For, Part, Range
+from .reductions import combiner
 from .resolve import definitions
-from .types import AnyType, Weak, concrete, holds
+from .shapes import affine_constraints, extent, not_negative
+from .types import AnyType, Weak, concrete, holds, is_complex
+from .values import Typed, check_ordered, convert
 
 Dtypes = Mapping[str, DType]
 """A choice of element types: by the type variables' names."""
 
 _OF_BOOLS = frozenset({ir.Combiner.ANY, ir.Combiner.ALL})
+_OF_ORDERED = frozenset({ir.Combiner.MIN, ir.Combiner.MAX})
 _ARG = frozenset({ir.Combiner.ARGMIN, ir.Combiner.ARGMAX})
 
 
@@ -47,7 +56,7 @@ def build(spec: KernelSpec, dtypes: Dtypes) -> ir.Kernel:
     )
     return ir.Kernel(
         spec.name,
-        spec.dims,
+        spec.all_dims,
         tuple(
             ir.Parameter(
                 ir.Buffer(
@@ -59,7 +68,7 @@ def build(spec: KernelSpec, dtypes: Dtypes) -> ir.Kernel:
             for a in spec.arguments
         ),
         tuple(ir.Var(s.name, types.scalars[s.name], span=s.span) for s in spec.scalars),
-        spec.constraints,
+        (*affine_constraints(spec), *not_negative(spec)),
         ir.Allocate(temporaries, body) if temporaries else body,
         span=spec.span,
     )
@@ -67,16 +76,17 @@ def build(spec: KernelSpec, dtypes: Dtypes) -> ir.Kernel:
 
 def choices(spec: KernelSpec) -> tuple[dict[str, DType], ...]:
     """Every choice of dtypes that the spec offers, the first type variable varying slowest."""
-    names = [variable.name for variable in spec.dtypes]
+    free = [variable for variable in spec.dtypes if variable.of is None]
+    names = [variable.name for variable in free]
     return tuple(
-        dict(zip(names, chosen, strict=True))
-        for chosen in product(*(variable.choices for variable in spec.dtypes))
+        {v.name: v.choices[chosen[names.index(v.of or v.name)]] for v in spec.dtypes}
+        for chosen in product(*(range(len(variable.choices)) for variable in free))
     )
 
 
 def shape_of(shape: tuple[Size, ...]) -> tuple[ir.Expr, ...]:
     """An argument's shape in IR."""
-    return tuple(ir.Var(size) if isinstance(size, str) else walk.index(size) for size in shape)
+    return tuple(extent(size) for size in shape)
 
 
 # ---------------------------------------------------------------- types
@@ -84,24 +94,52 @@ def shape_of(shape: tuple[Size, ...]) -> tuple[ir.Expr, ...]:
 
 def _declared(spec: KernelSpec, dtypes: Dtypes) -> Types:
     """The types that the spec states."""
-    casts = {dtype.value: dtype for dtype in DType} | {v.name: dtypes[v.name] for v in spec.dtypes}
+    casts = casts_of(spec, dtypes)
     arrays = {a.name: casts[a.element] for a in spec.arguments}
     arrays |= {t.name: casts[t.element] for t in spec.temporaries}
-    return Types(arrays, {s.name: casts[s.element] for s in spec.scalars}, casts)
+    computed = {name: dtype.computed for name, dtype in casts.items()}
+    combiners = {r.name: combiner(r, computed) for r in spec.reductions}
+    externals = {e.name: external(e, computed) for e in spec.externals}
+    scalars = {s.name: computed[s.element] for s in spec.scalars}
+    return Types(arrays, scalars, casts, combiners, externals)
+
+
+def casts_of(spec: KernelSpec, dtypes: Dtypes) -> dict[str, DType]:
+    """What the names of types stand for."""
+    parts = {f"real({v.name})": dtypes[v.name].real for v in spec.dtypes}
+    return {d.value: d for d in DType} | {v.name: dtypes[v.name] for v in spec.dtypes} | parts
 
 
 def _infer(spec: KernelSpec, types: Types) -> Types:
     """The types with those of temporaries, each from its first definition."""
     for d in definitions(spec.program.body):
-        value = typed(d.value, types).type
-        found: dict[str, AnyType] = {d.target.array: value}
-        if d.companion is not None:
-            found = {d.target.array: INDEX, d.companion.array: value}
-        for array, type_ in found.items():
+        _require_types(d, types)
+        for array, type_ in zip(
+            (target.array for target in d.targets), _types_of(d, types), strict=True
+        ):
             if array not in types.arrays:
                 arrays = {**types.arrays, array: _first(array, type_, d)}
                 types = replace(types, arrays=arrays)
     return types
+
+
+def _types_of(d: Definition, types: Types) -> tuple[AnyType, ...]:
+    """What the targets hold."""
+    if isinstance(d.combiner, str):
+        return types.combiners[d.combiner].dtypes
+    value = typed(d.value, types).type
+    return (INDEX, value) if d.combiner in _ARG else (value,)
+
+
+def _require_types(definition: Definition, types: Types) -> None:
+    """A temporary may be read by what defines it; its type must then be stated."""
+    for part in syntax.descend(definition.value):
+        if isinstance(part, syntax.Element) and part.array not in types.arrays:
+            raise SpecError(
+                f"the element type of '{part.array}' depends on its own values",
+                part.span,
+                f"state it: temporaries: {{{part.array}: float64}}",
+            )
 
 
 def _first(array: str, type_: AnyType, definition: Definition) -> DType:
@@ -137,8 +175,11 @@ def _nest(loops: tuple[Range, ...], d: Definition, place: Place, types: Types) -
 
 
 def _enter(over: Range, block: str, place: Place) -> Place:
-    loop = ir.Var(f"{block}.{over.index}", span=over.span)
-    return Place((*place.ranges, over), {**place.loops, over.index: loop})
+    value: ir.Expr = ir.Var(f"{block}.{over.index}", span=over.span)
+    if over.reverse:  # the loop itself runs upwards
+        lower, upper = (walk.substitute(e, place.loops) for e in (over.lower, over.upper))
+        value = tidy(walk.sub(walk.sub(walk.add(lower, upper), 1), value))
+    return Place((*place.ranges, over), {**place.loops, over.index: value})
 
 
 def _loop(over: Range, block: str, place: Place, body: ir.Stmt) -> ir.Loop:
@@ -172,29 +213,74 @@ def _block(d: Definition, place: Place, types: Types) -> ir.Block:
 
 
 def _body(d: Definition, types: Types) -> ir.Store | ir.Update:
-    value = typed(d.value, types)
     target = _target(d.target, types)
+    if isinstance(d.combiner, str):
+        return _own_update(d, types.combiners[d.combiner], types)
+    value = typed(d.value, types)
     if d.combiner is None:
         return ir.Store(target, _stored(value, d.target, d.span, types), span=d.span)
     if d.combiner in _ARG:
-        return _arg_update(d, value, target, types)
+        check_ordered(d.combiner.value, value.type, d.value.span)
+        return _arg_update(d, d.combiner, value, target, types)
     is_bool = value.type is DType.BOOL
     if is_bool != (d.combiner in _OF_BOOLS):
         needs = "numbers" if is_bool else "bools"
         got = concrete(value.type).value
         raise SpecError(f"'{d.combiner.value}' needs {needs}, not {got}", d.value.span)
+    if d.combiner in _OF_ORDERED:
+        check_ordered(d.combiner.value, value.type, d.value.span)
     stored = _stored(value, d.target, d.value.span, types)
-    return ir.Update(d.combiner, (target,), (stored,), span=d.span)
+    values = _guarded(d, d.combiner, (stored,), types)
+    return ir.Update(d.combiner, (target,), values, span=d.span)
 
 
-def _arg_update(d: Definition, value: Typed, target: ir.Target, types: Types) -> ir.Update:
-    """(value, index) pairs: the companion holds the value."""
-    assert d.combiner is not None and d.companion is not None
-    (index,) = d.reduction
+def _arg_update(
+    d: Definition, combiner: ir.Combiner, value: Typed, target: ir.Target, types: Types
+) -> ir.Update:
+    """(value, index) pairs."""
+    ((index,), (extreme,)) = d.reduction, d.others
     position = _stored(Typed(ir.Var(index), INDEX), d.target, d.span, types)
-    stored = _stored(value, d.companion, d.value.span, types)
-    targets = (_target(d.companion, types), target)
-    return ir.Update(d.combiner, targets, (stored, position), span=d.span)
+    stored = _stored(value, extreme, d.value.span, types)
+    values = _guarded(d, combiner, (stored, position), types)
+    return ir.Update(combiner, (_target(extreme, types), target), values, span=d.span)
+
+
+def _own_update(d: Definition, own: ir.DefinedCombiner, types: Types) -> ir.Update:
+    """A tuple, of the types that the reduction says."""
+    given = d.value.values if isinstance(d.value, syntax.Group) else (d.value,)
+    for target, part, dtype in zip(d.targets, own.parts, own.dtypes, strict=True):
+        if types.arrays[target.array] is not dtype:
+            got = types.arrays[target.array].value
+            raise SpecError(
+                f"'{target.array}' is {got} but '{part}' of '{own.name}' is {dtype.value}",
+                target.span,
+            )
+    stored = tuple(
+        _stored(typed(value, types), target, value.span, types)
+        for value, target in zip(given, d.targets, strict=True)
+    )
+    targets = tuple(_target(target, types) for target in d.targets)
+    return ir.Update(own, targets, _guarded(d, own, stored, types), span=d.span)
+
+
+def _guarded(
+    d: Definition, combiner: ir.AnyCombiner, values: tuple[ir.Expr, ...], types: Types
+) -> tuple[ir.Expr, ...]:
+    """The values where the guard holds, and elsewhere what changes nothing."""
+    if d.guard is None:
+        return values
+    guard = typed(d.guard, types)
+    if guard.type is not DType.BOOL:
+        raise SpecError("a condition must be a bool", d.guard.span, "compare, as in x[i] > 0")
+    dtypes = tuple(walk.dtype_of(v) for v in values)
+    nothing = (
+        ir.Const(none.item() if isinstance(none, np.generic) else none, dtype, span=d.span)
+        for none, dtype in zip(identity(combiner, dtypes), dtypes, strict=True)
+    )
+    return tuple(
+        ir.Select(guard.expr, value, none, span=d.span)
+        for value, none in zip(values, nothing, strict=True)
+    )
 
 
 def _target(element: syntax.Element, types: Types) -> ir.Target:
@@ -206,9 +292,11 @@ def _stored(value: Typed, target: syntax.Element, span: Span, types: Types) -> i
     dtype = types.arrays[target.array]
     if not holds(dtype, value.type):
         got = concrete(value.type).value
+        drops = is_complex(value.type) and not dtype.is_complex
+        cast = "real(...), imag(...) or abs(...)" if drops else f"{dtype.value}(...)"
         raise SpecError(
             f"the value is {got} but '{target.array}' is {dtype.value}",
             span,
-            f"write {dtype.value}(...) if that is meant",
+            f"write {cast} if that is meant",
         )
     return convert(value, dtype, span)

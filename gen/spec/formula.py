@@ -22,21 +22,23 @@ MAX_EXPONENT = 64
 
 _NUMPY = """abs absolute all amax amin any arange arccos arcsin arctan arctan2 argmax argmin argsort
     around array asarray atleast_1d atleast_2d average broadcast_to bitwise_and bitwise_or
-    bitwise_xor cbrt ceil clip concatenate conj convolve copysign correlate cos cosh count_nonzero
-    cross cumprod cumsum deg2rad diag diagonal diff divide dot einsum equal exp exp2 expand_dims
-    expm1 eye fabs flip float32 float64 floor floor_divide fmax fmin fmod full full_like greater
-    greater_equal heaviside hypot identity imag inner int32 int64 interp invert isfinite isinf isnan
-    kron left_shift less less_equal linspace log log10 log1p log2 logaddexp logical_and logical_not
-    logical_or logical_xor longdouble matmul max maximum mean median min minimum mod moveaxis
-    multiply nan_to_num nancumsum nanmax nanmean nanmin nansum negative not_equal ones ones_like
-    outer pad percentile power prod ptp rad2deg real reciprocal remainder repeat reshape right_shift
-    rint roll round searchsorted sign signbit sin sinh sort spacing sqrt square squeeze stack std
-    subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace transpose tri tril triu
-    true_divide trunc unwrap var vdot vecdot vstack hstack where zeros zeros_like"""
+    bitwise_xor cbrt ceil clip complex64 complex128 concatenate conj convolve copysign correlate cos
+    cosh count_nonzero cross cumprod cumsum deg2rad diag diagonal diff divide dot einsum equal exp
+    exp2 expand_dims expm1 eye fabs flip float32 float64 floor floor_divide fmax fmin fmod full
+    full_like greater greater_equal heaviside hypot identity imag inner int32 int64 interp invert
+    isfinite isinf isnan kron left_shift less less_equal linspace log log10 log1p log2 logaddexp
+    logical_and logical_not logical_or logical_xor longdouble matmul max maximum mean median min
+    minimum mod moveaxis multiply nan_to_num nancumsum nanmax nanmean nanmin nansum negative
+    not_equal ones ones_like outer pad percentile power prod ptp rad2deg real reciprocal remainder
+    repeat reshape right_shift rint roll round searchsorted sign signbit sin sinh sort spacing sqrt
+    square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile
+    trace transpose tri tril triu true_divide trunc unwrap var vdot vecdot vstack hstack where zeros
+    zeros_like"""
 NUMPY = frozenset(_NUMPY.split())
 MODULES = {
     "np.linalg": "numpy.linalg",
     "numpy.linalg": "numpy.linalg",
+    "np.lib.stride_tricks": "numpy.lib.stride_tricks",
     "np.fft": "numpy.fft",
     "numpy.fft": "numpy.fft",
     **{
@@ -65,14 +67,14 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
 
 def check(scalar: yaml.Scalar, names: Collection[str], functions: Collection[str]) -> None:
     """Refuses what `evaluate` would not run: unknown names and functions, other syntax."""
-    place, tree = language.parse(scalar, "eval", frozenset())
+    place, tree = language.parse(scalar, "eval")
     assert isinstance(tree, ast.Expression)
     _check(tree.body, place, names, functions)
 
 
 def names_in(scalar: yaml.Scalar) -> frozenset[str]:
     """The names that a formula mentions, modules and functions included."""
-    _, tree = language.parse(scalar, "eval", frozenset())
+    _, tree = language.parse(scalar, "eval")
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
@@ -80,10 +82,18 @@ def evaluate(
     scalar: yaml.Scalar, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
 ) -> Any:
     """The formula's value over named `values`. Raises SpecError, and what NumPy raises."""
+    return prepared(scalar, values, functions)()
+
+
+def prepared(
+    scalar: yaml.Scalar, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
+) -> Callable[[], Any]:
+    """`evaluate`, read and checked once and run at each call. Raises SpecError."""
     check(scalar, values.keys(), functions.keys())
-    place, tree = language.parse(scalar, "eval", frozenset())
+    place, tree = language.parse(scalar, "eval")
     assert isinstance(tree, ast.Expression)
-    return _Evaluator(place, values, functions).value(tree.body)
+    body, evaluator = tree.body, _Evaluator(place, values, functions)
+    return lambda: evaluator.value(body)
 
 
 # ---------------------------------------------------------------- checking
@@ -99,7 +109,7 @@ def _check(
                 message = f"unknown name '{name[:64]}'"
                 raise SpecError(message, place.span(node), yaml.hint(name, names))
             return
-        case ast.Constant(bool() | int() | float() | str() | None):
+        case ast.Constant(bool() | int() | float() | complex() | str() | None):
             return
         case ast.Call(function, args, keywords):
             _check_function(function, place, functions)

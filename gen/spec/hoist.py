@@ -5,9 +5,10 @@ those indices that the reduction uses and that only this statement runs over: in
 `for` it is computed anew in each iteration.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ..errors import SpecError
+from ..errors import Span, SpecError
 from ..ir import nodes as ir
 from ..ir import walk
 from . import syntax
@@ -23,14 +24,51 @@ def hoist(
 ) -> tuple[syntax.Expr, tuple[Definition, ...], Scope]:
     """The statement's value without inner reductions, their definitions, and the scope after them.
 
-    A value that is a reduction stays one, unless it reads the array that it defines.
+    A value that is a reduction stays one, unless it reads the array that it defines, or that array
+    may be of a type that only stores: what is combined is held in a type that is computed in.
     """
     value, array = statement.value, statement.target.array
-    if isinstance(value, syntax.Fold) and statement.op is None and not _reads(value, array):
+    if len(statement.targets) > 1:
+        check_combines(statement.targets, scope)
+    alone = statement.op is None and array not in scope.declared.storage
+    if isinstance(value, syntax.Fold) and alone and not _reads_own(statement):
         loops = (*implicit, *_ranges(value, implicit, scope))
         inner, before, scope = _hoist(value.value, array, loops, scope)
         return replace(value, value=inner), before, scope
     return _hoist(value, array, implicit, scope)
+
+
+def check_combines(targets: Iterable[syntax.Element], scope: Scope) -> None:
+    """Refuses targets in which values would be combined, but that may only store them."""
+    for target in targets:
+        if target.array in scope.declared.storage:
+            raise SpecError(
+                f"'{target.array}' may be of a type narrower than float32, in which nothing is"
+                " combined",
+                target.span,
+                "combine into a temporary, and store that",
+            )
+
+
+def check_targets(given: int, taken: int, span: Span) -> None:
+    """Refuses a value that is not of as many parts as there are targets."""
+    if given != taken:
+        targets = "is one target" if taken == 1 else f"are {taken} targets"
+        values = "one value" if given == 1 else f"{given} values"
+        raise SpecError(
+            f"there {targets}, and this gives {values}",
+            span,
+            "a reduction over tuples, which 'reductions' defines, is all of a statement and has as"
+            " many targets as parts",
+        )
+
+
+def _reads_own(statement: syntax.Assign) -> bool:
+    return any(_reads(statement.value, target.array) for target in statement.targets)
+
+
+def _name(combiner: ir.Combiner | str) -> str:
+    return combiner if isinstance(combiner, str) else combiner.value
 
 
 def _reads(expr: syntax.Expr, array: str) -> bool:
@@ -54,7 +92,7 @@ def _hoist(
         value, before, scope = _hoist(expr.value, array, (*loops, *ranges), scope)
         fold = replace(expr, value=value)
         used = _used(fold, loops, ranges)
-        name = unused(f"{array}_{fold.combiner.value}", scope.names() | scope.blocks)
+        name = unused(f"{array}_{_name(fold.combiner)}", scope.names() | scope.blocks)
         target = syntax.Element(
             name, tuple(syntax.Name(r.index, span=fold.span) for r in used), span=fold.span
         )
@@ -90,24 +128,32 @@ def _shape(used: tuple[Range, ...], scope: Scope) -> tuple[ir.Expr, ...]:
 
 
 def fold_definition(
-    block: str, target: syntax.Element, fold: syntax.Fold, loops: tuple[Range, ...], scope: Scope
+    block: str,
+    target: syntax.Element,
+    fold: syntax.Fold,
+    loops: tuple[Range, ...],
+    scope: Scope,
+    others: tuple[syntax.Element, ...] = (),
 ) -> tuple[Definition, Scope]:
-    """The definition `target = fold`, and the scope with its companion's shape."""
+    """The definition `target, *others = fold`, and the scope, in which the extreme value that goes
+    with a position has a shape, too.
+    """
+    given = len(fold.value.values) if isinstance(fold.value, syntax.Group) else 1
+    check_targets(given, 1 + len(others), fold.span)
     ranges = _ranges(fold, loops, scope)
     conditions = scope.conditions
     if fold.condition is not None:
         inner = replace(scope, indices=(*scope.indices, *loops, *ranges))
         conditions = (*conditions, condition_expr(fold.condition, inner.integers()))
-    companion = None
     if fold.combiner in _ARG:
         if len(ranges) != 1:
-            raise SpecError(f"{fold.combiner.value} runs over one index", fold.span)
+            raise SpecError(f"{_name(fold.combiner)} runs over one index", fold.span)
         name = unused(f"{target.array}_value", scope.names())
-        companion = replace(target, array=name)
+        others = (replace(target, array=name),)
         scope = scope.with_shape(name, scope.shapes[target.array])
     definition = Definition(
         block, target, fold.value, (*loops, *ranges), frozenset(r.index for r in ranges),
-        fold.combiner, initialises=True, companion=companion, conditions=conditions,
-        span=fold.span,
+        fold.combiner, initialises=True, others=others, conditions=conditions,
+        guard=fold.guard, span=fold.span,
     )  # fmt: skip
     return definition, scope

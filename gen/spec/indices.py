@@ -5,7 +5,7 @@ them, so the prover knows every domain exactly.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import final
 
@@ -16,7 +16,7 @@ from ..ir.nodes import BinaryOp, UnaryOp
 from . import syntax, yaml
 from .program import Range
 
-_ARITHMETIC = frozenset(
+ARITHMETIC = frozenset(
     {BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.MIN,
      BinaryOp.MAX}
 )  # fmt: skip
@@ -34,7 +34,7 @@ def index_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
             return walk.index(value)
         case syntax.Unary(UnaryOp.NEG, operand):
             return walk.sub(0, index_expr(operand, names))
-        case syntax.Binary(op, lhs, rhs) if op in _ARITHMETIC:
+        case syntax.Binary(op, lhs, rhs) if op in ARITHMETIC:
             a, b = index_expr(lhs, names), index_expr(rhs, names)
             return walk.simplify(ir.Binary(op, a, b, span=expr.span))
         case syntax.Element():
@@ -122,11 +122,16 @@ def extent(index: ir.Expr, ranges: Mapping[str, Range], dims: Collection[str]) -
 def size(expr: ir.Expr, dims: Collection[str]) -> ir.Expr:
     """The expression, or 0 where it is negative; constants gathered."""
     form = linear(expr)
-    plain = _in_order(form, dims)
-    return plain if _is_not_negative(form, dims) else walk.maximum(plain, 0)
+    plain = _in_order(form)
+    return plain if is_not_negative(form, dims) else walk.maximum(plain, 0)
 
 
-def _in_order(form: Linear, dims: Collection[str]) -> ir.Expr:
+def tidy(expr: ir.Expr) -> ir.Expr:
+    """The expression with its terms gathered."""
+    return replace(_in_order(linear(expr)), span=expr.span)
+
+
+def _in_order(form: Linear) -> ir.Expr:
     """The sum as an expression: added terms first, the constant last."""
     result: ir.Expr | None = None
     for term, coefficient in sorted(form.terms.items(), key=lambda item: item[1] < 0):
@@ -144,7 +149,7 @@ def _in_order(form: Linear, dims: Collection[str]) -> ir.Expr:
 _MAX_CHOICES = 8  # of one operand of a min or max each: twice the work for every one
 
 
-def _is_not_negative(form: Linear, dims: Collection[str], choices: int = _MAX_CHOICES) -> bool:
+def is_not_negative(form: Linear, dims: Collection[str], choices: int = _MAX_CHOICES) -> bool:
     """Whether that follows from the dims being at least 0; False where it is not plain."""
 
     def known(term: ir.Expr) -> bool:
@@ -152,9 +157,9 @@ def _is_not_negative(form: Linear, dims: Collection[str], choices: int = _MAX_CH
             case ir.Var(name):
                 return name in dims
             case ir.Binary(BinaryOp.MUL, lhs, rhs):
-                return all(_is_not_negative(linear(e), dims, choices) for e in (lhs, rhs))
+                return all(is_not_negative(linear(e), dims, choices) for e in (lhs, rhs))
             case ir.Binary(BinaryOp.FLOORDIV, lhs, ir.Const(int(divisor))) if divisor > 0:
-                return _is_not_negative(linear(lhs), dims, choices)
+                return is_not_negative(linear(lhs), dims, choices)
             case ir.Binary(BinaryOp.MOD, _, ir.Const(int(divisor))) if divisor > 0:
                 return True
             case _:
@@ -167,7 +172,7 @@ def _is_not_negative(form: Linear, dims: Collection[str], choices: int = _MAX_CH
                 enough = any if (op is BinaryOp.MAX) == (coefficient > 0) else all
                 rest = _plus(form, Linear({term: 1}, 0), -coefficient)
                 return enough(
-                    _is_not_negative(_plus(rest, linear(e), coefficient), dims, choices - 1)
+                    is_not_negative(_plus(rest, linear(e), coefficient), dims, choices - 1)
                     for e in (lhs, rhs)
                 )
     return form.constant >= 0 and all(c > 0 and known(term) for term, c in form.terms.items())
@@ -222,4 +227,4 @@ def _maxima(expr: ir.Expr) -> tuple[ir.Expr, ...]:
 
 
 def _at_least(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> bool:
-    return _is_not_negative(_plus(linear(a), linear(b), -1), dims)
+    return is_not_negative(_plus(linear(a), linear(b), -1), dims)

@@ -7,7 +7,8 @@ sees it, and the depth of what `ast` gives before any function recurses into it.
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import NoReturn
 
@@ -24,6 +25,7 @@ from .syntax import (
     Expr,
     Fold,
     For,
+    Group,
     If,
     Literal,
     Name,
@@ -41,13 +43,14 @@ MAX_DEPTH = 100
 MAX_POWER = 16
 
 FUNCTIONS = {
-    "abs": 1, "sqrt": 1, "rsqrt": 1, "exp": 1, "log": 1, "tanh": 1, "erf": 1, "floor": 1,
-    "ceil": 1, "isnan": 1, "fma": 3,
+    "abs": 1, "sqrt": 1, "rsqrt": 1, "exp": 1, "expm1": 1, "sigmoid": 1, "log": 1, "log1p": 1,
+    "pow": 2, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "floor": 1, "ceil": 1, "isnan": 1, "fma": 3,
+    "real": 1, "imag": 1, "conj": 1, "complex": 2,
 }  # fmt: skip
 CONSTANTS = {"inf": float("inf"), "nan": float("nan"), "pi": 3.141592653589793}
 COMBINERS = {combiner.value: combiner for combiner in Combiner}
-RESERVED = frozenset(
-    [*FUNCTIONS, *CONSTANTS, *COMBINERS, "range", "select", *(dtype.value for dtype in DType)]
+RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *COMBINERS, "range", "reversed", "select")).union(
+    dtype.value for dtype in DType
 )
 
 _BINARY: dict[type[ast.operator], BinaryOp] = {
@@ -63,6 +66,22 @@ _COMPARE: dict[type[ast.cmpop], BinaryOp] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What the spec adds to the language. casts: names of types, which are functions too.
+    reductions: those that it defines, with how many values each takes. functions: external ones,
+    with how many arguments. operands: names with a dot.
+    """
+
+    casts: frozenset[str] = frozenset()
+    reductions: Mapping[str, int] = field(default_factory=dict)
+    functions: Mapping[str, int] = field(default_factory=dict)
+    operands: frozenset[str] = frozenset()
+
+
+NO_WORDS = Words()
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Turns positions in a scalar's text into spans of the file."""
 
@@ -70,7 +89,7 @@ class Place:
     positions: tuple[tuple[int, int], ...]
     lines: tuple[str, ...]
     starts: tuple[int, ...]  # the offset in the text of each line's start
-    casts: frozenset[str]  # names of types, which are functions too
+    words: Words
 
     def span(self, node: ast.expr | ast.stmt | ast.comprehension) -> Span:
         if isinstance(node, ast.comprehension):
@@ -92,28 +111,28 @@ class Place:
         return self.starts[line - 1] + len(text.decode(errors="ignore"))
 
 
-def statements(scalar: yaml.Scalar, casts: frozenset[str]) -> tuple[Statement, ...]:
-    """The statements of a body. `casts` names the spec's types. Raises SpecError."""
-    place, module = parse(scalar, "exec", casts)
+def statements(scalar: yaml.Scalar, words: Words = NO_WORDS) -> tuple[Statement, ...]:
+    """The statements of a body. Raises SpecError."""
+    place, module = parse(scalar, "exec", words)
     assert isinstance(module, ast.Module)
     return tuple(_statement(s, place) for s in module.body)
 
 
-def expression(scalar: yaml.Scalar, casts: frozenset[str]) -> Expr:
+def expression(scalar: yaml.Scalar, words: Words = NO_WORDS) -> Expr:
     """One expression. Raises SpecError."""
-    place, tree = parse(scalar, "eval", casts)
+    place, tree = parse(scalar, "eval", words)
     assert isinstance(tree, ast.Expression)
     return _whole(tree.body, place)
 
 
-def parse(scalar: yaml.Scalar, mode: str, casts: frozenset[str]) -> tuple[Place, ast.AST]:
+def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Place, ast.AST]:
     """The text as Python reads it (mode "exec" or "eval"), within the limits above."""
     text = scalar.text if mode == "exec" else scalar.text.replace("\n", " ").strip()
     lines = tuple(text.split("\n"))
     starts = [0 if mode == "exec" else len(scalar.text) - len(scalar.text.lstrip())]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
-    place = Place(scalar, scalar.positions(), lines, tuple(starts), casts)
+    place = Place(scalar, scalar.positions(), lines, tuple(starts), words)
     _check_text(text, place)
     try:
         tree = ast.parse(text, mode=mode)
@@ -181,6 +200,8 @@ def _refuse(
 def _statement(node: ast.stmt, place: Place) -> Statement:
     span = place.span(node)
     match node:
+        case ast.Assign([ast.Tuple([first, *others])], value):
+            return _several(first, others, value, place, span)
         case ast.Assign([target], value):
             return Assign(_target(target, place), None, _whole(value, place), span=span)
         case ast.AugAssign(target, op, value) if type(op) in _BINARY:
@@ -207,6 +228,14 @@ def _statement(node: ast.stmt, place: Place) -> Statement:
                 "this is not a statement of the language",
                 "a statement is 'a[i] = ...', 'a[i] += ...', 'for i in range(...):' or 'if ...:'",
             )
+
+
+def _several(
+    first: ast.expr, others: list[ast.expr], value: ast.expr, place: Place, span: Span
+) -> Assign:
+    """`a[i], b[i] = reduction(...)`."""
+    targets = tuple(_target(other, place) for other in others)
+    return Assign(_target(first, place), None, _whole(value, place), others=targets, span=span)
 
 
 def _target(node: ast.expr, place: Place) -> Element:
@@ -239,10 +268,13 @@ def _range(target: ast.expr, iterable: ast.expr, place: Place) -> Range:
             return Range(target.id, zero, _whole(upper, place), span=span)
         case ast.Call(ast.Name("range"), [lower, upper], []):
             return Range(target.id, _whole(lower, place), _whole(upper, place), span=span)
+        case ast.Call(ast.Name("reversed"), [ast.Call(ast.Name("range")) as inner], []):
+            return replace(_range(target, inner, place), reverse=True)
         case ast.Call(ast.Name("range"), [_, _, step], []):
-            _refuse(step, place, "a range has no step", "use 2*i as the index, say")
+            hint = "use 2*i as the index, say; reversed(range(lower, upper)) runs downwards"
+            _refuse(step, place, "a range has no step", hint)
         case _:
-            _refuse(iterable, place, "a 'for' runs over a dim or range(lower, upper)")
+            _refuse(iterable, place, "a 'for' runs over a dim, a range or a range reversed")
 
 
 # ---------------------------------------------------------------- expressions
@@ -261,6 +293,10 @@ def _expr(node: ast.expr, place: Place) -> Expr:
             return Name(name, span=span)
         case ast.Subscript(ast.Name(name), index):
             return Element(name, _indices(index, place), span=span)
+        case ast.Attribute(ast.Name(owner), part) if f"{owner}.{part}" in place.words.operands:
+            return Name(f"{owner}.{part}", span=span)
+        case ast.Subscript(ast.Call(ast.Name("real"), [ast.Name(name)], []), index):
+            return Element(f"real({name})", _indices(index, place), span=span)  # of a type
         case ast.BinOp(base, ast.Pow(), exponent):
             return _power(base, exponent, place, span)
         case ast.BinOp(lhs, op, rhs) if type(op) in _BINARY:
@@ -273,9 +309,8 @@ def _expr(node: ast.expr, place: Place) -> Expr:
         case ast.Compare(left, ops, comparators):
             return _comparison(left, ops, comparators, place, span)
         case ast.IfExp(test, then, otherwise):
-            return Conditional(
-                _expr(test, place), _expr(then, place), _expr(otherwise, place), span=span
-            )
+            exprs = (_expr(e, place) for e in (test, then, otherwise))
+            return Conditional(*exprs, span=span)
         case ast.Call(ast.Name(name), args, []):
             return _call(name, args, place, span)
         case _:
@@ -284,15 +319,13 @@ def _expr(node: ast.expr, place: Place) -> Expr:
 
 def _constant(value: object, span: Span) -> Literal:
     match value:
-        case bool():
-            return Literal(value, span=span)
-        case int() if value < 2**64:
+        case bool() | int() if value < 2**64:
             return Literal(value, span=span)
         case int():
             raise SpecError("the integer does not fit in 64 bits", span)
-        case float() if value != float("inf"):
+        case float() | complex() if abs(value) != float("inf"):
             return Literal(value, span=span)
-        case float():
+        case float() | complex():
             raise SpecError("the number is too large", span, "write inf for infinity")
         case _:
             raise SpecError("this is not a number of the language", span)
@@ -303,9 +336,9 @@ def _power(base: ast.expr, exponent: ast.expr, place: Place, span: Span) -> Expr
         case ast.Constant(int(value)) if not isinstance(value, bool) and 1 <= value <= MAX_POWER:
             return Power(_expr(base, place), value, span=span)
         case ast.Constant(0.5):
-            _refuse(exponent, place, "a power must be a constant integer", "write sqrt(...)")
+            _refuse(exponent, place, "this is a square root", "write sqrt(...), or pow(..., 0.5)")
         case _:
-            _refuse(exponent, place, f"a power must be a constant integer from 1 to {MAX_POWER}")
+            return Apply("pow", (_expr(base, place), _expr(exponent, place)), span=span)
 
 
 def _unary(op: ast.unaryop, operand: Expr, span: Span) -> Expr:
@@ -340,19 +373,24 @@ def _comparison(
 
 
 def _call(name: str, args: list[ast.expr], place: Place, span: Span) -> Expr:
-    if name in COMBINERS and len(args) == 1 and isinstance(args[0], ast.GeneratorExp):
-        return _fold(COMBINERS[name], args[0], place, span)
+    own = place.words.reductions
+    if len(args) == 1 and isinstance(args[0], ast.GeneratorExp):
+        if name in COMBINERS:
+            return _fold(COMBINERS[name], _expr(args[0].elt, place), args[0], place, span)
+        if name in own:
+            return _own_fold(name, args[0], place, span)
     values = tuple(_expr(arg, place) for arg in args)
     if name in ("min", "max") and len(values) >= 2:
         return _join(BinaryOp.MIN if name == "min" else BinaryOp.MAX, values, span)
-    if name in COMBINERS:
+    if name in COMBINERS or name in own:
         raise SpecError(f"'{name}' needs a reduction", span, f"write {name}(x[i] for i in n)")
     if name == "select" and len(values) == 3:
         return Conditional(*values, span=span)
-    known = {**FUNCTIONS, "select": 3, **dict.fromkeys(place.casts, 1)}
+    words = place.words
+    known = {**FUNCTIONS, "select": 3, **dict.fromkeys(words.casts, 1), **words.functions}
     if name not in known:
         raise SpecError(
-            f"unknown function '{name[:64]}'", span, yaml.hint(name, {*known, *COMBINERS})
+            f"unknown function '{name[:64]}'", span, yaml.hint(name, {*known, *COMBINERS, *own})
         )
     if len(values) != known[name]:
         needs = f"'{name}' takes {known[name]} argument{'s' * (known[name] > 1)}, not {len(values)}"
@@ -360,8 +398,23 @@ def _call(name: str, args: list[ast.expr], place: Place, span: Span) -> Expr:
     return Apply(name, values, span=span)
 
 
-def _fold(combiner: Combiner, node: ast.GeneratorExp, place: Place, span: Span) -> Fold:
+def _own_fold(name: str, node: ast.GeneratorExp, place: Place, span: Span) -> Fold:
+    """A reduction that the spec defines, over as many values as it says."""
+    takes = place.words.reductions[name]
+    values = node.elt.elts if isinstance(node.elt, ast.Tuple) else [node.elt]
+    if len(values) != takes:
+        counts = f"takes {takes} value{'s' * (takes > 1)}, not {len(values)}"
+        raise SpecError(f"'{name}' {counts}", place.span(node.elt))
+    group = Group(tuple(_expr(v, place) for v in values), span=place.span(node.elt))
+    return _fold(name, group if takes > 1 else group.values[0], node, place, span)
+
+
+def _fold(
+    combiner: Combiner | str, value: Expr, node: ast.GeneratorExp, place: Place, span: Span
+) -> Fold:
     over = tuple(_range(g.target, g.iter, place) for g in node.generators)
+    if any(r.reverse for r in over):
+        raise SpecError("a reduction has no order", span, "write range(lower, upper)")
     tests = tuple(_expr(test, place) for g in node.generators for test in g.ifs)
     condition = _join(BinaryOp.AND, tests, tests[0].span) if tests else None
-    return Fold(combiner, _expr(node.elt, place), over, condition, span=span)
+    return Fold(combiner, value, over, condition, span=span)

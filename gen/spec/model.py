@@ -10,12 +10,13 @@ from typing import final
 
 from ..errors import Span
 from ..ir import nodes as ir
+from ..ir.print_expr import expr_to_text
 from ..ir.types import DType
-from . import yaml
+from . import syntax, yaml
 from .program import Program
 
-Size = str | int
-"""One axis of an argument: a dim's name or a fixed extent."""
+Size = str | int | ir.Expr
+"""An axis of an argument: a dim's name, a number, or an expression over dims and int64 scalars."""
 
 
 @final
@@ -59,11 +60,34 @@ class Temporary:
 
 @final
 @dataclass(frozen=True, slots=True)
+class NamedSize:
+    """A size that a call works out: of dims, scalars and the named sizes before it. `value` may
+    hold what is not affine; to the body and the prover the name is a dim of its own.
+    """
+
+    name: str
+    value: ir.Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class TypeVariable:
-    """`T: [float32, float64]`: one kernel a choice."""
+    """`T: [float32, float64]`: one kernel a choice.
+
+    of: the variable that this one follows, `S: {of: T, int8: int64}`: its choices are in the order
+    of that one's; None where it is free.
+    """
 
     name: str
     choices: tuple[DType, ...]
+    of: str | None = None
+
+
+def storage_types(variables: tuple[TypeVariable, ...]) -> frozenset[str]:
+    """The types and type variables that only store, in one choice at least."""
+    found = {dtype.value for dtype in DType if dtype.only_stores}
+    return frozenset(found | {v.name for v in variables if any(d.only_stores for d in v.choices)})
 
 
 @final
@@ -76,9 +100,56 @@ class Signature:
 
     def __str__(self) -> str:
         return "->".join(
-            ",".join("(" + ",".join(map(str, shape)) + ")" for shape in side)
+            ",".join("(" + ",".join(map(size_text, shape)) + ")" for shape in side)
             for side in (self.inputs, self.outputs)
         )
+
+
+def size_text(size: Size) -> str:
+    """The size as a spec writes it."""
+    return str(size) if isinstance(size, str | int) else expr_to_text(size)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One value of a reduction's tuple. combined: over `a.part`, `b.part`, and `c.part` of parts
+    before it.
+    """
+
+    name: str
+    element: str
+    identity: syntax.Expr
+    combined: syntax.Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduction that the spec defines."""
+
+    name: str
+    doc: str
+    parts: tuple[Part, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExternalFunction:
+    """A C function that the spec declares. arguments: names and types. symbols: C names by the
+    result's type, "" for every type. oracle: its value, over the arguments.
+    """
+
+    name: str
+    arguments: tuple[tuple[str, str], ...]
+    result: str
+    symbols: tuple[tuple[str, str], ...]
+    header: str
+    source: str
+    oracle: yaml.Scalar
+    doc: str
+    span: Span = field(compare=False, repr=False)
 
 
 @final
@@ -137,9 +208,10 @@ class Formula:
 class KernelSpec:
     """A kernel's spec.
 
-    dims: sizes in order of first appearance in the arguments' shapes; loop_dim is the one (if any)
-    that is not in the signature. constraints: bool IR expressions over dims. requires: dims that
-    must not be 0, since a max or min runs over them.
+    dims: sizes in order of first appearance in the arguments' shapes, each told by an input;
+    loop_dim is the one (if any) that is not in the signature. sizes: those with a name that follow
+    from dims and scalars. constraints: comparisons in IR over dims and scalars. requires:
+    dims that must not be 0, since a max or min runs over them.
     """
 
     path: str
@@ -149,10 +221,13 @@ class KernelSpec:
     signature: Signature
     dtypes: tuple[TypeVariable, ...]
     dims: tuple[str, ...]
+    sizes: tuple[NamedSize, ...]
     loop_dim: str | None
     arguments: tuple[Argument, ...]
     scalars: tuple[Scalar, ...]
     temporaries: tuple[Temporary, ...]
+    reductions: tuple[Reduction, ...]
+    externals: tuple[ExternalFunction, ...]
     constraints: tuple[ir.Expr, ...]
     requires: tuple[str, ...]
     program: Program
@@ -161,3 +236,8 @@ class KernelSpec:
     example: str
     recipes: tuple[Recipe, ...]
     span: Span = field(compare=False, repr=False)
+
+    @property
+    def all_dims(self) -> tuple[str, ...]:
+        """The dims of the kernel: those that inputs tell, then the named sizes."""
+        return (*self.dims, *(s.name for s in self.sizes))

@@ -11,11 +11,17 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from ..errors import SpecError
 from ..ir import nodes as ir
+from ..ir import storage
+from ..ir.sizes import found, value
 from ..ir.types import DType
-from . import formula, syntax
-from .model import Formula, KernelSpec
+from . import formula, syntax, yaml
+from .build import shape_of
+from .model import Argument, Formula, KernelSpec
+from .named import with_named
 from .resolve import definitions
+from .shapes import extent
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -27,10 +33,33 @@ _ORACLE: dict[str, Callable[..., Any]] = {
 _ACCURACY = ("ulp", "abs", "min", "max", "sqrt", "rsqrt", "exp", "log", "select")
 
 
+def read(
+    node: yaml.Scalar | yaml.Map | None, arguments: tuple[Argument, ...]
+) -> tuple[Formula, ...]:
+    """The formulas of the outputs, as `oracle` and `accuracy` give them. Raises SpecError."""
+    outputs = [a.name for a in arguments if a.intent is not ir.Intent.IN]
+    if node is None:
+        return ()
+    if isinstance(node, yaml.Scalar):
+        if len(outputs) != 1:
+            raise SpecError("there are several outputs", node.span, "give a map, one key an output")
+        return (Formula(outputs[0], node),)
+    formulas: list[Formula] = []
+    for key, text in node.entries:
+        if key.text not in outputs:
+            raise SpecError(
+                f"'{key.text}' is not an output", key.span, yaml.hint(key.text, outputs)
+            )
+        if not isinstance(text, yaml.Scalar):
+            raise SpecError("a formula must be a text", text.span)
+        formulas.append(Formula(key.text, text))
+    return tuple(formulas)
+
+
 def check(spec: KernelSpec) -> None:
     """Refuses formulas that name what there is not. Raises SpecError."""
     inputs = [a.name for a in spec.arguments if a.intent is not ir.Intent.OUT]
-    known = [*inputs, *spec.dims, *(s.name for s in spec.scalars)]
+    known = [*inputs, *spec.all_dims, *(s.name for s in spec.scalars)]
     for oracle in spec.oracle:
         formula.check(oracle.text, known, _ORACLE)
     values = [
@@ -52,11 +81,21 @@ def evaluate(
     defaults. Raises SpecError, and what NumPy raises.
     """
     values = _scalars(spec, arrays, scalars or {})
-    dims = sizes(spec, arrays)
+    dims = sizes(spec, arrays, scalars)
     try:
         return _evaluate(spec, arrays, values, dims, numpy.longdouble)
     except (TypeError, ValueError, RuntimeError):  # much of SciPy has no long double
         return _evaluate(spec, arrays, values, dims, numpy.float64)
+
+
+def as_written(spec: KernelSpec, arrays: Arrays) -> tuple[Callable[[], Any], ...]:
+    """Each oracle as a call that evaluates it on the arrays as they are, in their own precision.
+
+    For timing: what a user of NumPy would run. Scalars have their defaults. Raises SpecError; the
+    calls, what NumPy raises.
+    """
+    values = {**sizes(spec, arrays), **_scalars(spec, arrays, {}), **arrays}
+    return tuple(formula.prepared(o.text, values, _ORACLE) for o in spec.oracle)
 
 
 def _evaluate(
@@ -67,7 +106,8 @@ def _evaluate(
     widest: type[numpy.floating[Any]],
 ) -> dict[str, NDArray[Any]]:
     shapes = {
-        a.name: tuple(s if isinstance(s, int) else dims[s] for s in a.shape) for a in spec.arguments
+        a.name: tuple(value(extent(s), {**dims, **scalars}) for s in a.shape)
+        for a in spec.arguments
     }
     values: dict[str, Any] = {**dims}
     values |= {name: _wider(numpy.asarray(value), widest)[()] for name, value in scalars.items()}
@@ -88,26 +128,41 @@ def _wider(array: NDArray[Any], widest: type[numpy.floating[Any]]) -> NDArray[An
     """One precision up; integers stay."""
     if array.dtype.kind == "c":
         return array.astype(numpy.clongdouble if widest is numpy.longdouble else numpy.complex128)
-    if array.dtype.kind != "f":
+    if not storage.is_float(array):
         return array
     return array.astype(widest if array.dtype == numpy.float64 else numpy.float64)
 
 
-def sizes(spec: KernelSpec, arrays: Arrays) -> dict[str, int]:
-    """The dims' values, from the shapes of whichever arrays are given."""
-    return {
-        dim: arrays[a.name].shape[axis]
-        for a in spec.arguments
-        if a.name in arrays
-        for axis, dim in enumerate(a.shape)
-        if isinstance(dim, str)
-    }
+def sizes(
+    spec: KernelSpec, arrays: Arrays, scalars: Mapping[str, Any] | None = None
+) -> dict[str, int]:
+    """The dims' values, from the shapes of whichever arrays are given, and the named sizes.
+
+    scalars: those not left at their defaults.
+    """
+    known = (a for a in spec.arguments if a.name in arrays)
+    dims = found(((shape_of(a.shape), arrays[a.name].shape) for a in known), spec.dims)
+    values = with_named(spec, {**defaults(spec), **(scalars or {}), **dims})
+    return {dim: int(values[dim]) for dim in spec.all_dims if dim in values}
+
+
+def defaults(spec: KernelSpec) -> dict[str, bool | int | float]:
+    """The scalars that have one."""
+    return {s.name: s.default for s in spec.scalars if s.default is not None}
 
 
 def _scalars(spec: KernelSpec, arrays: Arrays, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Scalar parameters as the kernel sees them: rounded to their element type."""
-    of_element = {a.element: arrays[a.name].dtype for a in spec.arguments if a.name in arrays}
-    of_element |= {d.value: numpy.dtype(d.value) for d in DType if d is not DType.BFLOAT16}
+    """Scalar parameters as the kernel sees them: rounded to the type that is computed in."""
+    of_element = {
+        a.element: numpy.dtype(DType(arrays[a.name].dtype.name).computed.value)
+        for a in spec.arguments
+        if a.name in arrays
+    }
+    for variable in spec.dtypes:
+        if variable.name in of_element:
+            dtype = of_element[variable.name]
+            of_element[f"real({variable.name})"] = numpy.zeros(0, dtype).real.dtype
+    of_element |= {d.value: numpy.dtype(d.computed.value) for d in DType}
     return {
         s.name: numpy.asarray(given.get(s.name, s.default), of_element.get(s.element))[()]
         for s in spec.scalars
@@ -125,7 +180,7 @@ def accuracy_bound(
     values: the arguments, outputs (in the kernel's own element types) included, and the
     temporaries that the formulas use (`needed_temporaries`). Raises SpecError.
     """
-    common: dict[str, Any] = {**sizes(spec, values), **values}
+    common: dict[str, Any] = {**sizes(spec, values, scalars), **values}
     common |= _scalars(spec, values, scalars or {})
     return {f.output: _bound(spec, f, values[f.output], common) for f in spec.accuracy}
 
@@ -141,19 +196,24 @@ def _bound(
         for axis, name in enumerate(axis_names(spec, accuracy.output))
         if name
     }
-    floating = next((v.dtype for v in (output, *values.values()) if _is_float(v)), None)
-    eps = 0.0 if floating is None else float(numpy.finfo(floating).eps)
-    bound = formula.evaluate(accuracy.text, {**values, **grids, "eps": eps}, _functions(floating))
+    arrays = (v for v in (output, *values.values()) if isinstance(v, numpy.ndarray))
+    floats = (v.real if v.dtype.kind == "c" else v for v in arrays)
+    floating = next(filter(storage.is_float, floats), None)
+    eps = 0.0 if floating is None else float(storage.eps(floating))
+    known = {name: _computed(value) for name, value in values.items()} | {**grids, "eps": eps}
+    functions = _functions(None if floating is None else floating.dtype)
+    bound = formula.evaluate(accuracy.text, known, functions)
     return numpy.broadcast_to(numpy.asarray(bound, numpy.float64), output.shape)
 
 
-def _is_float(value: object) -> bool:
-    return isinstance(value, numpy.ndarray) and value.dtype.kind == "f"
+def _computed(value: Any) -> Any:
+    return storage.computed(value) if isinstance(value, numpy.ndarray) else value
 
 
 def _functions(floating: numpy.dtype[Any] | None) -> dict[str, Callable[..., Any]]:
     def ulp(value: NDArray[Any]) -> NDArray[Any]:
-        return numpy.asarray(numpy.spacing(numpy.abs(numpy.asarray(value, floating))), float)
+        size = numpy.abs(numpy.asarray(value))
+        return storage.ulp(size, numpy.dtype(float) if floating is None else floating)
 
     def rsqrt(value: NDArray[Any]) -> NDArray[Any]:
         return numpy.asarray(1 / numpy.sqrt(value))

@@ -18,24 +18,27 @@ from . import syntax
 @final
 @dataclass(frozen=True, slots=True)
 class Range:
-    """lower <= index < upper."""
+    """lower <= index < upper; from the last to the first where `reverse`."""
 
     index: str
     lower: ir.Expr
     upper: ir.Expr
     span: Span = field(compare=False, repr=False)
+    reverse: bool = False
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One block: `target = value`, or `target = combine(target, value)`.
+    """One block: `target = value`, or `targets = combine(targets, value)`.
 
     loops: its own ranges, outermost first, inside those of the `For`s around it.
     reduction: the indices among all of them that are not spatial.
     initialises: whether a combination starts from the identity.
     conditions: over indices and dims; all must hold.
-    companion: the temporary that holds the extreme value, for argmin and argmax.
+    guard: on data; where it does not hold, the identity is combined.
+    others: the targets after the first; of argmin and argmax the extreme value.
+    combiner: text names one that the spec defines.
     """
 
     block: str
@@ -43,11 +46,16 @@ class Definition:
     value: syntax.Expr
     loops: tuple[Range, ...]
     reduction: frozenset[str]
-    combiner: ir.Combiner | None = None
+    combiner: ir.Combiner | str | None = None
     initialises: bool = False
-    companion: syntax.Element | None = None
+    others: tuple[syntax.Element, ...] = ()
     conditions: tuple[ir.Expr, ...] = ()
+    guard: syntax.Expr | None = None
     span: Span = field(kw_only=True, compare=False, repr=False)
+
+    @property
+    def targets(self) -> tuple[syntax.Element, ...]:
+        return (self.target, *self.others)
 
 
 @final

@@ -5,45 +5,48 @@ element types for every choice of dtypes, formulas and recipes' outlines. All er
 that point into the file.
 """
 
-import keyword
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import Span, SpecError
 from ..ir import nodes as ir
+from ..ir import walk
 from ..ir.types import INDEX, DType
 from . import language, oracle, syntax, yaml
 from .build import build, choices, shape_of
-from .indices import condition_expr, index_expr, size
+from .externals import read_external
+from .language import Words
 from .model import (
     Argument,
-    Formula,
+    ExternalFunction,
     KernelSpec,
+    NamedSize,
+    Reduction,
     Scalar,
     Temporary,
     TypeVariable,
+    storage_types,
 )
+from .named import check_whole, integers, read_sizes
 from .program import Program
 from .recipes import read_recipes
+from .reductions import check_laws, read_reduction
 from .resolve import definitions, resolve
 from .scope import Declared
-from .signature import loop_dim_of, read_signature, sizes
+from .shapes import array_type, dims_in, names_in, read_constraints, read_size, temporary_size
+from .signature import loop_dim_of, read_signature
+from .type_variables import check_name, read_type_variables, real_variables
 
 VERSION = 1
-MAX_CHOICES = 64
-
-# Names that C gives a meaning; Python's keywords are refused besides.
-_C_WORDS = """auto break case char const continue default do double else enum extern float for goto
-    if inline int long register restrict return short signed sizeof static struct switch typedef
-    union unsigned void volatile while bool true false NULL main"""
 
 
 _INTEGERS = frozenset(dtype.value for dtype in DType if dtype.is_integer)
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class File:
     """The file's keys."""
 
     tilesmith: int
@@ -56,7 +59,10 @@ class _File:
     span: Span
     follows: str = ""
     scalars: yaml.Map | None = None
+    sizes: yaml.Map | None = None
     temporaries: yaml.Map | None = None
+    reductions: yaml.Map | None = None
+    externals: yaml.Map | None = None
     constraints: tuple[yaml.Scalar, ...] = ()
     oracle: yaml.Scalar | yaml.Map | None = None
     accuracy: yaml.Scalar | yaml.Map | None = None
@@ -65,7 +71,7 @@ class _File:
 
 
 @dataclass(frozen=True, slots=True)
-class _ArgumentEntry:
+class ArgumentEntry:
     type: yaml.Scalar
     span: Span
     intent: ir.Intent = ir.Intent.IN
@@ -73,7 +79,7 @@ class _ArgumentEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class _ScalarEntry:
+class ScalarEntry:
     type: yaml.Scalar
     span: Span
     default: bool | int | float | None = None
@@ -96,44 +102,77 @@ def load(path: str | Path) -> KernelSpec:
 
 def loads(text: str, path: str) -> KernelSpec:
     """The spec in a text; `path` is what errors call it. Raises SpecError."""
-    root = yaml.parse(text, path)
-    file = yaml.decode(root, _File, "the spec")
-    if file.tilesmith != VERSION:
-        raise SpecError(f"'tilesmith' must be {VERSION}, not {file.tilesmith}", file.span)
-    _check_name(file.kernel)
-    variables = _type_variables(file.dtypes)
-    elements = frozenset([v.name for v in variables] + [dtype.value for dtype in DType])
-    arguments = tuple(_argument(k, v, elements) for k, v in file.arguments.entries)
-    signature = read_signature(file.signature)
-    dims = tuple(dict.fromkeys(s for a in arguments for s in a.shape if isinstance(s, str)))
+    file = _file(text, path)
+    variables = read_type_variables(file.dtypes)
+    parts = [f"real({v.name})" for v in variables]
+    elements = frozenset([v.name for v in variables] + parts + [dtype.value for dtype in DType])
     scalars = tuple(_scalar(k, v, elements) for k, v in _entries(file.scalars))
-    temporaries = tuple(_temporary(k, v, elements, dims) for k, v in _entries(file.temporaries))
-    _check_distinct(variables, dims, arguments, scalars, temporaries, file)
+    types = {s.name: s.element for s in scalars}
+    arguments = tuple(_argument(k, v, elements, types) for k, v in file.arguments.entries)
+    used = {*(a.element for a in arguments), *types.values()}
+    signature = read_signature(file.signature, types)
+    dims = dims_in(arguments, {*types, *(key.text for key, _ in _entries(file.sizes))})
+    sizes = _sizes(file.sizes, dims, types)
+    all_dims = (*dims, *(s.name for s in sizes))
+    temporaries = tuple(_temporary(k, v, elements, all_dims) for k, v in _entries(file.temporaries))
+    reductions = tuple(_reduction(k, v, elements) for k, v in _entries(file.reductions))
+    externals = tuple(_external(k, v, elements) for k, v in _entries(file.externals))
+    declared: tuple[_Named, ...] = (
+        *sizes, *arguments, *scalars, *temporaries, *reductions, *externals
+    )  # fmt: skip
+    _check_distinct(variables, dims, declared, file)
     loop_dim = loop_dim_of(signature, arguments, file.signature.span)
-    program = _program(file.compute, variables, dims, arguments, scalars, temporaries)
+    check_whole(sizes, loop_dim)
+    words = Words(
+        elements,
+        {r.name: len(r.parts) for r in reductions},
+        functions={e.name: len(e.arguments) for e in externals},
+    )
+    program = _program(
+        file.compute, words, all_dims, arguments, scalars, temporaries, storage_types(variables)
+    )
     spec = KernelSpec(
         path=path,
         name=file.kernel.text,
         doc=file.doc.strip(),
         follows=file.follows.strip(),
         signature=signature,
-        dtypes=variables,
+        dtypes=variables + real_variables(variables, used),
         dims=dims,
+        sizes=sizes,
         loop_dim=loop_dim,
         arguments=arguments,
         scalars=scalars,
         temporaries=temporaries,
-        constraints=tuple(_condition(c, dims) for c in file.constraints),
+        reductions=reductions,
+        externals=externals,
+        constraints=read_constraints(file.constraints, all_dims, loop_dim, types),
         requires=program.requires,
         program=program,
-        oracle=_formulas(file.oracle, arguments),
-        accuracy=_formulas(file.accuracy, arguments),
+        oracle=oracle.read(file.oracle, arguments),
+        accuracy=oracle.read(file.accuracy, arguments),
         example=file.example,
-        recipes=read_recipes(file.recipes, dims),
+        recipes=read_recipes(file.recipes, (*all_dims, *integers(types))),
         span=file.kernel.span,
     )
     _check(spec)
     return spec
+
+
+def _file(text: str, path: str) -> File:
+    file = yaml.decode(yaml.parse(text, path), File, "the spec")
+    if file.tilesmith != VERSION:
+        raise SpecError(f"'tilesmith' must be {VERSION}, not {file.tilesmith}", file.span)
+    check_name(file.kernel)
+    return file
+
+
+def _sizes(
+    node: yaml.Map | None, dims: tuple[str, ...], scalars: Mapping[str, str]
+) -> tuple[NamedSize, ...]:
+    for key, _ in _entries(node):
+        check_name(key)
+    return read_sizes(_entries(node), dims, scalars)
 
 
 def _entries(node: yaml.Map | None) -> tuple[tuple[yaml.Scalar, yaml.Node], ...]:
@@ -143,61 +182,36 @@ def _entries(node: yaml.Map | None) -> tuple[tuple[yaml.Scalar, yaml.Node], ...]
 # ---------------------------------------------------------------- declarations
 
 
-def _check_name(name: yaml.Scalar) -> None:
-    text = name.text
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", text) or "__" in text or len(text) > 64:
-        raise SpecError(
-            f"'{text[:64]}' is not a name",
-            name.span,
-            "a name is letters, digits and single underscores",
-        )
-    if keyword.iskeyword(text) or text in _C_WORDS.split():
-        raise SpecError(f"'{text}' is a word of Python or C", name.span, "choose another name")
+_Named = NamedSize | Argument | Scalar | Temporary | Reduction | ExternalFunction
+_KINDS: dict[type[_Named], str] = {
+    NamedSize: "a size",
+    Argument: "an argument",
+    Scalar: "a scalar",
+    Temporary: "a temporary",
+    Reduction: "a reduction",
+    ExternalFunction: "an external function",
+}
 
 
 def _check_distinct(
     variables: tuple[TypeVariable, ...],
     dims: tuple[str, ...],
-    arguments: tuple[Argument, ...],
-    scalars: tuple[Scalar, ...],
-    temporaries: tuple[Temporary, ...],
-    file: _File,
+    declared: tuple[_Named, ...],
+    file: File,
 ) -> None:
-    """One namespace holds type variables, dims, arguments, scalars and temporaries."""
+    """One namespace holds all that a spec names."""
     seen = {v.name: "a type variable" for v in variables}
     seen |= dict.fromkeys(language.RESERVED, "a word of the language")
     seen |= dict.fromkeys(dims, "a dim")
-    for kind, things in (
-        ("an argument", arguments), ("a scalar", scalars), ("a temporary", temporaries)
-    ):  # fmt: skip
-        for thing in things:
-            if thing.name in seen:
-                raise SpecError(f"'{thing.name}' is {seen[thing.name]} already", thing.span)
-            seen[thing.name] = kind
+    for thing in declared:
+        if thing.name in seen:
+            raise SpecError(f"'{thing.name}' is {seen[thing.name]} already", thing.span)
+        seen[thing.name] = _KINDS[type(thing)]
     for dim in dims:
         if dim in language.RESERVED or any(dim == v.name for v in variables):
             raise SpecError(
                 f"the dim '{dim}' has another meaning in the language", file.arguments.span
             )
-
-
-def _type_variables(node: yaml.Map) -> tuple[TypeVariable, ...]:
-    variables: list[TypeVariable] = []
-    total = 1
-    for key, value in node.entries:
-        _check_name(key)
-        if key.text in language.RESERVED:
-            raise SpecError(f"'{key.text}' is a word of the language", key.span)
-        if not isinstance(value, yaml.List) or not value.items:
-            raise SpecError(f"'{key.text}' must be a list of dtypes", value.span)
-        chosen = tuple(yaml.decode(item, DType, "a dtype") for item in value.items)
-        if len(set(chosen)) < len(chosen):
-            raise SpecError(f"a dtype is given twice for '{key.text}'", value.span)
-        total *= len(chosen)
-        variables.append(TypeVariable(key.text, chosen))
-    if total > MAX_CHOICES:
-        raise SpecError(f"more than {MAX_CHOICES} choices of dtypes", node.span)
-    return tuple(variables)
 
 
 def _element(name: str, span: Span, elements: frozenset[str]) -> str:
@@ -206,24 +220,26 @@ def _element(name: str, span: Span, elements: frozenset[str]) -> str:
     return name
 
 
-def _argument(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Argument:
-    _check_name(key)
-    entry = yaml.decode(node, _ArgumentEntry, f"argument '{key.text}'")
-    match = re.fullmatch(r"(\w+)\s*\[([^\[\]]*)\]", entry.type.text)
-    if not match:
+def _argument(
+    key: yaml.Scalar, node: yaml.Node, elements: frozenset[str], scalars: Mapping[str, str]
+) -> Argument:
+    check_name(key)
+    entry = yaml.decode(node, ArgumentEntry, f"argument '{key.text}'")
+    found = array_type(entry.type)
+    if found is None:
         raise SpecError(
             f"'{entry.type.text[:64]}' is not the type of an array",
             entry.type.span,
             'write "T[m, n]", or "T[]" for an array without axes',
         )
-    element = _element(match[1], entry.type.span, elements)
-    shape = sizes(match[2], entry.type.span)
+    element = _element(found[0], entry.type.span, elements)
+    shape = tuple(read_size(axis, scalars) for axis in found[1])
     return Argument(key.text, element, shape, entry.intent, entry.doc, key.span)
 
 
 def _scalar(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Scalar:
-    _check_name(key)
-    entry = yaml.decode(node, _ScalarEntry, f"scalar '{key.text}'")
+    check_name(key)
+    entry = yaml.decode(node, ScalarEntry, f"scalar '{key.text}'")
     element = _element(entry.type.text, entry.type.span, elements)
     _check_default(key, entry.default, element)
     return Scalar(key.text, element, entry.default, entry.doc, key.span)
@@ -242,28 +258,27 @@ def _check_default(key: yaml.Scalar, default: bool | int | float | None, element
 def _temporary(
     key: yaml.Scalar, node: yaml.Node, elements: frozenset[str], dims: tuple[str, ...]
 ) -> Temporary:
-    _check_name(key)
+    check_name(key)
     hint = 'write "T", or "T[m, n + 2]" to give its shape'
     if not isinstance(node, yaml.Scalar):
         raise SpecError(f"'{key.text}' must be a type", node.span, hint)
-    if re.fullmatch(r"\w+(\s*\[\s*\])?", node.text):
-        name, bracket, _ = node.text.partition("[")
-        element = _element(name.strip(), node.span, elements)
-        return Temporary(key.text, element, () if bracket else None, key.span)
-    match language.expression(node, frozenset()):
-        case syntax.Element(element, indices):
-            shape = tuple(_size(index, dims) for index in indices)
-            return Temporary(key.text, _element(element, node.span, elements), shape, key.span)
-        case _:
-            raise SpecError(f"'{key.text}' must be a type", node.span, hint)
+    if re.fullmatch(r"real\(\w+\)|\w+", node.text):
+        return Temporary(key.text, _element(node.text, node.span, elements), None, key.span)
+    found = array_type(node)
+    if found is None:
+        raise SpecError(f"'{key.text}' must be a type", node.span, hint)
+    shape = tuple(temporary_size(axis, dims) for axis in found[1])
+    return Temporary(key.text, _element(found[0], node.span, elements), shape, key.span)
 
 
-def _size(expr: syntax.Expr, dims: tuple[str, ...]) -> ir.Expr:
-    """One axis of a temporary; 0 where the expression is negative."""
-    for part in syntax.descend(expr):
-        if isinstance(part, syntax.Name) and part.name not in dims:
-            raise SpecError(f"'{part.name}' is not a dim", part.span, yaml.hint(part.name, dims))
-    return size(index_expr(expr, dims), dims)
+def _reduction(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Reduction:
+    check_name(key)
+    return read_reduction(key, node, elements)
+
+
+def _external(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> ExternalFunction:
+    check_name(key)
+    return read_external(key, node, elements)
 
 
 # ---------------------------------------------------------------- the body and formulas
@@ -271,14 +286,14 @@ def _size(expr: syntax.Expr, dims: tuple[str, ...]) -> ir.Expr:
 
 def _program(
     compute: yaml.Scalar,
-    variables: tuple[TypeVariable, ...],
+    words: Words,
     dims: tuple[str, ...],
     arguments: tuple[Argument, ...],
     scalars: tuple[Scalar, ...],
     temporaries: tuple[Temporary, ...],
+    storage: frozenset[str],
 ) -> Program:
-    casts = frozenset([v.name for v in variables] + [dtype.value for dtype in DType])
-    body = language.statements(compute, casts)
+    body = language.statements(compute, words)
     if not body:
         raise SpecError("the body has no statement", compute.span)
     declared = Declared(
@@ -288,6 +303,8 @@ def _program(
         {a.name: a.intent for a in arguments},
         {s.name: s.element == INDEX.value for s in scalars},
         frozenset([*_assigned(body), *(a.name for a in arguments), *(t.name for t in temporaries)]),
+        frozenset(a.name for a in arguments if a.element in storage)
+        | frozenset(t.name for t in temporaries if t.element in storage),
     )
     return resolve(body, declared)
 
@@ -296,60 +313,11 @@ def _assigned(body: tuple[syntax.Statement, ...]) -> set[str]:
     found: set[str] = set()
     for statement in body:
         match statement:
-            case syntax.Assign(target):
-                found.add(target.array)
+            case syntax.Assign():
+                found |= {target.array for target in statement.targets}
             case syntax.For(_, inner) | syntax.If(_, inner):
                 found |= _assigned(inner)
     return found
-
-
-def _condition(scalar: yaml.Scalar, dims: tuple[str, ...]) -> ir.Expr:
-    """A condition that every call is checked for, so of the one form that the binding checks."""
-    condition = condition_expr(language.expression(scalar, frozenset()), frozenset(dims))
-    match condition:
-        case ir.Binary(ir.BinaryOp.GE | ir.BinaryOp.GT, ir.Var(), ir.Const()):
-            return condition
-        case _:
-            raise SpecError(
-                "a constraint must be of the form 'dim >= number'",
-                scalar.span,
-                "what depends on more belongs into a variant's 'when'",
-            )
-
-
-def least_sizes(spec: KernelSpec) -> dict[str, int]:
-    """The least size of each dim where that is not 0: constraints, and dims of a max or min."""
-    least = dict.fromkeys(spec.requires, 1)
-    for constraint in spec.constraints:
-        match constraint:
-            case ir.Binary(op, ir.Var(dim), ir.Const(int() as bound)):
-                size = bound + (op is ir.BinaryOp.GT)
-                least[dim] = max(least.get(dim, 0), size)
-            case _:
-                raise AssertionError("the reader lets no other form pass")
-    return least
-
-
-def _formulas(
-    node: yaml.Scalar | yaml.Map | None, arguments: tuple[Argument, ...]
-) -> tuple[Formula, ...]:
-    outputs = [a.name for a in arguments if a.intent is not ir.Intent.IN]
-    if node is None:
-        return ()
-    if isinstance(node, yaml.Scalar):
-        if len(outputs) != 1:
-            raise SpecError("there are several outputs", node.span, "give a map, one key an output")
-        return (Formula(outputs[0], node),)
-    formulas: list[Formula] = []
-    for key, value in node.entries:
-        if key.text not in outputs:
-            raise SpecError(
-                f"'{key.text}' is not an output", key.span, yaml.hint(key.text, outputs)
-            )
-        if not isinstance(value, yaml.Scalar):
-            raise SpecError("a formula must be a text", value.span)
-        formulas.append(Formula(key.text, value))
-    return tuple(formulas)
 
 
 # ---------------------------------------------------------------- the whole
@@ -358,18 +326,20 @@ def _formulas(
 def _check(spec: KernelSpec) -> None:
     _check_used(spec)
     for dtypes in choices(spec):
-        build(spec, dtypes)
+        check_laws(build(spec, dtypes))
     oracle.check(spec)
 
 
 def _check_used(spec: KernelSpec) -> None:
     """Everything declared is used, and every output is written."""
     all_definitions = list(definitions(spec.program.body))
-    written = {d.target.array for d in all_definitions}
+    written = {target.array for d in all_definitions for target in d.targets}
     arrays_read, names_read = set[str](), set[str]()
     for d in all_definitions:
-        for expr in (d.value, *d.target.indices):
-            for part in syntax.descend(expr):
+        if d.others:  # the parts of a tuple need each other
+            arrays_read |= {target.array for target in d.targets}
+        for expr in (d.value, *d.target.indices, d.guard):
+            for part in syntax.descend(expr) if expr else ():
                 if isinstance(part, syntax.Element):
                     arrays_read.add(part.array)
                 elif isinstance(part, syntax.Name):
@@ -383,13 +353,32 @@ def _check_used(spec: KernelSpec) -> None:
         if t.name in written and t.name not in arrays_read | names_read:
             raise SpecError(f"the temporary '{t.name}' is never read", t.span)
     _check_declared(spec, written, names_read)
+    called = {
+        part.function
+        for d in all_definitions
+        for expr in (d.value, d.guard)
+        for part in (syntax.descend(expr) if expr else ())
+        if isinstance(part, syntax.Apply)
+    }
+    for external in spec.externals:
+        if external.name not in called:
+            raise SpecError(f"the external function '{external.name}' is not used", external.span)
+    for reduction in spec.reductions:
+        if all(d.combiner != reduction.name for d in all_definitions):
+            raise SpecError(f"the reduction '{reduction.name}' is not used", reduction.span)
 
 
 def _check_declared(spec: KernelSpec, written: set[str], names_read: set[str]) -> None:
     for temporary in spec.temporaries:
         if temporary.name not in written:
             raise SpecError(f"the temporary '{temporary.name}' is never defined", temporary.span)
-    in_bounds = spec.program.names_in_bounds()
+    in_bounds = spec.program.names_in_bounds().union(
+        *(names_in(axis) for a in spec.arguments for axis in a.shape),
+        *(walk.variables(size.value) for size in spec.sizes),
+    )
+    for size in spec.sizes:
+        if size.name not in names_read | in_bounds:
+            raise SpecError(f"the size '{size.name}' is not used", size.span)
     for scalar in spec.scalars:
         if scalar.name not in names_read | in_bounds:
             raise SpecError(f"the scalar '{scalar.name}' is not used", scalar.span)

@@ -14,7 +14,7 @@ from .model import Param, Recipe, Step, Variant
 
 
 @dataclass(frozen=True, slots=True)
-class _RecipeEntry:
+class RecipeEntry:
     target: str
     span: Span
     params: yaml.Map | None = None
@@ -23,7 +23,7 @@ class _RecipeEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class _VariantEntry:
+class VariantEntry:
     steps: yaml.List
     span: Span
     when: yaml.Scalar | None = None
@@ -41,7 +41,7 @@ def read_recipes(node: yaml.List | None, dims: tuple[str, ...]) -> tuple[Recipe,
 
 
 def _recipe(node: yaml.Node, dims: tuple[str, ...]) -> Recipe:
-    entry = yaml.decode(node, _RecipeEntry, "the recipe")
+    entry = yaml.decode(node, RecipeEntry, "the recipe")
     variants = tuple(_variant(v, dims) for v in entry.variants)
     if entry.auto == bool(variants):
         raise SpecError("a recipe has either variants or auto: true", entry.span)
@@ -75,10 +75,10 @@ def _value(node: yaml.Node) -> int | str:
 
 
 def _variant(node: yaml.Map, dims: tuple[str, ...]) -> Variant:
-    entry = yaml.decode(node, _VariantEntry, "the variant")
+    entry = yaml.decode(node, VariantEntry, "the variant")
     when: ir.Expr | None = None
     if entry.when is not None:
-        when = condition_expr(language.expression(entry.when, frozenset()), frozenset(dims))
+        when = condition_expr(language.expression(entry.when), frozenset(dims))
     return Variant(when, tuple(_step(s) for s in entry.steps.items), entry.span)
 
 

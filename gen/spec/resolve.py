@@ -4,6 +4,7 @@ Input: the syntax tree and what the spec declares. Output: a Program. Invariant:
 `build` refuses only for its element types.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
@@ -13,7 +14,8 @@ from ..ir import nodes as ir
 from ..ir import walk
 from ..ir.nodes import BinaryOp, Combiner, UnaryOp
 from . import program, syntax, yaml
-from .hoist import fold_definition, hoist
+from .data import with_guards
+from .hoist import check_combines, check_targets, fold_definition, hoist
 from .indices import condition_expr, cover, difference, extent, index_expr
 from .language import CONSTANTS, RESERVED
 from .program import Definition, For, Part, Program, Range
@@ -31,12 +33,12 @@ def resolve(statements: tuple[syntax.Statement, ...], declared: Declared) -> Pro
     """The program of a body. Raises SpecError."""
     readable = frozenset(a for a, i in declared.intents.items() if i is not ir.Intent.OUT)
     start = Scope(declared, declared.shapes, readable)
-    parts, end = _statements(statements, start)
+    parts, end = _statements(with_guards(statements, declared), start)
     defined = {
         element.array: d.span
         for d in reversed(list(definitions(parts)))
-        for element in (d.target, d.companion)
-        if element is not None and element.array not in declared.intents
+        for element in d.targets
+        if element.array not in declared.intents
     }
     temporaries = tuple(
         program.Temporary(name, end.shapes[name], span)
@@ -84,9 +86,11 @@ def _statements(
                 new, scope = _assign(statement, scope)
                 parts += new
             case syntax.For(over, body):
-                new, inner = _statements(body, enter(over, scope))
+                new, inner = _statements(body, _within(statement, scope))
                 parts += (For(range_of(over, scope), new),)
-                scope = replace(inner, indices=scope.indices, whole=scope.whole)
+                scope = replace(
+                    scope, shapes=inner.shapes, readable=inner.readable, blocks=inner.blocks
+                )
             case syntax.If(condition, body):
                 test = condition_expr(condition, scope.integers())
                 new, inner = _statements(body, replace(scope, conditions=(*scope.conditions, test)))
@@ -97,21 +101,49 @@ def _statements(
     return parts, scope
 
 
+def _within(statement: syntax.For, scope: Scope) -> Scope:
+    """The scope inside a `for`."""
+    inside = syntax.assignments(statement)
+    written = frozenset(target.array for a in inside for target in a.targets)
+    used = Counter(array for a in inside for array in _used(a))
+    kept = {**scope.kept, statement.over.index: frozenset(a for a in written if used[a] > 1)}
+    return replace(enter(statement.over, scope), assigned=scope.assigned | written, kept=kept)
+
+
+def _used(statement: syntax.Assign) -> frozenset[str]:
+    """Names of all that the statement reads or writes."""
+    exprs = (*statement.targets, statement.value, statement.guard)
+    parts = [part for e in exprs if e is not None for part in syntax.descend(e)]
+    elements = frozenset(part.array for part in parts if isinstance(part, syntax.Element))
+    return elements.union(part.name for part in parts if isinstance(part, syntax.Name))
+
+
 def _assign(statement: syntax.Assign, scope: Scope) -> tuple[tuple[Part, ...], Scope]:
     target, array = statement.target, statement.target.array
-    _check_target(target, scope)
-    for part in syntax.descend(statement.value):
-        if isinstance(part, syntax.Element):
+    for each in statement.targets:
+        _check_target(each, scope)
+    _check_others(statement)
+    _check_kept(statement, scope)
+    values = [e for e in (statement.value, statement.guard) if e is not None]
+    read = [p for v in values for p in syntax.descend(v) if isinstance(p, syntax.Element)]
+    targets = scope.assigned.intersection(each.array for each in statement.targets)
+    own = [part for part in read if part.array in targets]
+    for part in read:
+        if part not in own:
             _check_readable(part.array, part, scope)
             _check_rank(part, scope.shapes[part.array])
     implicit = _implicit(statement, scope)
     inner = replace(scope, indices=(*scope.indices, *implicit))
     indices = tuple(index_expr(index, inner.integers()) for index in target.indices)
-    _check_value(statement.value, inner)
+    for each in statement.targets:
+        scope = _declare(each, indices, inner, scope)
+    for part in own:
+        _check_rank(part, scope.shapes[part.array])
+    for value in values:
+        _check_value(value, replace(inner, shapes=scope.shapes))
     if statement.op is not None and array not in scope.readable:
         raise SpecError(f"'{array}' is updated before it is defined", target.span)
     _check_order(statement, implicit, scope)
-    scope = _declare(target, indices, inner, scope)
     value, before, scope = hoist(statement, implicit, scope)
     defined, scope = _definition(statement, value, implicit, scope)
     return (*before, defined), scope.defines(defined)
@@ -129,6 +161,33 @@ def _check_target(target: syntax.Element, scope: Scope) -> None:
         )
     if array in scope.shapes:
         _check_rank(target, scope.shapes[array])
+
+
+def _check_others(statement: syntax.Assign) -> None:
+    """Several targets are elements at one place of different arrays."""
+    seen = {statement.target.array}
+    for other in statement.others:
+        if other.array in seen:
+            raise SpecError(f"'{other.array}' is a target twice", other.span)
+        seen.add(other.array)
+        if other.indices != statement.target.indices:
+            raise SpecError(
+                f"'{other.array}' has other indices than '{statement.target.array}'",
+                other.span,
+                "the targets of one reduction have the same indices",
+            )
+
+
+def _check_kept(statement: syntax.Assign, scope: Scope) -> None:
+    match statement.value:
+        case syntax.Conditional(_, _, syntax.Element() as kept) if kept == statement.target:
+            if kept.array not in scope.readable:
+                raise SpecError(
+                    f"'{kept.array}' keeps what it held where the condition does not hold, and"
+                    " holds nothing yet",
+                    statement.target.span,
+                    "define it first, or declare it with intent: inout",
+                )
 
 
 def _check_rank(element: syntax.Element, shape: tuple[ir.Expr, ...]) -> None:
@@ -155,11 +214,13 @@ def _check_value(expr: syntax.Expr, scope: Scope) -> None:
             _check_whole(expr, scope)
             for index in indices:
                 _check_value(index, scope)
-        case syntax.Fold(_, value, over, condition):
+        case syntax.Fold(_, value, over, condition, guard):
             inner = scope
             for r in over:
                 inner = enter(r, inner)
-            _check_value(value, inner)
+            for part in (value, guard):
+                if part is not None:
+                    _check_value(part, inner)
             if condition is not None:
                 condition_expr(condition, inner.integers())
         case _:
@@ -176,10 +237,11 @@ def _is_scalar_array(name: str, expr: syntax.Name, scope: Scope) -> bool:
 
 
 def _check_readable(array: str, expr: syntax.Expr, scope: Scope) -> None:
-    if array in scope.readable:
-        return
+    if array in scope.readable or (array in scope.assigned and array in scope.shapes):
+        return  # of an array that a `for` around it defines, the prover knows which iteration did
     if array in scope.declared.arrays:
-        raise SpecError(f"'{array}' is read before it is defined", expr.span)
+        hint = "give its shape under 'temporaries'" if array in scope.assigned else None
+        raise SpecError(f"'{array}' is read before it is defined", expr.span, hint)
     raise SpecError(f"unknown array '{array}'", expr.span, yaml.hint(array, scope.declared.arrays))
 
 
@@ -234,7 +296,7 @@ def _implicit(statement: syntax.Assign, scope: Scope) -> tuple[Range, ...]:
 def _implicit_range(name: syntax.Name, statement: syntax.Assign, scope: Scope) -> Range:
     elements = [
         e
-        for e in (statement.target, *syntax.descend(statement.value))
+        for e in (*statement.targets, *syntax.descend(statement.value))
         if isinstance(e, syntax.Element) and e.array in scope.shapes
     ]
     uses = [
@@ -258,9 +320,10 @@ def _implicit_range(name: syntax.Name, statement: syntax.Assign, scope: Scope) -
 def _check_order(statement: syntax.Assign, implicit: tuple[Range, ...], scope: Scope) -> None:
     """Implicit indices have no order: a read of another point must be of another explicit part."""
     unordered = {r.index for r in implicit}
+    defined = {target.array for target in statement.targets}
     names = scope.integers()
     for element in syntax.descend(statement.value):
-        if not isinstance(element, syntax.Element) or element.array != statement.target.array:
+        if not isinstance(element, syntax.Element) or element.array not in defined:
             continue
         pairs = list(zip(statement.target.indices, element.indices, strict=True))
         same = all(a == b for a, b in pairs if syntax.names(a) & unordered)
@@ -323,15 +386,22 @@ def _definition(
     target, array = statement.target, statement.target.array
     block = unused(array, (scope.names() - {array}) | scope.blocks)
     if isinstance(value, syntax.Fold):
-        return fold_definition(block, target, value, implicit, scope)
-    if statement.op is not None and statement.op in _UPDATES:
+        return fold_definition(block, target, value, implicit, scope, statement.others)
+    check_targets(1, len(statement.targets), value.span)
+    on_the_left = {name for index in target.indices for name in syntax.names(index)}
+    indices = {r.index for r in (*scope.indices, *implicit)}
+    indices -= {index for index, arrays in scope.kept.items() if array in arrays}
+    combined = frozenset(indices - on_the_left)
+    updates = statement.op in _UPDATES
+    if updates and (combined or statement.guard is not None):
+        check_combines((target,), scope)
+    if statement.op is not None and updates and array not in scope.declared.storage:
         if statement.op is BinaryOp.SUB:
             value = syntax.Unary(UnaryOp.NEG, value, span=value.span)
-        on_the_left = {name for index in target.indices for name in syntax.names(index)}
-        indices = {r.index for r in (*scope.indices, *implicit)}
         definition = Definition(
-            block, target, value, implicit, frozenset(indices - on_the_left),
-            _UPDATES[statement.op], conditions=scope.conditions, span=statement.span,
+            block, target, value, implicit, combined,
+            _UPDATES[statement.op], conditions=scope.conditions, guard=statement.guard,
+            span=statement.span,
         )  # fmt: skip
         return definition, scope
     if statement.op is not None:

@@ -1,7 +1,7 @@
 """What the resolver knows at a place of a body. Immutable: every step returns a new Scope."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import final
 
@@ -20,7 +20,7 @@ class Declared:
 
     shapes: of the arguments, and of those temporaries that are declared with one. intents: of the
     arguments. scalars: whether each is an integer. arrays: every array that the spec names,
-    temporaries included.
+    temporaries included. storage: those whose element type only stores, for a choice of dtypes.
     """
 
     dims: tuple[str, ...]
@@ -28,6 +28,7 @@ class Declared:
     intents: Mapping[str, ir.Intent]
     scalars: Mapping[str, bool]
     arrays: frozenset[str]
+    storage: frozenset[str] = frozenset()
 
 
 @final
@@ -36,7 +37,9 @@ class Scope:
     """shapes: of all arrays declared or defined so far. readable: arrays that hold values.
 
     indices: ranges around this place, outermost first; whole: those of them that were written
-    `for j in n`. conditions: of the `if`s around it. blocks: names taken.
+    `for j in n`. conditions: of the `if`s around it. blocks: names taken. assigned: arrays that the
+    `for`s around it define, perhaps in an earlier iteration. kept: for an index, the arrays that
+    its `for` updates and uses elsewhere, too, so that its updates keep their order.
     """
 
     declared: Declared
@@ -46,6 +49,8 @@ class Scope:
     whole: frozenset[str] = frozenset()
     conditions: tuple[ir.Expr, ...] = ()
     blocks: frozenset[str] = frozenset()
+    assigned: frozenset[str] = frozenset()
+    kept: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def integers(self) -> frozenset[str]:
         """Names that an index expression may use."""
@@ -59,7 +64,7 @@ class Scope:
 
     def defines(self, definition: Definition) -> "Scope":
         """The scope after a definition; a new array's shape must be known already."""
-        written = {e.array for e in (definition.target, definition.companion) if e is not None}
+        written = {target.array for target in definition.targets}
         return replace(
             self, readable=self.readable | written, blocks=self.blocks | {definition.block}
         )
@@ -79,7 +84,11 @@ def range_of(over: syntax.Range, scope: Scope) -> Range:
         )
     names = scope.integers()
     return Range(
-        over.index, index_expr(over.lower, names), index_expr(over.upper, names), over.span
+        over.index,
+        index_expr(over.lower, names),
+        index_expr(over.upper, names),
+        over.span,
+        over.reverse,
     )
 
 

@@ -1,39 +1,61 @@
 """The gufunc-style signature: which axes of each argument are its core, which is looped over."""
 
-import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 from ..errors import Span, SpecError
 from ..ir import nodes as ir
-from . import yaml
-from .model import Argument, Signature, Size
+from . import language, syntax, yaml
+from .model import Argument, Signature, Size, size_text
+from .shapes import names_in, read_size, same_size
 
 
-def sizes(text: str, span: Span) -> tuple[Size, ...]:
-    """The axes in a text such as `m, 3`. Raises SpecError."""
-    items = [item.strip() for item in text.split(",")] if text.strip() else []
-    for item in items:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}|[0-9]{1,9}", item) or "__" in item:
-            raise SpecError(f"'{item[:64]}' is not a dim or a size", span)
-    return tuple(int(item) if item.isdigit() else item for item in items)
+def read_signature(node: yaml.Scalar, scalars: Mapping[str, str]) -> Signature:
+    """The signature in a text such as `(m,k),(k,n)->(m,n)` or `(n),(k)->(n - k + 1)`.
 
-
-def read_signature(node: yaml.Scalar) -> Signature:
-    """The signature in a text such as `(m,k),(k,n)->(m,n)`. Raises SpecError."""
-    text = node.text.replace(" ", "")
-    operand = r"\([A-Za-z0-9_,]*\)"
-    operands = rf"{operand}(?:,{operand})*"
-    match = re.fullmatch(rf"({operands})?->({operands})", text)
-    if not match:
+    scalars: the element types of the scalars. Raises SpecError.
+    """
+    left, arrow, right = node.text.partition("->")
+    sides = [_groups(left) if left.strip() else [], _groups(right)]
+    if not arrow or None in sides:
         raise SpecError(
             f"'{node.text[:64]}' is not a signature",
             node.span,
             "write it as NumPy's gufuncs do: (m,k),(k,n)->(m,n)",
         )
-    sides = [
-        tuple(sizes(shape, node.span) for shape in re.findall(r"\(([^()]*)\)", side or ""))
-        for side in match.groups()
-    ]
-    return Signature(*sides)
+    return Signature(
+        *(tuple(_axes(group, node, scalars) for group in side or ()) for side in sides)
+    )
+
+
+def _groups(text: str) -> list[str] | None:
+    """The texts inside the outermost parentheses of `(m,k),(k,n)`; None for anything else."""
+    groups: list[str] = []
+    depth = start = 0
+    between = ""
+    for k, character in enumerate(text):
+        if depth == 0 and character != "(":
+            between += character
+        if depth == 0 and character == "(":
+            if between.strip() != ("," if groups else ""):
+                return None
+            start, between = k + 1, ""
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ")":
+            groups.append(text[start:k])
+        if depth < 0:
+            return None
+    return None if depth or between.strip() or not groups else groups
+
+
+def _axes(group: str, node: yaml.Scalar, scalars: Mapping[str, str]) -> tuple[Size, ...]:
+    if not group.strip():
+        return ()
+    match language.expression(replace(node, text=f"axes[{group}]")):
+        case syntax.Element(_, axes):
+            return tuple(read_size(axis, scalars) for axis in axes)
+        case _:
+            raise SpecError(f"'{group[:64]}' are not the axes of an array", node.span)
 
 
 def loop_dim_of(signature: Signature, arguments: tuple[Argument, ...], span: Span) -> str | None:
@@ -53,22 +75,24 @@ def loop_dim_of(signature: Signature, arguments: tuple[Argument, ...], span: Spa
                 span,
                 "an inout argument is both",
             )
-        for core, argument in zip(shapes, operands, strict=True):
-            leading = argument.shape[: len(argument.shape) - len(core)]
-            if argument.shape[len(leading) :] != core or len(leading) > 1:
+        for axes, argument in zip(shapes, operands, strict=True):
+            leading = argument.shape[: len(argument.shape) - len(axes)]
+            own = argument.shape[len(leading) :]
+            if len(leading) > 1 or len(own) != len(axes) or not all(map(same_size, own, axes)):
                 raise SpecError(
-                    f"the signature gives '{argument.name}' the core axes {_tuple(core)}, its shape"
+                    f"the signature gives '{argument.name}' the core axes {_tuple(axes)}, its shape"
                     f" is {_tuple(argument.shape)}",
                     argument.span,
                 )
             loop_dims |= dict.fromkeys(leading)
     named = [dim for dim in loop_dims if isinstance(dim, str)]
-    core_dims = {s for shape in signature.inputs + signature.outputs for s in shape}
-    if len(loop_dims) > 1 or len(named) < len(loop_dims) or core_dims & loop_dims.keys():
-        shown = ", ".join(str(dim) for dim in loop_dims)
+    core = [size for shape in signature.inputs + signature.outputs for size in shape]
+    used = frozenset[str]().union(*map(names_in, core))
+    if len(loop_dims) > 1 or len(named) < len(loop_dims) or used & loop_dims.keys():
+        shown = ", ".join(map(size_text, loop_dims))
         raise SpecError(f"the leading axes must be one dim of its own, not {shown}", span)
     return named[0] if named else None
 
 
 def _tuple(shape: tuple[Size, ...]) -> str:
-    return "(" + ", ".join(map(str, shape)) + ")"
+    return "(" + ", ".join(map(size_text, shape)) + ")"

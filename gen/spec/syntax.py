@@ -26,7 +26,7 @@ class Name(Located):
 @final
 @dataclass(frozen=True, slots=True)
 class Literal(Located):
-    value: bool | int | float
+    value: bool | int | float | complex
 
 
 @final
@@ -36,6 +36,14 @@ class Element(Located):
 
     array: str
     indices: tuple["Expr", ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AsIndex(Located):
+    """A value that stands where an index does, and so must be an integer."""
+
+    value: "Expr"
 
 
 @final
@@ -81,37 +89,61 @@ class Apply(Located):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Group(Located):
+    """`(value, value, ...)`: the terms of a reduction that the spec defines."""
+
+    values: tuple["Expr", ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Range(Located):
-    """`for index in range(lower, upper)`; `whole` where it was written `for index in upper`."""
+    """`for index in range(lower, upper)`; `whole` where it was written `for index in upper`,
+    `reverse` where it runs from the last to the first: `reversed(range(lower, upper))`.
+    """
 
     index: str
     lower: "Expr"
     upper: "Expr"
     whole: bool = False
+    reverse: bool = False
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Fold(Located):
-    """`combiner(value for ... if condition)`: a reduction."""
+    """`combiner(value for ... if condition)`: a reduction. combiner: the name of one that the spec
+    defines is text. guard: what of the condition depends on data, once that is told apart.
+    """
 
-    combiner: Combiner
+    combiner: Combiner | str
     value: "Expr"
     over: tuple[Range, ...]
     condition: "Expr | None" = None
+    guard: "Expr | None" = None
 
 
-Expr = Name | Literal | Element | Unary | Binary | Power | Conditional | Apply | Fold
+Expr = (
+    Name | Literal | Element | AsIndex | Unary | Binary | Power | Conditional | Apply | Group | Fold
+)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Assign(Located):
-    """`target = value`, or `target op= value`."""
+    """`target = value`, or `target op= value`, of an update where `guard` holds. others: the
+    targets after the first.
+    """
 
     target: Element
     op: BinaryOp | None
     value: Expr
+    guard: Expr | None = None
+    others: tuple[Element, ...] = ()
+
+    @property
+    def targets(self) -> tuple[Element, ...]:
+        return (self.target, *self.others)
 
 
 @final
@@ -131,6 +163,13 @@ class If(Located):
 Statement = Assign | For | If
 
 
+def assignments(statement: Statement) -> tuple[Assign, ...]:
+    """Those in the statement, in textual order."""
+    if isinstance(statement, Assign):
+        return (statement,)
+    return tuple(a for inner in statement.body for a in assignments(inner))
+
+
 def parts(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside, in textual order; a fold's ranges included."""
     match expr:
@@ -138,7 +177,7 @@ def parts(expr: Expr) -> tuple[Expr, ...]:
             return ()
         case Element(_, indices):
             return indices
-        case Unary(_, operand):
+        case Unary(_, operand) | AsIndex(operand):
             return (operand,)
         case Binary(_, lhs, rhs):
             return (lhs, rhs)
@@ -146,11 +185,11 @@ def parts(expr: Expr) -> tuple[Expr, ...]:
             return (base,)
         case Conditional(condition, then, otherwise):
             return (condition, then, otherwise)
-        case Apply(_, args):
+        case Apply(_, args) | Group(args):
             return args
-        case Fold(_, value, over, condition):
+        case Fold(_, value, over, condition, guard):
             bounds = tuple(bound for r in over for bound in (r.lower, r.upper))
-            return (value, *bounds, *((condition,) if condition else ()))
+            return (value, *bounds, *(e for e in (condition, guard) if e is not None))
 
 
 def descend(expr: Expr) -> tuple[Expr, ...]:
@@ -167,6 +206,8 @@ def with_parts(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return replace(expr, indices=new)
         case Unary():
             return replace(expr, operand=new[0])
+        case AsIndex():
+            return replace(expr, value=new[0])
         case Binary():
             return replace(expr, lhs=new[0], rhs=new[1])
         case Power():
@@ -175,6 +216,8 @@ def with_parts(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return replace(expr, condition=new[0], then=new[1], otherwise=new[2])
         case Apply():
             return replace(expr, args=new)
+        case Group():
+            return replace(expr, values=new)
         case Fold():
             return replace(expr, value=new[0])
 

@@ -1,6 +1,7 @@
 """Which element type the operands of an operator share: NumPy's rules (NEP 50).
 
-Python's own numbers, dims and indices are weak: they take the other operand's type.
+Python's own numbers, dims and indices are weak: they take the other operand's type. No operand is
+float16 or bfloat16: what is read from storage of these types is float32 (`DType.computed`).
 """
 
 from enum import IntEnum
@@ -17,11 +18,16 @@ class Weak(IntEnum):
 
     INT = 1
     FLOAT = 2
+    COMPLEX = 3
 
 
 AnyType = DType | Weak
 
-_DEFAULT = {Weak.INT: DType.INT64, Weak.FLOAT: DType.FLOAT64}
+_DEFAULT = {
+    Weak.INT: DType.INT64,
+    Weak.FLOAT: DType.FLOAT64,
+    Weak.COMPLEX: DType.COMPLEX128,
+}
 
 
 def concrete(type_: AnyType) -> DType:
@@ -41,29 +47,43 @@ def promote(a: AnyType, b: AnyType) -> AnyType:
 
 
 def _promote_weak(weak: Weak, strong: DType) -> DType:
-    if strong.kind is Kind.BOOL or (weak is Weak.FLOAT and strong.is_integer):
+    if strong.kind is Kind.BOOL or (weak is not Weak.INT and strong.is_integer):
         return _DEFAULT[weak]
-    return strong
+    return complex_of(strong) if weak is Weak.COMPLEX else strong
 
 
 def promote_strong(a: DType, b: DType) -> DType:
     """The smallest type that holds both without loss of kind, as `numpy.promote_types`."""
     if a is b:
         return a
-    if DType.BFLOAT16 in (a, b):
-        other = b if a is DType.BFLOAT16 else a
-        small = other.kind is Kind.BOOL or (other.is_integer and other.bits == 8)
-        return DType.BFLOAT16 if small else promote_strong(DType.FLOAT32, other)
     return DType(numpy.promote_types(a.value, b.value).name)
 
 
 def as_float(type_: AnyType) -> AnyType:
-    """The type in which a function of floats is taken of a value of this type."""
+    """The type in which a function of floats is taken of a value of this type; complex numbers
+    stay what they are.
+    """
     if isinstance(type_, Weak):
-        return Weak.FLOAT
+        return max(Weak.FLOAT, type_)
     return DType.FLOAT64 if type_.is_integer or type_ is DType.BOOL else type_
+
+
+def complex_of(type_: DType) -> DType:
+    """The least complex type with parts that hold this type."""
+    return type_.complex or promote_strong(type_, DType.COMPLEX64)
+
+
+def is_complex(type_: AnyType) -> bool:
+    return concrete(type_).is_complex
+
+
+def real_of(type_: AnyType) -> AnyType:
+    """The type of the real part of a value of this type."""
+    if isinstance(type_, Weak):
+        return min(Weak.FLOAT, type_)
+    return type_.real
 
 
 def holds(target: DType, value: AnyType) -> bool:
     """Whether a value may be stored without a cast that the author writes."""
-    return promote(target, value) is target
+    return promote(target.computed, value) is target.computed

@@ -20,11 +20,15 @@ def plain(name: str) -> str:
 
 def tiny(name: str) -> Case:
     kernel = KERNELS[name]
-    return Case(kernel, (5, 7, 3)[: len(kernel.sizes["main"][0])], "given")
+    return Case(kernel, (5, 7, 6, 9, 4, 2)[: len(kernel.sizes["main"][0])], "given")
 
 
 def test_every_shipped_kernel_has_its_rows() -> None:
-    assert {plain(name) for name in KERNELS} == {path.stem for path in SPECS.glob("*.yaml")}
+    # Rows of matmul and matvec that other kernels' peers have, too, and what has no peer.
+    more = {"matmul_tn", "matmul_nt", "matmul_batch", "matmul_tall", "vecmat"}
+    less = {"group_norm", "masked_attention"}
+    shipped = {path.stem for path in SPECS.glob("*.yaml")}
+    assert {plain(name) for name in KERNELS} == shipped - less | more
     for kernel in KERNELS.values():
         few, full = {"main", "small"}, {"main", "odd", "L1", "L2", "L3"}
         assert set(kernel.sizes) == (full if kernel.headline else few)
@@ -45,7 +49,7 @@ def test_references_agree_with_tilesmith(name: str) -> None:
     call = tilesmith.KERNELS[name](out, *arguments)
     assert call is not None
     assert worker.largest_error(call(), expected) <= case.kernel.limit
-    assert expected.dtype == (np.int64 if plain(name) == "argmax" else np.float64)
+    assert expected.dtype == (np.int64 if case.kernel.dtype is np.int64 else np.float64)
     assert worker.largest_error(call() + 1, expected) > case.kernel.limit
 
 

@@ -24,6 +24,7 @@ ROW = row(
     hasty=Cell("wrong", error=0.5),
     fallen=Cell("failed", why="killed by SIGSEGV"),
     idle=Cell("none"),
+    byhand=ok(6e-6),
 )
 FACTS = {
     "tilesmith": PeerFacts("0.1.0, v4", True, "kept", True),
@@ -31,6 +32,7 @@ FACTS = {
         n: PeerFacts("1.0", True, "kept", False)
         for n in ("numpy", "jax", "hasty", "fallen", "idle")
     },
+    "byhand": PeerFacts("1.0", True, "kept", False, yardstick=True),
     "tvm": PeerFacts("absent: No module named 'tvm'", False, "kept", False),
 }
 LEVELS = {"1": {"L1": {"read": 2e11}, "memory": {"read": 3e10}, "peak": {"float32": 1e11}}}
@@ -65,7 +67,7 @@ def test_the_table(tmp_path: Path) -> None:
     assert "- tvm: absent: No module named 'tvm'\n" in text
     assert (
         "| exp 1000 | main | 0.008 | **0.016** | 0.02 | wrong: max error 0.5 | failed |  | 0.006"
-        " | arithmetic | numpy | 2.00x | 75% |\n"
+        " | 0.006 | arithmetic | numpy | 2.00x | 75% | 1.33 |\n"
     ) in text
     assert "tilesmith: 2.00 times as fast as the best peer (geometric mean of 1 cases)" in text
     assert "| memory | 30.0 |\n" in text and "float32 100.0 GFLOP/s" in text
@@ -82,7 +84,29 @@ def test_a_busy_machine_is_reported() -> None:
 def test_a_run_without_ceilings_has_a_table() -> None:
     bare = Row(**(vars(ROW) | {"bandwidths": {}, "peak": 0.0}))
     text = report.markdown(Results(MACHINE, {}, FACTS, {"1": {}}, [bare]))
-    assert "| failed |  |  |  | numpy | 2.00x |  |\n" in text
+    assert "| failed |  | 0.006 |  |  | numpy | 2.00x |  | 1.33 |\n" in text
+
+
+def test_a_yardstick_has_its_columns_and_is_no_best_peer() -> None:
+    ours, others, yardsticks = RUN.group("kept")
+    assert (ours, yardsticks) == (["tilesmith"], ["byhand"]) and "byhand" not in others
+    text = report.markdown(RUN)
+    assert (
+        "| case | size | tilesmith | numpy | jax | hasty | fallen | idle | byhand | floor"
+        " | bound by | best peer | faster | of floor | tilesmith/byhand |\n"
+    ) in text
+    assert (
+        "tilesmith takes 1.33 times the time of byhand (geometric mean of 1 cases); at most 1.33."
+    ) in text
+    alone = Results(MACHINE, {}, {"byhand": FACTS["byhand"]}, {}, [ROW])
+    assert "| exp 1000 | main | 0.006 | 0.006 | arithmetic |  |\n" in report.markdown(alone)
+
+
+def test_results_kept_before_there_were_yardsticks_are_read(tmp_path: Path) -> None:
+    RUN.write(tmp_path / "run.json")
+    text = (tmp_path / "run.json").read_text("utf-8")
+    (tmp_path / "old.json").write_text(text.replace(',\n   "yardstick": false', ""), "utf-8")
+    assert results.read(tmp_path / "old.json") == RUN
 
 
 @pytest.mark.parametrize(

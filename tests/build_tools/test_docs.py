@@ -1,16 +1,20 @@
-"""docs/kernels.md and docs/primitives.md are what `python -m build_tools.docs` writes."""
+"""The generated pages of docs/ are what `python -m build_tools.docs` writes."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from build_tools import docs
+from build_tools import docs, hazards
 from gen.schedule.registry import PRIMITIVES
 
 KERNELS = sorted(path.stem for path in (docs.ROOT / "kernels_spec").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("name", ["kernels.md", "primitives.md"])
+PAGES = ["hazards.md", "kernels.md", "primitives.md", "tilesmith.schema.json"]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_the_committed_page_is_up_to_date(name: str) -> None:
     committed = (docs.ROOT / "docs" / name).read_text("utf-8")
     assert docs.pages()[name] == committed, "run python -m build_tools.docs"
@@ -28,6 +32,17 @@ def test_a_kernel_has_its_section() -> None:
     assert "y[i] = min(max(x[i], low), high)" in section
 
 
+def test_a_kernel_has_a_page_on_the_site() -> None:
+    pages = docs.kernel_pages(docs.ROOT / "kernels_spec")
+    assert [*pages] == ["kernels.md", *(f"kernels/{name}.md" for name in KERNELS)]
+    assert "- [clamp](kernels/clamp.md): Each element limited" in pages["kernels.md"]
+    page = pages["kernels/softmax.md"]
+    assert page.startswith("# softmax\n")
+    assert "The error of `y` is at most" in page and ">>> ts.softmax(" in page
+    assert "```yaml\nrecipes:\n  - target: cpu\n" in page
+    assert page.count("- parallel: {loop: y.i}") == 1
+
+
 def test_a_primitive_has_its_section() -> None:
     page = docs.pages()["primitives.md"]
     for primitive in PRIMITIVES:
@@ -42,6 +57,33 @@ def test_a_primitive_has_its_section() -> None:
     assert "is refused: there is no loop 'y.k'" in section
 
 
+def test_hazards_have_rows() -> None:
+    page = docs.pages()["hazards.md"]
+    assert "\n## What is written: out=\n\n`tests/hazards/test_out.py`\n\n| hazard | what" in page
+    assert "\n| Read-only inputs | Read. |\n" in page
+    tests = (docs.ROOT / "tests" / "hazards").glob("test_*.py")
+    functions = sum(path.read_text("utf-8").count("\ndef test_") for path in tests)
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert len(rows) - 2 * page.count("\n## ") == functions > 50
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '"""Title"""\ndef test_x():\n    """No answer."""\n',
+            "test_x: wants 'hazard: what happens.'",
+        ),
+        ('"""Title"""\ndef test_x():\n    pass\n', "test_x has no docstring"),
+        ("def test_x():\n    pass\n", "the module has no docstring"),
+    ],
+)
+def test_a_test_that_tells_nothing_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "test_a.py").write_text(text)
+    with pytest.raises(ValueError, match=f"^test_a.py: {message}$"):
+        hazards.page(tmp_path)
+
+
 def test_check_tells_stale_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -54,3 +96,11 @@ def test_check_tells_stale_pages(
     assert capsys.readouterr().err == "docs/a.md is out of date: run python -m build_tools.docs\n"
     assert docs.main([]) == 0 and (tmp_path / "docs" / "a.md").read_text() == "new"
     assert docs.main(["--check"]) == 0
+
+
+def test_the_menu_of_the_site_has_every_page() -> None:
+    """`make docs`, which is no part of the tests, refuses a page that is in no menu."""
+    text = (docs.ROOT / "mkdocs.yml").read_text("utf-8")
+    menu = re.findall(r"^ +- (?:[^:\n]+: )?(\w+\.md)$", text[text.index("\nnav:") :], re.M)
+    pages = sorted(path.name for path in (docs.ROOT / "docs").glob("*.md"))
+    assert sorted([*menu, "kernels.md"]) == pages  # the hook adds those of the kernels

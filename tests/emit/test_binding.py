@@ -65,12 +65,39 @@ def test_descriptors() -> None:
     assert '{"x", TS_IN, 0, TS_BOOL, true, 1, scale_axes_0, 0}' in text
     assert '{"count", TS_IN, -1, TS_INT32, true, 0, scale_axes_1, 0}' in text
     assert '{"y", TS_OUT, 0, TS_BOOL, true, 1, scale_axes_2, 1}' in text
-    assert "scale_types_1, {[TS_V2] = ts_scale_float64_v2, [TS_V3] = ts_scale_float64_v3}" in text
+    assert (
+        "0, scale_types_1, {[TS_V2] = ts_scale_float64_v2, [TS_V3] = ts_scale_float64_v3}" in text
+    )
     assert "const uint32_t ts_levels_built = 3;" in text
 
 
+def test_descriptors_of_sizes() -> None:
+    valid = replace(
+        ENTRY,
+        arguments=(
+            Argument("x", Intent.IN, "T", True, ("n + 2",)),
+            Argument("y", Intent.OUT, "T", True, ("(n - s) // 2",)),
+        ),
+        parameters=(Parameter("s", "int64"),),
+        constraints=("s <= n",),
+    )
+    assert valid.has_axis and valid.sizes == ("n + 2", "(n - s) // 2")
+    assert entry_from_json(entry_to_json(valid)) == valid
+    text = descriptors.descriptors([valid])
+    assert "scale_axes_0[] = {2};" in text and "scale_axes_1[] = {3};" in text
+    assert (
+        "scale_sizes_1[] = {{TS_DIM, 1}, {TS_SCALAR, 0}, {TS_SUB, 0}, {TS_NUMBER, 2}, "
+        "{TS_FLOORDIV, 0}, {TS_END, 0}};"
+    ) in text
+    assert '    {"n + 2", scale_sizes_0, 1, 2},\n' in text
+    assert '    {"(n - s) // 2", scale_sizes_1, -1, 0},\n' in text
+    assert '    {"s <= n", scale_constraints_0, -1, 0},\n' in text
+    lines = cython.docstring(valid).splitlines()
+    assert "Sizes: n >= 1, s <= n." in lines
+
+
 def test_python_function() -> None:
-    text = cython.module([ENTRY], "1.2")
+    text = cython.module([ENTRY], "scaling", "1.2")
     signature = "def scale(x, count, low, high=float('inf'), on=True, *, axis=-1, out=None, "
     assert signature + "num_threads=None):" in text
     assert (
@@ -80,7 +107,10 @@ def test_python_function() -> None:
     no_axis = replace(
         ENTRY, arguments=(*ENTRY.arguments, Argument("w", Intent.IN, "T", True, ("m",)))
     )
-    assert "axis" not in cython.module([no_axis], "1").partition("def scale")[2].partition("'")[0]
+    assert (
+        "axis"
+        not in cython.module([no_axis], "scaling", "1").partition("def scale")[2].partition("'")[0]
+    )
 
 
 def test_stubs_are_strictly_typed(tmp_path: Path) -> None:
@@ -117,8 +147,6 @@ def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str,
         ),
         ({"levels": ("v5",)}, "unknown ISA level 'v5'"),
         ({"loop_dim": None, "dims": ("n",)}, "argument x is looped but the kernel has no loop dim"),
-        ({"parameters": (Parameter("c", "complex64"),)}, "scalar c is complex; scalars are real"),
-        ({"types": {"T": ("bfloat16",)}}, "argument x is bfloat16, which NumPy has no dtype for"),
         (
             {"parameters": tuple(Parameter(f"p{k}", "T") for k in range(17))},
             "has 17 parameters; the runtime takes at most 16",
@@ -126,7 +154,27 @@ def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str,
         (_and("z", Intent.OUT, False), "argument z is written but lacks the loop dim m"),
         (
             _and("z", Intent.IN, False, "k"),
-            "argument z has an axis that is neither a dim nor a constant",
+            "'k' is over more than core dims, int64 scalars and numbers",
+        ),
+        (
+            {"constraints": ("n < 9", "m < n")},
+            "'m < n' is over more than core dims, int64 scalars and numbers",
+        ),
+        (
+            {"constraints": ("low > 0",)},
+            "'low > 0' is over more than core dims, int64 scalars and numbers",
+        ),
+        ({"constraints": (" + ".join("n" * 40),)}, f"{'n + ' * 16}... has more than 64 parts"),
+        (
+            {
+                "arguments": (
+                    *ENTRY.arguments,
+                    Argument("z", Intent.IN, "T", True, tuple(f"n + {k}" for k in range(1, 8))),
+                    Argument("u", Intent.IN, "T", True, tuple(f"2 * n + {k}" for k in range(8))),
+                    Argument("v", Intent.IN, "T", True, ("n // 2", "n // 3")),
+                )
+            },
+            "has 17 sizes; the runtime takes at most 16",
         ),
         (_and("z", Intent.IN, False, *[3] * 9), "argument z has more than 8 core axes"),
         (
@@ -155,6 +203,8 @@ def test_what_cannot_be_bound(change: dict[str, object], message: str) -> None:
             {"requires": {"n": "1"}},
             "malformed fragment of kernel 'scale': expected an integer, got '1'",
         ),
+        ({"constraints": ["n <"]}, "'n <' is no expression"),
+        ({"constraints": ["n and n"]}, "kernel scale: 'n and n' has 'and'"),
     ],
 )
 def test_malformed_fragments(change: dict[str, object], message: str) -> None:
@@ -188,7 +238,8 @@ def _write_fragment(folder: Path, entry: Entry) -> Path:
 
 def test_merge_writes_only_what_changed(tmp_path: Path) -> None:
     fragment = _write_fragment(tmp_path, ENTRY)
-    command = ["merge", str(fragment), "--version", "1", "--output-dir", str(tmp_path)]
+    command = ["merge", str(fragment), "--package", "scaling", "--version", "1"]
+    command += ["--output-dir", str(tmp_path)]
     command += ["--depfile", str(tmp_path / "binding.d")]
     assert build.main(command) == 0
     assert str(build.RUNTIME / "ts_outputs.pxi") in (tmp_path / "binding.d").read_text()
@@ -205,7 +256,12 @@ def test_merge_refuses_two_kernels_of_one_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fragment = str(_write_fragment(tmp_path, ENTRY))
-    assert build.main(["merge", fragment, fragment, "--version", "1", "--output-dir", "."]) == 1
+    assert (
+        build.main(
+            ["merge", fragment, fragment, "--package", "p", "--version", "1", "--output-dir", "."]
+        )
+        == 1
+    )
     assert capsys.readouterr().err == "error: two kernels are named scale\n"
 
 
@@ -213,7 +269,7 @@ def test_the_order_of_fragments_does_not_matter(tmp_path: Path) -> None:
     fragments = [_write_fragment(tmp_path, replace(ENTRY, kernel=name)) for name in ("b", "a")]
     texts = []
     for order in (fragments, fragments[::-1]):
-        build.merge(order, "1", tmp_path, None)
+        build.merge(order, "scaling", "1", tmp_path, None)
         texts.append([(tmp_path / name).read_text() for name in ("_kernels.pyx", "ts_kernels.c")])
     assert texts[0] == texts[1]
 
@@ -248,7 +304,7 @@ def test_runtime_sources_are_listed_whole(capsys: pytest.CaptureFixture[str]) ->
 def test_generated_python_is_python() -> None:
     """The wrapper's text, but for the C address, parses: docstrings of any content included."""
     entry = replace(ENTRY, doc='Quotes """ and \\ and é.')
-    wrapper = cython.module([entry], "1").partition("def scale")
+    wrapper = cython.module([entry], "scaling", "1").partition("def scale")
     tree = ast.parse("def scale" + wrapper[2].replace("&ts_kernels[0]", "0"))
     function = tree.body[0]
     assert isinstance(function, ast.FunctionDef)

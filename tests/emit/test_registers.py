@@ -90,7 +90,7 @@ def test_vectors_of_several_lengths_are_in_a_local_array(level: Level) -> None:
 
 @pytest.mark.parametrize("width", [1, 4])
 def test_scalars_in_registers_are_a_local_array(level: Level, width: int) -> None:
-    """A type that has no vectors, and vectors of one lane."""
+    """Serial loops over narrow elements, and vectors of one lane."""
     dtype, loop = ("int32", "vectorized") if width == 1 else ("int8", "range")
     text = f"""
 def k(n, x: {dtype}[n, {width}], y: Out[{dtype}[n]]):

@@ -1,7 +1,11 @@
 """Compiled kernels against NumPy, at sizes around the lanes, on every level of the machine."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gen.errors import TilesmithError
 from gen.ir.types import DType
@@ -185,3 +189,110 @@ def k(m, n, x: float32[1], y: Out[float32[1]]):
     for m, n in ((2**31 + 1, 2**31), (2**62 + 1, 1), (2, 2**62), (2**31 + 1, 2**30 - 32)):
         with pytest.raises(MemoryError, match="'k' could not allocate its temporaries"):
             kernel(arrays, dims={"m": m, "n": n})
+
+
+def again(w: int, between: str = "") -> str:
+    """A temporary that each lane stores and loads again; between: a statement of another block."""
+    where = f"i=spatial(c*{w} + l, n), where=c*{w} + l < n"
+    block = f"""                with block("u", {where}):
+                    {between}
+"""
+    return f"""
+def k(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n] @ heap):
+        for c in range((n + {w - 1})//{w}):
+            for l in vectorized({w}):
+                with block("t", {where}):
+                    t[i] = 2.0*x[i]
+{block if between else ""}                with block("y", {where}):
+                    y[i] = t[i] + x[i]
+"""
+
+
+def test_a_masked_load_takes_what_a_masked_store_has_stored(level: Level) -> None:
+    """From a register, as memory does not have it yet; unless another block has changed it."""
+    w = lanes(level)
+    kernel = compiled(again(w), level)
+    assert kernel.source.count("ts_add_f32(kept1, ts_load_first_f32(&x[") == 1
+    changed = compiled(again(w, "t[i] = t[i] + 1.0"), level)
+    assert "kept" not in changed.source
+    for n in sizes(w):
+        x = RNG.standard_normal(n).astype("f")
+        y = np.zeros(n, "f")
+        kernel({"x": x, "y": y})
+        np.testing.assert_array_equal(y, 2 * x + x)
+        changed({"x": x, "y": y})
+        np.testing.assert_array_equal(y, (2 * x + 1) + x)
+
+
+def exponentials(w: int) -> str:
+    return f"""
+def k(n, x: float32[n], y: Out[float32[n]]):
+    for c in range((n + {w - 1})//{w}):
+        for l in vectorized({w}):
+            with block("y", i=spatial(c*{w} + l, n), where=c*{w} + l < n):
+                y[i] = exp(x[i])
+"""
+
+
+def test_exponentials_of_four_vectors_at_once(level: Level) -> None:
+    """The same bits as of one, special values and subnormal results too."""
+    w = lanes(level)
+    single, four = compiled(exponentials(w), level), compiled(exponentials(4 * w), level)
+    assert "by_four" in four.source and "by_four" not in single.source
+    ends = (-np.inf, -104, -103.9, -88, -87.3, -0.0, 0.0, 1e-30, 88.7, 88.8, 1e9, np.inf, np.nan)
+    for n in sizes(w):
+        x = np.append(RNG.uniform(-110, 95, n), ends).astype("f")
+        y, z = np.zeros_like(x), np.zeros_like(x)
+        single({"x": x, "y": y})
+        four({"x": x, "y": z})
+        np.testing.assert_array_equal(y.view("u4"), z.view("u4"))
+        with np.errstate(over="ignore"):
+            exact = np.exp(x.astype(float)).astype("f")
+        np.testing.assert_array_max_ulp(np.nan_to_num(y), np.nan_to_num(exact), 1)
+
+
+def sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-abs(x))))
+
+
+FUNCTIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "expm1": np.expm1,
+    "sigmoid": sigmoid,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+}
+
+
+def functions(dtype: DType, w: int) -> str:
+    """The rows of y are the functions of x; by vectors of w, or one by one if w is 1."""
+    head = f"""
+def k(n, x: {dtype.value}[n], y: Out[{dtype.value}[{len(FUNCTIONS)}, n]]):
+    for c in range((n + {w - 1})//{w}):
+        for l in {"vectorized" if w > 1 else "range"}({w}):
+"""
+    return head + "".join(
+        f"""            with block("{name}", i=spatial(c*{w} + l, n), where=c*{w} + l < n):
+                y[{row}, i] = {name}(x[i])
+"""
+        for row, name in enumerate(FUNCTIONS)
+    )
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT64])
+def test_functions_are_numpys_in_vectors_and_one_by_one(level: Level, dtype: DType) -> None:
+    w, floats, wide = lanes(level, dtype), np.dtype(dtype.value), np.longdouble
+    vectors, singles = (compiled(functions(dtype, width), level) for width in (w, 1))
+    ends = (-np.inf, -1e30, -1.0, -0.0, 0.0, 1e-30, 20.5, 1e6, 3e9, 1e30, np.inf, np.nan)
+    for n in sizes(w):
+        x = np.append(RNG.uniform(-30, 30, n), ends).astype(floats)
+        y, z = (np.zeros((len(FUNCTIONS), x.size), floats) for _ in range(2))
+        vectors({"x": x, "y": y})
+        singles({"x": x, "y": z})
+        np.testing.assert_array_equal(y, z)
+        np.testing.assert_array_equal(np.signbit(y[0]), np.signbit(x))
+        with np.errstate(all="ignore"):
+            exact = np.array([f(x.astype(wide)) for f in FUNCTIONS.values()]).astype(floats)
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(exact))
+        np.testing.assert_array_max_ulp(np.nan_to_num(y), np.nan_to_num(exact), 2)

@@ -1,5 +1,6 @@
 """Tiles written by rows and read by columns are transposed in registers, or else in memory."""
 
+from textwrap import dedent, indent
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,17 @@ def transposed(width: int, dtype: str, body: str = ROWS + COLUMNS, **places: str
     return (HEAD + body).format(w=width, last=width - 1, dtype=dtype, **given)
 
 
-def check(source: str, level: Level, dtype: str, *, turned: bool, whole: bool = False) -> None:
-    """Right at all edges, in vectors that are turned or not. whole: only whole tiles are right."""
+def check(
+    source: str, level: Level, dtype: str, *, turned: bool, whole: bool = False, vectors: int = 1
+) -> None:
+    """Right at all edges, in vectors that are turned or not. whole: only whole tiles are right.
+    vectors: of a row of a tile.
+    """
     kernel = compiled(source, level)
     assert ("ts_transpose_" in kernel.source.split("ts_math.h")[1]) is turned
     assert ("_Alignas(64)" in kernel.source) is not turned
     rng = np.random.default_rng(0)
-    lanes = Target(level).lanes(DType(dtype))
+    lanes = vectors * Target(level).lanes(DType(dtype))
     for m in (0, 1, lanes - 1, lanes, 2 * lanes, 2 * lanes + 1):
         for n in (1, lanes - 1, lanes, lanes + 1, 3 * lanes):
             if whole and (m % lanes or n % lanes):
@@ -68,23 +73,43 @@ def test_columns_become_rows_in_registers(level: Level) -> None:
     check(transposed(lanes, "float32", **places), level, "float32", turned=True)
 
 
+@pytest.mark.parametrize("vectors", [2, 3, 4])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_of_several_vectors(level: Level, dtype: str, vectors: int) -> None:
+    width = vectors * Target(level).lanes(DType(dtype))
+    check(transposed(width, dtype), level, dtype, turned=True, vectors=vectors)
+
+
+@pytest.mark.parametrize("vectors", [1, 2])
+def test_rows_stored_in_a_loop(level: Level, vectors: int) -> None:
+    """The tile is in memory, and its vectors are transposed there."""
+    width = vectors * Target(level).lanes(DType.FLOAT32)
+    body = (ROWS + COLUMNS).replace("unrolled", "range")
+    check(transposed(width, "float32", body), level, "float32", turned=True, vectors=vectors)
+
+
 AGAIN = ROWS.replace("t.", "s.").replace('"t"', '"s"')
 ROW, COLUMN = PLAIN["store"], PLAIN["load"]
 REFUSED = {
-    "wider than a vector": {"vectors": 2},
     "not square": {"shape": "{w}, 2*{w}"},
     "rows stored twice": {"body": ROWS + AGAIN.replace("where=", "where=s.l < 2 and ") + COLUMNS},
     "rows stored after columns were loaded": {"body": ROWS + COLUMNS + AGAIN},
     "rows loaded too": {"load": f"{COLUMN} + ({ROW} - {ROW})"},
     "elements loaded too": {"load": f"{COLUMN} + (t[0, 0] - t[0, 0])"},
-    "no constant place": {"body": (ROWS + COLUMNS).replace("unrolled", "range")},
+    "rows stored in two loops": {
+        "body": (ROWS + AGAIN.replace("where=", "where=s.l < 2 and ")).replace("unrolled", "range")
+        + COLUMNS
+    },
+    "rows stored again and again": {
+        "body": indent("for t.b in range(2):\n" + indent(dedent(ROWS), "    "), 16 * " ") + COLUMNS
+    },
 }
 
 
 @pytest.mark.parametrize("why", REFUSED)
 def test_other_tiles_are_in_memory(level: Level, why: str) -> None:
-    changes: dict[str, Any] = {"vectors": 1, "body": ROWS + COLUMNS, **REFUSED[why]}
-    width = changes.pop("vectors") * Target(level).lanes(DType.FLOAT32)
+    changes: dict[str, Any] = {"body": ROWS + COLUMNS, **REFUSED[why]}
+    width = Target(level).lanes(DType.FLOAT32)
     body = changes.pop("body")
     source = transposed(width, "float32", body, **changes)
     check(source, level, "float32", turned=False, whole="rows loaded" in why)

@@ -104,13 +104,27 @@ def _store(value: str, dtype: str = "float32", declarations: str = "", **given: 
         ("rsqrt(4.0) + sqrt(4.0) + abs(-1.0)", "float32", 3.5),
         ("fma(2.0, 3.0, 4.0) + floor(-0.5) * ceil(1.5)", "float32", 8.0),
         ("log(exp(1.0)) + tanh(0.0)", "float64", 1.0),
+        ("sigmoid(-800.0) + sigmoid(800.0) + sigmoid(0.0)", "float64", 1.5),
+        ("sigmoid(-100.0)", "float32", np.exp(np.float32(-100))),
+        ("log1p(expm1(1e-20)) + sin(0.0) * cos(1.0)", "float64", 1e-20),
+        ("sin(0.5)", "float32", np.sin(np.float32(0.5))),
+        ("cos(0.5)", "float64", math.cos(0.5)),
         ("isnan(0.0 / 0.0) and not 1 < 0", "bool", True),
         ("True & False | ~False", "bool", True),
         ("1 if 0 == 0 or 1 // 0 == 0 else 1 // 0", "int64", 1),
         ("complex64(1, 2) * complex64(0, 1)", "complex64", -2 + 1j),
+        ("complex64(1, 2) / complex64(0, 2) + complex(1.0, 0.5)", "complex64", 2 + 0j),
+        ("real(complex128(1, 2)) * 8.0 + imag(complex128(1, 2))", "float64", 10.0),
+        ("abs(conj(complex64(3, -4)))", "float32", np.float32(5)),
+        ("complex(float64('inf'), -0.0)", "complex128", complex(math.inf, -0.0)),
+        ("isnan(complex(0.0, float64('nan')))", "bool", True),
         ("float32(int64(16777217) + 0)", "float32", 16777216.0),
         ("bool(float64(0.5))", "bool", True),
-        ("float16(1.0) / 3.0", "float16", np.float16(1) / np.float16(3)),
+        (
+            "float16(float32(1.0) / float32(3.0))",
+            "float16",
+            np.float16(np.float32(1) / np.float32(3)),
+        ),
     ],
 )
 def test_arithmetic_is_that_of_the_nodes_type(value: str, dtype: str, result: object) -> None:
@@ -343,4 +357,4 @@ def test_bfloat16_needs_ml_dtypes() -> None:
         with pytest.raises(InterpError, match="bfloat16 needs the package ml_dtypes"):
             _store("1.0", "bfloat16")
     else:
-        assert float(_store("1.0 + 0.001", "bfloat16")) == 1.0  # type: ignore[arg-type]
+        assert float(_store("bfloat16(float64(1.0) + float64(0.001))", "bfloat16")) == 1.0  # type: ignore[arg-type]

@@ -46,7 +46,8 @@ from gen.ir.nodes import (
     Var,
 )
 from gen.ir.parser import from_text
-from gen.ir.printer import expr_to_text, stmt_to_text, to_text
+from gen.ir.print_expr import expr_to_text
+from gen.ir.printer import stmt_to_text, to_text
 from gen.ir.script_names import from_script
 from gen.ir.types import INDEX, DType, Kind
 from gen.ir.verify import verify

@@ -59,6 +59,10 @@ static void carry_out(int64_t overload)
     get_integers(v.outer_shape, v.outer_count);
     get_integers(v.dims, v.kernel->dims_count);
     get(v.scalars, (size_t)v.kernel->parameters_count * sizeof v.scalars[0]);
+    for (int k = 0; k < v.kernel->sizes_count; k++)
+        if (ts_evaluate(v.kernel->sizes[k].terms, v.dims, v.scalars,
+                        &v.dims[v.kernel->dims_count + k]) != TS_EXACT)
+            exit(2);
     for (int k = 0; k < v.kernel->arguments_count; k++)
         memory[k] = get_operand(&v, k, &bytes[k]);
     const int status = ts_run(&v);

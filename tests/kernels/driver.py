@@ -30,7 +30,7 @@ from gen.pipeline import Generated, generate
 from gen.spec import oracle
 from gen.spec.model import KernelSpec
 
-from .support import ROOT, SPECS, outputs
+from .support import ROOT, SPECS, outputs, random_arrays
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -46,8 +46,8 @@ def c_file(kernel: str, level: Level) -> str:
 def edge_calls(kernel: str, dtypes: Mapping[str, DType], level: Level) -> list[dict[str, Array]]:
     """Calls with sizes around the level's vectors; outputs hold what a kernel must write over."""
     spec, rng = SPECS[kernel], np.random.default_rng(5)
-    lanes = Target(level).lanes(next(iter(dtypes.values())))
-    calls = [trial.random_arrays(spec, dtypes, sizes, rng) for sizes in trial.edges(spec, lanes)]
+    lanes = Target(level).lanes(next(iter(dtypes.values())).computed)
+    calls = [random_arrays(spec, dtypes, sizes, rng) for sizes in trial.edges(spec, lanes)]
     for arrays in calls:
         for name in outputs(spec):
             arrays[name][...] = -1
@@ -134,7 +134,7 @@ def _encoded(spec: KernelSpec, dtypes: Mapping[str, DType], arrays: Arrays, thre
     parts = [_integers(*head)]
     for s in spec.scalars:
         floating = DType(dtypes[s.element].value if s.element in dtypes else s.element).is_float
-        parts.append(struct.pack("=d" if floating else "=q", s.default))
+        parts.append(struct.pack("=d8x" if floating else "=q8x", s.default))  # a ts_scalar
     for a in spec.arguments:
         array = arrays[a.name]
         looped = bool(leading) and a.shape[:1] == (spec.loop_dim,)

@@ -66,7 +66,7 @@ def _overflow(text: str) -> str:
 
 PLANTED: list[tuple[str, Callable[[str], str], str]] = [
     ("exp", _overread, "AddressSanitizer: heap-buffer-overflow"),
-    ("exp", _overwrite, "AddressSanitizer: heap-buffer-overflow"),
+    ("clamp", _overwrite, "AddressSanitizer: heap-buffer-overflow"),
     ("softmax", _leak, "LeakSanitizer: detected memory leaks"),
     ("exp", _overflow, "signed integer overflow"),
 ]

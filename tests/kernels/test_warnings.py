@@ -44,7 +44,7 @@ def test_kernels_compile_without_warnings(kernel: str, compiler: str, tmp_path: 
     path = _compiler(compiler)
     optimise = compiler == "gcc" and kernel in COMPILED
     flags = ("-c", "-o", str(tmp_path / "kernel.o")) if optimise else ("-fsyntax-only",)
-    for level in X86:
+    for level in X86 if kernel in COMPILED else X86[-1:]:  # what is generated takes long
         source = tmp_path / f"{kernel}.{level.value}.c"
         source.write_text(driver.c_file(kernel, level))
         assert _warnings(path, level, source, *flags) == ""

@@ -9,6 +9,8 @@ from shutil import copytree, ignore_patterns
 
 import pytest
 
+from gen.project import TEMPLATES
+
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "build_tools"
 
@@ -19,7 +21,7 @@ def _check(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_kernel_list_is_the_folder() -> None:
-    for folder in (ROOT / "kernels_spec", ROOT / "tests" / "fixture_package" / "kernels_spec"):
+    for folder in (ROOT / "kernels_spec", TEMPLATES / "kernels_spec"):
         done = _check(folder)
         assert done.returncode == 0, done.stderr
 
@@ -66,7 +68,7 @@ def checkout(tmp_path: Path) -> Path:
     """A repository with this generator and one small kernel, in one commit."""
     for folder in ("gen", "build_tools"):
         copytree(ROOT / folder, tmp_path / folder, ignore=ignore_patterns("__pycache__"))
-    copytree(ROOT / "tests" / "fixture_package" / "kernels_spec", tmp_path / "kernels_spec")
+    copytree(TEMPLATES / "kernels_spec", tmp_path / "kernels_spec")
     _git(tmp_path, "init", "--quiet")
     _commit(tmp_path)
     return tmp_path
@@ -88,11 +90,11 @@ def _difference(checkout: Path, *commits: str) -> subprocess.CompletedProcess[st
 
 
 def test_difference_between_commits_and_the_working_tree(checkout: Path) -> None:
-    spec = checkout / "kernels_spec" / "weighted.yaml"
-    spec.write_text(spec.read_text().replace("weight * x[i] +", "weight * x[i] * 2 +"))
+    spec = checkout / "kernels_spec" / "normalize.yaml"
+    spec.write_text(spec.read_text().replace("x[i, j] / sqrt", "2 * x[i, j] / sqrt"))
     done = _difference(checkout, "HEAD")
     assert done.returncode == 1, done.stderr
-    assert "--- a/weighted.v3.c\n+++ b/weighted.v3.c\n" in done.stdout
+    assert "--- a/normalize.v3.c\n+++ b/normalize.v3.c\n" in done.stdout
     assert "_kernels.pyx" not in done.stdout  # the signature is as it was
     _commit(checkout)
     assert _difference(checkout, "HEAD~1", "HEAD").stdout == done.stdout
@@ -101,18 +103,18 @@ def test_difference_between_commits_and_the_working_tree(checkout: Path) -> None
 
 
 def test_a_commit_that_cannot_be_generated_is_told(checkout: Path) -> None:
-    spec = checkout / "kernels_spec" / "weighted.yaml"
-    spec.write_text(spec.read_text().replace("weight * x[i]", "weigth * x[i]"))
+    spec = checkout / "kernels_spec" / "normalize.yaml"
+    spec.write_text(spec.read_text().replace("sqrt(square[i])", "sqrt(sqare[i])"))
     done = _difference(checkout, "HEAD")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "weigth" in done.stderr and "this failed: " in done.stderr
+    assert "sqare" in done.stderr and "this failed: " in done.stderr
 
 
 def test_costs_of_a_kernel() -> None:
-    spec = ROOT / "tests" / "fixture_package" / "kernels_spec" / "weighted.yaml"
+    spec = TEMPLATES / "kernels_spec" / "normalize.yaml"
     command = [sys.executable, str(TOOLS / "costs.py"), str(spec), "--levels", "v2"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     kernel, total = (line.split() for line in lines[1:])
-    assert (kernel[0], total[0]) == ("weighted", "total")
+    assert (kernel[0], total[0]) == ("normalize", "total")
     assert kernel[1:] == total[1:]
     assert all(float(figure) > 0 for figure in kernel[1:])

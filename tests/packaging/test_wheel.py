@@ -16,6 +16,8 @@ from shutil import copytree, ignore_patterns
 import numpy as np
 import pytest
 
+from gen.project import FILES
+
 pytestmark = pytest.mark.xdist_group("wheel")  # what is built is built once
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +90,23 @@ def test_the_module_tells_its_configuration(python: Path) -> None:
     assert keys[:3] == ["version", "level", "levels_built"]
 
 
+def test_the_check_that_each_wheel_passes(python: Path, tmp_path: Path) -> None:
+    check = ROOT / "build_tools" / "check_wheel.py"
+    lines = _run([python, "-I", check], {"PATH": ""}).splitlines()
+    levels = _without_path(python, "-c", "import tilesmith as ts; ts.show_config()")
+    assert f"levels_supported: {', '.join(line.partition(':')[0] for line in lines)}\n" in levels
+    assert {line.partition(": ")[2] for line in lines} == {f"{len(KERNELS)} calls, 0 wrong"}
+
+    (site,) = python.parents[1].glob("lib/python*/site-packages")
+    copytree(site / "tilesmith", tmp_path / "tilesmith")
+    manifest = tmp_path / "tilesmith" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("0.6652", "0.6653"))
+    done = subprocess.run(
+        [python, "-P", check], env={"PYTHONPATH": str(tmp_path), "PATH": ""}, capture_output=True
+    )
+    assert done.returncode == 1 and b" 1 wrong\n" in done.stdout
+
+
 def test_the_wheel_needs_numpy_alone(dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -97,9 +116,11 @@ def test_the_wheel_needs_numpy_alone(dist: Path) -> None:
     needed = [each for each in told.get_all("Requires-Dist", []) if "extra ==" not in each]
     assert needed == ["numpy>=2.0"]
     assert not [name for name in names if "__pycache__" in name or name.endswith((".pyc", ".pyx"))]
+    assert {f"tilesmith/gen/templates/{name}" for name in FILES.values()} <= set(names)
     runtime = {p.name for p in (ROOT / "gen" / "runtime").glob("ts_*")}
     assert {f"tilesmith/gen/runtime/{name}" for name in runtime} <= set(names)
     assert {"tilesmith/_kernels.pyi", "tilesmith/manifest.json", "tilesmith/py.typed"} <= set(names)
+    assert {"tilesmith/include/tilesmith.h", "tilesmith/include/tilesmith.pxd"} <= set(names)
 
 
 def test_the_sdist_holds_the_sources_alone(dist: Path) -> None:
@@ -107,4 +128,5 @@ def test_the_sdist_holds_the_sources_alone(dist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"meson.build", "gen/pipeline.py", "kernels_spec/exp.yaml", "LICENSE"} <= names
-    assert not [name for name in names if name.endswith((".so", ".o", ".json", ".pyc"))]
+    made = {name for name in names if name.endswith((".so", ".o", ".json", ".pyc"))}
+    assert made == {"docs/tilesmith.schema.json"}

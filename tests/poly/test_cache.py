@@ -10,7 +10,7 @@ from gen.ir.nodes import Kernel
 from gen.poly.cache import key, prove_once
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.flow import plain_flow
-from gen.poly.limit import ProofTimeout, ProverError, prove_within
+from gen.poly.limit import ProofTimeout, Prove, ProverError, prove_within
 from gen.poly.prove import Refused
 
 from .script import block, kernel, nest
@@ -55,8 +55,29 @@ def test_the_key_asks_only_which_types_are_equal() -> None:
     assert key(one, state(one)) != key(indices, state(indices))
 
 
+def test_an_unrolled_loop_asks_what_a_serial_one_does() -> None:
+    serial, unrolled, parallel = (
+        kernel(
+            "n, x: float32[n], y: Out[float32[n]]",
+            nest(
+                "for y.i_0 in range(n)",
+                f"for y.i_1 in {kind}(1)",
+                block("y", "i:0:n=y.i_0 + y.i_1", "y[i] = x[i]"),
+            ),
+        )
+        for kind in ("range", "unrolled", "parallel")
+    )
+    assert key(serial, state(serial)) == key(serial, state(unrolled))
+    assert key(serial, state(serial)) != key(serial, state(parallel))
+
+
 def sleeping(plain: Kernel, state: Scheduled) -> None:
     time.sleep(60)
+
+
+def computing(plain: Kernel, state: Scheduled) -> None:
+    while True:
+        pass
 
 
 def dying(plain: Kernel, state: Scheduled) -> None:
@@ -75,9 +96,10 @@ def test_a_proof_within_its_limit() -> None:
     assert refused.value.witness and refused.value.witness.sizes == {"n": 1}
 
 
-def test_a_proof_that_takes_too_long() -> None:
+@pytest.mark.parametrize("prove", [sleeping, computing])
+def test_a_proof_that_takes_too_long(prove: Prove) -> None:
     with pytest.raises(ProofTimeout) as timeout:
-        prove_within(doubled(), state(doubled()), 0.05, sleeping)
+        prove_within(doubled(), state(doubled()), 0.05, prove)
     assert timeout.value.message == "the proof of kernel 'k' had no answer within 0.05 seconds"
 
 

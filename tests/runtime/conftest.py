@@ -32,6 +32,9 @@ def standin_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (package / "__init__.py").write_text("from ._kernels import *\n")
     for product in (*build.glob("_kernels.*.so"), build / "manifest.json", build / "_kernels.pyi"):
         shutil.copy(product, package)
+    (package / "include").mkdir()
+    for product in (build / "standin.h", build / "standin.pxd"):
+        shutil.copy(product, package / "include")
     return site
 
 

@@ -45,7 +45,9 @@ def recipe(text: str) -> Recipe:
 
 def steps(text: str, lanes: int = 4) -> tuple[Primitive, ...]:
     lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
-    return read(recipe("- target: cpu\n  variants:\n  - steps:\n" + lines), "v3", lanes)[0]
+    return read(recipe("- target: cpu\n  variants:\n  - steps:\n" + lines), "v3", {"lanes": lanes})[
+        0
+    ]
 
 
 def schedule(state: Scheduled, text: str) -> tuple[Step, ...]:

@@ -20,13 +20,21 @@ TWO_LEVELS = """
 
 
 def test_parameters_by_level() -> None:
-    (v4,) = read(recipe(TWO_LEVELS), "v4", 16)
-    (v3,) = read(recipe(TWO_LEVELS), "v3", 8)
+    (v4,) = read(recipe(TWO_LEVELS), "v4", {"lanes": 16})
+    (v3,) = read(recipe(TWO_LEVELS), "v3", {"lanes": 8})
     assert [str(p) for p in v4] == [
         "split: {loop: y.j, factors: [null, 16]}",
         "vectorize: {loop: y.j_1, width: 16, accumulators: 4}",
     ]
     assert str(v3[1]) == "vectorize: {loop: y.j_1, width: 8, accumulators: 2}"
+
+
+def test_what_the_level_says_itself() -> None:
+    given = (
+        "- target: cpu\n  variants:\n  - steps:\n    - split: {loop: y.j, factors: [null, $line]}"
+    )
+    ((step,),) = read(recipe(given), "v3", {"lanes": 8, "line": 16})
+    assert str(step) == "split: {loop: y.j, factors: [null, 16]}"
 
 
 def test_choose_prefers_the_level() -> None:
@@ -49,7 +57,7 @@ def test_choose_prefers_the_level() -> None:
 def test_parameters_refused(text: str, message: str, line: int) -> None:
     given = TWO_LEVELS.replace("acc: {v4: 4, v3: 2}, chunk: 16", f"{text}, chunk: 16")
     with pytest.raises(ScheduleError) as refusal:
-        read(recipe(given), "v2", 4)
+        read(recipe(given), "v2", {"lanes": 4})
     assert refusal.value.message == message
     assert refusal.value.span is not None
     assert refusal.value.span.line == line
@@ -91,7 +99,7 @@ def test_softmax_step_by_step(golden: Golden) -> None:
     recipes, start = from_spec("softmax")
     chosen = choose(recipes, "cpu", "v3")
     assert chosen is not None
-    primitives, plain = read(chosen, "v3", 8)
+    primitives, plain = read(chosen, "v3", {"lanes": 8})
     assert plain == ()
     context = Context(start.kernel)
     text, state = "# the plain schedule\n" + to_text(start.kernel), start

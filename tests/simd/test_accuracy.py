@@ -1,5 +1,7 @@
 """The measured accuracy of ts_math.h, what is written about it, and where its numbers come from."""
 
+import math
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,11 +16,23 @@ PROMISED = {
     ("tanh", "f32"): 2.0,
     ("erf", "f32"): 2.0,
     ("rsqrt", "f32"): 1.0,
+    ("sigmoid", "f32"): 2.0,
+    ("log1p", "f32"): 2.0,
+    ("expm1", "f32"): 2.0,
+    ("pow", "f32"): 1.0,
+    ("sin", "f32"): 2.0,
+    ("cos", "f32"): 2.0,
     ("exp", "f64"): 1.0,
     ("log", "f64"): 1.0,
     ("tanh", "f64"): 2.0,
     ("erf", "f64"): 2.0,
     ("rsqrt", "f64"): 1.0,
+    ("sigmoid", "f64"): 2.0,
+    ("log1p", "f64"): 1.0,
+    ("expm1", "f64"): 2.0,
+    ("pow", "f64"): 1.5,
+    ("sin", "f64"): 2.0,
+    ("cos", "f64"): 2.0,
 }
 PROMISED_V2 = PROMISED | {("rsqrt", "f64"): 1.5}
 
@@ -46,6 +60,27 @@ def test_the_page_has_a_line_a_function_and_type() -> None:
 
 def test_the_coefficients_are_those_that_the_program_derives() -> None:
     assert polynomials.HEADER_PATH.read_text() == polynomials.header()
+
+
+def test_products_with_parts_of_pi_leave_nothing_out() -> None:
+    """Each part but the last has the bits that are promised, and all of them are pi/2."""
+    for name, bits, _ in polynomials.QUARTERS:
+        parts = polynomials.parts(bits)
+        rest = abs(polynomials.PI / 2 - sum(map(Decimal, parts)))
+        assert rest < Decimal(2) ** -sum(bits), name
+        for part, count in zip(parts, bits, strict=True):
+            mantissa, _ = math.frexp(part)
+            assert math.ldexp(mantissa, count).is_integer(), name
+
+
+def test_the_bits_of_the_inverse_are_those_of_two_over_pi() -> None:
+    words = re.findall("0x([0-9A-F]{16})", polynomials.inverse_quarter_turn())
+    number = int("".join(words), 16)
+    bits = 64 * len(words)
+    assert bits >= 971 + 1 + 192  # up to the last bit that the largest float64 needs
+    assert hex(number).startswith("0xa2f9836e4e441529fc2757d1f534ddc0db6295993c439041")
+    pi = polynomials.scaled_pi(bits)
+    assert number * pi < 2 << 2 * bits < (number + 1) * (pi + 1)
 
 
 @pytest.mark.parametrize("task", polynomials.FITS, ids=lambda t: t.name)

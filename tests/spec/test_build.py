@@ -27,6 +27,8 @@ from gen.ir.printer import to_text
 from gen.ir.types import DType
 from gen.ir.verify import verify
 from gen.ir.walk import blocks, loops, walk
+from gen.poly.flow import plain_flow
+from gen.poly.witness import Refused
 from gen.spec import KernelSpec, build, choices, load, loads
 
 SPECS = Path(__file__).parent / "specs"
@@ -135,6 +137,56 @@ def test_nested_reductions_keep_the_indices_that_they_use() -> None:
 def test_a_reduction_depends_on_the_indices_of_its_bounds_too() -> None:
     built = plain("y[i] = x[i] * sum(T(1) for j in range(i + 1))", COPY, "(n)->(n)")
     assert [i.name for i in next(blocks(built)).iters] == ["i", "j"]
+
+
+def test_a_loop_downwards_runs_upwards_and_binds_its_index() -> None:
+    built = plain(
+        "for i in reversed(range(1, n)):\n    for j in range(i, n):\n        y[i, j] = x[i, j]",
+        'x: {type: "T[n, n]"}, y: {type: "T[n, n]", intent: inout}',
+        "(n,n),(n,n)->(n,n)",
+    )
+    assert """
+    for y.i in range(1, n):
+        for y.j in range(n - y.i, n):
+            with block("y", i=spatial(n - y.i, 1, n), j=spatial(y.j, i, n)):
+""" in to_text(built)
+
+
+UPDATES = """
+for k in range(n):
+    z[i] -= x[k]
+    for i in range(n):
+        y[i] += z[i] * x[k]
+    for l in range(n):
+        y[k] *= x[l]
+"""
+
+
+def test_an_update_keeps_the_order_of_a_for_that_uses_its_array_elsewhere() -> None:
+    """So do z, which y reads, and y, which is updated twice, over k; over l nothing tells."""
+    arguments = (
+        'x: {type: "T[n]"}, y: {type: "T[n]", intent: inout}, z: {type: "T[n]", intent: inout}'
+    )
+    built = plain(UPDATES, arguments, "(n),(n),(n)->(n),(n)")
+    kinds = {b.name: {i.name: i.kind for i in b.iters} for b in blocks(built)}
+    spatial, reduction = IterKind.SPATIAL, IterKind.REDUCTION
+    assert kinds == {
+        "z": {"k": spatial, "i": spatial},
+        "y": {"k": spatial, "i": spatial},
+        "y_1": {"k": spatial, "l": reduction},
+    }
+
+
+def test_a_recurrence_needs_no_first_statement() -> None:
+    """What it reads is what it defined before; the prover sees to it that it did."""
+    built = plain(
+        "for i in range(n):\n    y[i] = x[i] + (y[i - 1] if i > 0 else 0)", COPY, "(n)->(n)"
+    )
+    x = np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(run(built, {"x": x})["y"], np.cumsum(x))
+    later = "for i in range(n):\n    y[i] = x[i] + (y[i + 1] if i < n - 1 else 0)"
+    with pytest.raises(Refused, match=r"y\[i=0\] reads 'y' before it is written"):
+        plain_flow(plain(later, COPY, "(n)->(n)"))
 
 
 def test_argmax_updates_a_value_and_an_index() -> None:
@@ -266,6 +318,9 @@ def test_conditions_are_predicates() -> None:
         ("T(float64(x[i]) + x[i])", "float32(float64(x[i]) + float64(x[i]))"),
         ("fma(x[i], 2, x[i])", "fma(x[i], 2.0, x[i])"),
         ("x[i] * pi", "x[i] * 3.141592653589793"),
+        ("x[i] * sigmoid(-800)", "x[i] * 0.0"),
+        ("x[i] * (sigmoid(0) + log1p(0) + expm1(0) + sin(0) + cos(0))", "x[i] * 1.5"),
+        ("sin(x[i]) + sigmoid(log1p(x[i]))", "sin(x[i]) + sigmoid(log1p(x[i]))"),
     ],
 )
 def test_types_and_casts(expression: str, expected: str) -> None:

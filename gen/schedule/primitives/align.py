@@ -3,8 +3,32 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.nodes import Binary, BinaryOp, Block, Delinearize, Kernel, Load, Loop, Phase, Target, Var
-from ...ir.walk import add, blocks, conjunction, replace_stmt, sub, substitute, walk
+from ...ir.nodes import (
+    Binary,
+    BinaryOp,
+    Block,
+    Combiner,
+    Delinearize,
+    IterKind,
+    Kernel,
+    Load,
+    Loop,
+    Phase,
+    Target,
+    Update,
+    Var,
+)
+from ...ir.walk import (
+    add,
+    blocks,
+    conjunction,
+    dtype_of,
+    replace_stmt,
+    sub,
+    substitute,
+    variables,
+    walk,
+)
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import linear
@@ -18,7 +42,7 @@ from ..edit import (
     tree,
     update_blocks,
 )
-from ..examples import SCALE, TWICE
+from ..examples import ROW_SUM, SCALE, TWICE
 
 LINE = 64  # bytes
 
@@ -68,6 +92,12 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]], y_phase: Phase[y, 16]):
             refused="'t' is a temporary: it begins with a line",
         ),
         Example(
+            "A loop that adds terms",
+            ROW_SUM,
+            "- align: {loop: y.j, buffer: x}",
+            refused="block 'y' adds over loop 'y.j': where its vectors begin would show in the sum",
+        ),
+        Example(
             "A loop over rows",
             SCALE,
             "- align: {loop: y.i, buffer: y}",
@@ -82,6 +112,11 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]], y_phase: Phase[y, 16]):
             return f"'{self.buffer}' is a temporary: it begins with a line"
         if not any(_walks(block, loop, self.buffer) for block in blocks(loop)):
             return f"loop '{self.loop}' does not walk the last axis of '{self.buffer}'"
+        if adding := next((b for b in blocks(loop) if _adds(b, loop)), None):
+            return (
+                f"block '{adding.name}' adds over loop '{self.loop}': where its vectors begin would"
+                " show in the sum"
+            )
         if isinstance(loop.body, Delinearize):
             return f"loop '{self.loop}' is of fused ones; align them before"
         if self._phase() in names(state.kernel) and not self._known(state.kernel):
@@ -121,3 +156,15 @@ def _walks(block: Block, loop: Loop, buffer: str) -> bool:
         if isinstance(n, Load | Target) and n.buffer == buffer and n.indices
     )
     return any(linear(row).terms.get(Var(loop.var)) == 1 for row in rows)
+
+
+def _adds(block: Block, loop: Loop) -> bool:
+    """Whether the loop runs over terms of a sum or product of floats, which is rounded in order."""
+    match block.body:
+        case Update(Combiner.SUM | Combiner.PROD, _, (value, *_)) if not dtype_of(value).is_integer:
+            return any(
+                it.kind is IterKind.REDUCTION and loop.var in variables(b)
+                for it, b in zip(block.iters, block.bindings, strict=True)
+            )
+        case _:
+            return False

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.nodes import Binary, Block, Buffer, Expr, IterKind, IterVar, Load, Stmt, Var
+from ...ir.nodes import Binary, Block, Buffer, Combiner, Expr, IterKind, IterVar, Load, Stmt, Var
 from ...ir.walk import add, ceildiv, conjunction, index, less, mul, replace_stmt, seq
 from ...poly.certificate import Flow, Scheduled, Source
 from ...poly.roles import COMBINING
@@ -196,6 +196,7 @@ def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         bound = (*found.own, chunk, inside(prefix_lane), (k, Var(prefix_term)))
         local = found.adding(prefix, at, place, add(first, Var(k.name)), bound)
         terms = serial_loop(prefix_term, index(0), add(Var(prefix_lane), 1))
+        assert isinstance(found.body.combiner, Combiner)
         op = OPERATORS[found.body.combiner]
         both = Binary(op, Load(carry, at, dtype), Load(prefix, at, dtype))
         result = found.storing(both, place, (*found.own, chunk, inside(lane)))

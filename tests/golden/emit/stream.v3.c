@@ -25,8 +25,9 @@ static int ts_scale_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upp
     const bool stream = self->stream;
     const int64_t ahead = self->ahead;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        if (stream) {
-            ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i]);
+        if (stream && ts_row_hits(&y[y_s0 * y_i], &x[x_s0 * y_i]) != 1) {
+            ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i], false);
+            __builtin_prefetch(&y[y_s0 * y_i + (n / 16) * 16], 1);
             for (int64_t y_j_0 = 0, y_j_0_end = n / 16; y_j_0 < y_j_0_end; ++y_j_0) {
                 __builtin_prefetch((const void *)((uintptr_t)x
                     + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 16 + ahead * x_s0)));
@@ -125,8 +126,9 @@ static int ts_scale_float32_v3_plain_y_i(const void *env, int64_t lower, int64_t
     const bool stream = self->stream;
     const int64_t ahead = self->ahead;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        if (stream) {
-            ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i]);
+        if (stream && ts_row_hits(&y[y_s0 * y_i], &x[x_s0 * y_i]) != 1) {
+            ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i], false);
+            __builtin_prefetch(&y[y_s0 * y_i + (n / 16) * 16], 1);
             for (int64_t y_j_0 = 0, y_j_0_end = n / 16; y_j_0 < y_j_0_end; ++y_j_0) {
                 __builtin_prefetch((const void *)((uintptr_t)x
                     + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 16 + ahead * x_s0)));

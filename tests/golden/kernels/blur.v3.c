@@ -54,12 +54,18 @@ TS_INLINE int ts_blur_float32_v3_0_y_i0_code(const void *env, int64_t lower, int
                 }
             }
             if (unit && stream) {
-                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6)]);
-                ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 1)]);
-                ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 2)]);
-                ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 3)]);
-                ts_row_f32 line4 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 4)]);
-                ts_row_f32 line5 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 5)]);
+                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 1)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 1) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 2)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 2) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 3)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 3) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line4 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 4)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 4) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line5 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + 5)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 5) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
                 for (int64_t y_j0 = 0, y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
                     column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 6 - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 6) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 6 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
                     column[3] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 6) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 6 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 6 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
@@ -340,7 +346,10 @@ TS_INLINE int ts_blur_float32_v3_0_code(const ts_call *call, const bool unit)
                         }
                     }
                     if (unit && stream) {
-                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + column_first_i)]);
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + column_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + column_first_i)
+                            + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
                         for (int64_t y_j0 = 0,
                             y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
                             column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 6 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 6 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 6 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
@@ -426,7 +435,10 @@ TS_INLINE int ts_blur_float32_v3_0_code(const ts_call *call, const bool unit)
                         }
                     }
                     if (unit && stream) {
-                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + column_first_i)]);
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 6 + column_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + column_first_i)
+                            + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
                         for (int64_t y_j0 = 0,
                             y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
                             column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 6 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 6 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 6 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
@@ -548,12 +560,18 @@ TS_INLINE int ts_blur_float64_v3_0_y_i0_code(const void *env, int64_t lower, int
                 }
             }
             if (unit && stream) {
-                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6)]);
-                ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 1)]);
-                ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 2)]);
-                ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 3)]);
-                ts_row_f64 line4 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 4)]);
-                ts_row_f64 line5 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 5)]);
+                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 1)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 1) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 2)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 2) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 3)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 3) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line4 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 4)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 4) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line5 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + 5)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + 5) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
                 for (int64_t y_j0 = 0, y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
                     column[1] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 6 - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 6) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 6 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
                     column[3] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 6) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 6 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 6 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
@@ -835,7 +853,10 @@ TS_INLINE int ts_blur_float64_v3_0_code(const ts_call *call, const bool unit)
                         }
                     }
                     if (unit && stream) {
-                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + column_first_i)]);
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + column_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + column_first_i)
+                            + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
                         for (int64_t y_j0 = 0,
                             y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
                             column[1] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 6 + column_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 6 + column_first_i) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 6 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
@@ -922,7 +943,10 @@ TS_INLINE int ts_blur_float64_v3_0_code(const ts_call *call, const bool unit)
                         }
                     }
                     if (unit && stream) {
-                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + column_first_i)]);
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 6 + column_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 6 + column_first_i)
+                            + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
                         for (int64_t y_j0 = 0,
                             y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
                             column[1] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * ts_max_i64_s(y_i0 * 6 + column_first_i - 1, 0) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 6 + column_first_i) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * ts_min_i64_s(y_i0 * 6 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));

@@ -20,8 +20,8 @@ static int ts_clamp_float32_v3_0_y_chunk(const void *env, int64_t lower, int64_t
     const float *const x = self->x;
     float *const y = self->y;
     const bool stream = self->stream;
-    if (stream) {
-        ts_row_f32 line0 = ts_row_begin_f32(&y[lower * 8]);
+    if (stream && ts_row_hits(&y[lower * 8], &x[lower * 8]) != 1) {
+        ts_row_f32 line0 = ts_row_begin_f32(&y[lower * 8], false);
         for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
             ts_row_push_f32(&line0,
                 ts_min_f32(ts_max_f32(ts_load_f32(&x[y_chunk * 8]), ts_set_f32(low)),
@@ -93,8 +93,8 @@ static int ts_clamp_float64_v3_0_y_chunk(const void *env, int64_t lower, int64_t
     const double *const x = self->x;
     double *const y = self->y;
     const bool stream = self->stream;
-    if (stream) {
-        ts_row_f64 line0 = ts_row_begin_f64(&y[lower * 4]);
+    if (stream && ts_row_hits(&y[lower * 4], &x[lower * 4]) != 1) {
+        ts_row_f64 line0 = ts_row_begin_f64(&y[lower * 4], false);
         for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
             ts_row_push_f64(&line0,
                 ts_min_f64(ts_max_f64(ts_load_f64(&x[y_chunk * 4]), ts_set_f64(low)),

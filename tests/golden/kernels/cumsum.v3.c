@@ -29,8 +29,9 @@ static int ts_cumsum_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
         {
             ts_f32 y_carry[1] = {{0}};
             y_carry[0] = ts_set_f32(0.0f);
-            if (stream) {
-                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i]);
+            if (stream && ts_row_hits(&y[y_s0 * y_i], &x[x_s0 * y_i]) != 1) {
+                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i], false);
+                __builtin_prefetch(&y[y_s0 * y_i + (n / 8) * 8], 1);
                 for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
                     {
                         ts_f32 y_scan[1] = {{0}};
@@ -239,8 +240,9 @@ static int ts_cumsum_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
         {
             ts_f64 y_carry[1] = {{0}};
             y_carry[0] = ts_set_f64(0.0);
-            if (stream) {
-                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i]);
+            if (stream && ts_row_hits(&y[y_s0 * y_i], &x[x_s0 * y_i]) != 1) {
+                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i], false);
+                __builtin_prefetch(&y[y_s0 * y_i + (n / 4) * 4], 1);
                 for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
                     {
                         ts_f64 y_scan[1] = {{0}};

@@ -2,10 +2,13 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
+#include "ts_stream.h"
 
 struct ts_exp_float32_v3_0_y_chunk {
     const float *x;
     float *y;
+    bool stream;
+    int64_t y_phase;
 };
 
 static int ts_exp_float32_v3_0_y_chunk(const void *env, int64_t lower, int64_t upper)
@@ -13,8 +16,57 @@ static int ts_exp_float32_v3_0_y_chunk(const void *env, int64_t lower, int64_t u
     const struct ts_exp_float32_v3_0_y_chunk *const self = env;
     const float *const x = self->x;
     float *const y = self->y;
-    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-        ts_store_f32(&y[y_chunk * 8], ts_exp_f32(ts_load_f32(&x[y_chunk * 8])));
+    const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
+    if (stream && ts_row_hits(&y[lower * 32 - y_phase], &x[lower * 32 - y_phase]) != 1) {
+        if (((uintptr_t)&y[lower * 32 - y_phase]) % TS_BYTES == 0) {
+            for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+                {
+                    ts_f32 exps1[4] = {ts_load_f32(&x[y_chunk * 32 - y_phase]),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 8),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 16),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 24)};
+                    ts_exp_by_four_f32(exps1 + 0);
+                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 0, exps1[0]);
+                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 8, exps1[1]);
+                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 16, exps1[2]);
+                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 24, exps1[3]);
+                }
+            }
+        } else {
+            ts_row_f32 line0 = ts_row_begin_f32(&y[lower * 32 - y_phase], false);
+            for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+                {
+                    ts_f32 exps1[4] = {ts_load_f32(&x[y_chunk * 32 - y_phase]),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 8),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 16),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 24)};
+                    ts_exp_by_four_f32(exps1 + 0);
+                    ts_row_push_f32(&line0, exps1[0]);
+                    ts_row_push_f32(&line0, exps1[1]);
+                    ts_row_push_f32(&line0, exps1[2]);
+                    ts_row_push_f32(&line0, exps1[3]);
+                }
+            }
+            ts_row_end_f32(&line0);
+        }
+    } else {
+        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+            {
+                ts_f32 exps1[4] = {ts_load_f32(&x[y_chunk * 32 - y_phase]),
+                    ts_load_f32(&x[y_chunk * 32 - y_phase] + 8),
+                    ts_load_f32(&x[y_chunk * 32 - y_phase] + 16),
+                    ts_load_f32(&x[y_chunk * 32 - y_phase] + 24)};
+                ts_exp_by_four_f32(exps1 + 0);
+                ts_store_f32(&y[y_chunk * 32 - y_phase], exps1[0]);
+                ts_store_f32(&y[y_chunk * 32 - y_phase] + 8, exps1[1]);
+                ts_store_f32(&y[y_chunk * 32 - y_phase] + 16, exps1[2]);
+                ts_store_f32(&y[y_chunk * 32 - y_phase] + 24, exps1[3]);
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -24,11 +76,98 @@ static int ts_exp_float32_v3_0(const ts_call *call)
     const int64_t m = call->dims[0];
     const float *const x = call->data[0];
     float *const y = call->data[1];
+    const double moved = 4.0 * (double)(m) + 4.0 * (double)(m);
+    const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 16);
+    for (int64_t y_chunk = 0, y_chunk_end = (y_phase + 31) / 32; y_chunk < y_chunk_end; ++y_chunk) {
+        {
+            const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32), 0), 8)));
+            const ts_m32 on1 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 8, 0), 8)));
+            const ts_m32 on2 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 16, 0), 8)));
+            const ts_m32 on3 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 24, 0), 8)));
+            if (ts_any_m32(on0) || ts_any_m32(on1) || ts_any_m32(on2) || ts_any_m32(on3)) {
+                ts_f32 exps1[4] = {ts_load_mask_f32(&x[y_chunk * 32 - y_phase], on0),
+                    ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 8, on1),
+                    ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 16, on2),
+                    ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 24, on3)};
+                ts_exp_by_four_f32(exps1 + 0);
+                ts_store_mask_f32(&y[y_chunk * 32 - y_phase], exps1[0], on0);
+                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 8, exps1[1], on1);
+                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 16, exps1[2], on2);
+                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 24, exps1[3], on3);
+            }
+        }
+    }
     {
-        const struct ts_exp_float32_v3_0_y_chunk env = {x, y};
+        const struct ts_exp_float32_v3_0_y_chunk env = {x, y, stream, y_phase};
+        const int64_t grain = 1428;
+        const int status =
+            ts_parallel(ts_exp_float32_v3_0_y_chunk, &env, (y_phase + 31) / 32, (m + y_phase) / 32,
+                grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_chunk = (m + y_phase) / 32,
+        y_chunk_end = (m + y_phase + 31) / 32; y_chunk < y_chunk_end; ++y_chunk) {
+        {
+            const int64_t active = m + y_phase - (y_chunk * 32);
+            if (active > 0) {
+                ts_f32 exps1[4] = {ts_load_first_f32(&x[y_chunk * 32 - y_phase],
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 8)),
+                    ts_load_first_f32(&x[y_chunk * 32 - y_phase] + 8,
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8)),
+                    ts_load_first_f32(&x[y_chunk * 32 - y_phase] + 16,
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8)),
+                    ts_load_first_f32(&x[y_chunk * 32 - y_phase] + 24,
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8))};
+                ts_exp_by_four_f32(exps1 + 0);
+                ts_store_first_f32(&y[y_chunk * 32 - y_phase], exps1[0],
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 8, exps1[1],
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 16, exps1[2],
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8));
+                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 24, exps1[3],
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8));
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_exp_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m >= 1024);
+}
+
+struct ts_exp_float32_v3_1_y_chunk {
+    const float *x;
+    float *y;
+};
+
+static int ts_exp_float32_v3_1_y_chunk(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_exp_float32_v3_1_y_chunk *const self = env;
+    const float *const x = self->x;
+    float *const y = self->y;
+    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+        ts_store_f32(&y[y_chunk * 8], ts_exp_f32(ts_load_f32(&x[y_chunk * 8])));
+    }
+    return TS_OK;
+}
+
+static int ts_exp_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const float *const x = call->data[0];
+    float *const y = call->data[1];
+    {
+        const struct ts_exp_float32_v3_1_y_chunk env = {x, y};
         const int64_t grain = 1538;
         const int status =
-            ts_parallel(ts_exp_float32_v3_0_y_chunk, &env, 0, m / 8, grain, call->threads);
+            ts_parallel(ts_exp_float32_v3_1_y_chunk, &env, 0, m / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -45,14 +184,17 @@ static int ts_exp_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_exp_float32_v3[1];
-const ts_variant ts_exp_float32_v3[1] = {
-    {ts_exp_float32_v3_0, NULL, UINT64_C(3), "0"},
+extern const ts_variant ts_exp_float32_v3[2];
+const ts_variant ts_exp_float32_v3[2] = {
+    {ts_exp_float32_v3_0, ts_exp_float32_v3_0_when, UINT64_C(3), "0"},
+    {ts_exp_float32_v3_1, NULL, UINT64_C(3), "1"},
 };
 
 struct ts_exp_float64_v3_0_y_chunk {
     const double *x;
     double *y;
+    bool stream;
+    int64_t y_phase;
 };
 
 static int ts_exp_float64_v3_0_y_chunk(const void *env, int64_t lower, int64_t upper)
@@ -60,8 +202,64 @@ static int ts_exp_float64_v3_0_y_chunk(const void *env, int64_t lower, int64_t u
     const struct ts_exp_float64_v3_0_y_chunk *const self = env;
     const double *const x = self->x;
     double *const y = self->y;
-    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-        ts_store_f64(&y[y_chunk * 4], ts_exp_f64(ts_load_f64(&x[y_chunk * 4])));
+    const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
+    if (stream && ts_row_hits(&y[lower * 32 - y_phase], &x[lower * 32 - y_phase]) != 1) {
+        if (((uintptr_t)&y[lower * 32 - y_phase]) % TS_BYTES == 0) {
+            for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 0,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase])));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 4,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 4)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 8,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 8)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 12,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 12)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 16,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 16)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 20,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 20)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 24,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 24)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 28,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 28)));
+            }
+        } else {
+            ts_row_f64 line0 = ts_row_begin_f64(&y[lower * 32 - y_phase], false);
+            for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase])));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 4)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 8)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 12)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 16)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 20)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 24)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 28)));
+            }
+            ts_row_end_f64(&line0);
+        }
+    } else {
+        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+            ts_store_f64(&y[y_chunk * 32 - y_phase],
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase])));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 4,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 4)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 8,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 8)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 12,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 12)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 16,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 16)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 20,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 20)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 24,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 24)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 28,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 28)));
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -71,11 +269,128 @@ static int ts_exp_float64_v3_0(const ts_call *call)
     const int64_t m = call->dims[0];
     const double *const x = call->data[0];
     double *const y = call->data[1];
+    const double moved = 8.0 * (double)(m) + 8.0 * (double)(m);
+    const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 8);
+    for (int64_t y_chunk = 0, y_chunk_end = (y_phase + 31) / 32; y_chunk < y_chunk_end; ++y_chunk) {
+        {
+            const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32), 0), 8)));
+            const ts_m32 on1 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 8, 0), 8)));
+            const ts_m32 on2 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 16, 0), 8)));
+            const ts_m32 on3 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 24, 0), 8)));
+            if (ts_any_m32(on0) || ts_any_m32(on1) || ts_any_m32(on2) || ts_any_m32(on3)) {
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase],
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase], ts_lo_m64_m32(on0))),
+                    ts_lo_m64_m32(on0));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 4,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 4,
+                    ts_hi_m64_m32(on0))), ts_hi_m64_m32(on0));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 8,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 8,
+                    ts_lo_m64_m32(on1))), ts_lo_m64_m32(on1));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 12,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 12,
+                    ts_hi_m64_m32(on1))), ts_hi_m64_m32(on1));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 16,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 16,
+                    ts_lo_m64_m32(on2))), ts_lo_m64_m32(on2));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 20,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 20,
+                    ts_hi_m64_m32(on2))), ts_hi_m64_m32(on2));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 24,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 24,
+                    ts_lo_m64_m32(on3))), ts_lo_m64_m32(on3));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 28,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 28,
+                    ts_hi_m64_m32(on3))), ts_hi_m64_m32(on3));
+            }
+        }
+    }
     {
-        const struct ts_exp_float64_v3_0_y_chunk env = {x, y};
+        const struct ts_exp_float64_v3_0_y_chunk env = {x, y, stream, y_phase};
+        const int64_t grain = 1428;
+        const int status =
+            ts_parallel(ts_exp_float64_v3_0_y_chunk, &env, (y_phase + 31) / 32, (m + y_phase) / 32,
+                grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_chunk = (m + y_phase) / 32,
+        y_chunk_end = (m + y_phase + 31) / 32; y_chunk < y_chunk_end; ++y_chunk) {
+        {
+            const int64_t active = m + y_phase - (y_chunk * 32);
+            if (active > 0) {
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase],
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase],
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 4))),
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 4,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 4,
+                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4))),
+                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 8,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 8,
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4))),
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4));
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 12,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 12,
+                    ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4))),
+                    ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4));
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 16,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 16,
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 4))),
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 4));
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 20,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 20,
+                    ts_min_i64_s(ts_max_i64_s(active - 20, 0), 4))),
+                    ts_min_i64_s(ts_max_i64_s(active - 20, 0), 4));
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 24,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 24,
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 4))),
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 4));
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 28,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 28,
+                    ts_min_i64_s(ts_max_i64_s(active - 28, 0), 4))),
+                    ts_min_i64_s(ts_max_i64_s(active - 28, 0), 4));
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_exp_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m >= 1024);
+}
+
+struct ts_exp_float64_v3_1_y_chunk {
+    const double *x;
+    double *y;
+};
+
+static int ts_exp_float64_v3_1_y_chunk(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_exp_float64_v3_1_y_chunk *const self = env;
+    const double *const x = self->x;
+    double *const y = self->y;
+    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+        ts_store_f64(&y[y_chunk * 4], ts_exp_f64(ts_load_f64(&x[y_chunk * 4])));
+    }
+    return TS_OK;
+}
+
+static int ts_exp_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const double *const x = call->data[0];
+    double *const y = call->data[1];
+    {
+        const struct ts_exp_float64_v3_1_y_chunk env = {x, y};
         const int64_t grain = 1538;
         const int status =
-            ts_parallel(ts_exp_float64_v3_0_y_chunk, &env, 0, m / 4, grain, call->threads);
+            ts_parallel(ts_exp_float64_v3_1_y_chunk, &env, 0, m / 4, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -92,7 +407,155 @@ static int ts_exp_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_exp_float64_v3[1];
-const ts_variant ts_exp_float64_v3[1] = {
-    {ts_exp_float64_v3_0, NULL, UINT64_C(3), "0"},
+extern const ts_variant ts_exp_float64_v3[2];
+const ts_variant ts_exp_float64_v3[2] = {
+    {ts_exp_float64_v3_0, ts_exp_float64_v3_0_when, UINT64_C(3), "0"},
+    {ts_exp_float64_v3_1, NULL, UINT64_C(3), "1"},
+};
+
+struct ts_exp_float16_v3_0_y_chunk {
+    const uint16_t *x;
+    uint16_t *y;
+    int64_t y_phase;
+};
+
+static int ts_exp_float16_v3_0_y_chunk(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_exp_float16_v3_0_y_chunk *const self = env;
+    const uint16_t *const x = self->x;
+    uint16_t *const y = self->y;
+    const int64_t y_phase = self->y_phase;
+    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+        {
+            ts_f32 exps1[4] = {ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase]),
+                ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 8),
+                ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 16),
+                ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 24)};
+            ts_exp_by_four_f32(exps1 + 0);
+            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase], exps1[0]);
+            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 8, exps1[1]);
+            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 16, exps1[2]);
+            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 24, exps1[3]);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_exp_float16_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const uint16_t *const x = call->data[0];
+    uint16_t *const y = call->data[1];
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 32);
+    for (int64_t y_chunk = 0, y_chunk_end = (y_phase + 31) / 32; y_chunk < y_chunk_end; ++y_chunk) {
+        {
+            const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32), 0), 8)));
+            const ts_m32 on1 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 8, 0), 8)));
+            const ts_m32 on2 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 16, 0), 8)));
+            const ts_m32 on3 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 24, 0), 8)));
+            if (ts_any_m32(on0) || ts_any_m32(on1) || ts_any_m32(on2) || ts_any_m32(on3)) {
+                const ts_u16 widened1 =
+                    ts_load_mask_u16(&x[y_chunk * 32 - y_phase], ts_narrow_m16_m32(on0, on1));
+                const ts_u16 widened2 =
+                    ts_load_mask_u16(&x[y_chunk * 32 - y_phase] + 16, ts_narrow_m16_m32(on2, on3));
+                ts_f32 exps3[4] = {ts_lo_f32_f16(widened1), ts_hi_f32_f16(widened1),
+                    ts_lo_f32_f16(widened2), ts_hi_f32_f16(widened2)};
+                ts_exp_by_four_f32(exps3 + 0);
+                ts_store_mask_u16(&y[y_chunk * 32 - y_phase], ts_narrow_f16_f32(exps3[0], exps3[1]),
+                    ts_narrow_m16_m32(on0, on1));
+                ts_store_mask_u16(&y[y_chunk * 32 - y_phase] + 16,
+                    ts_narrow_f16_f32(exps3[2], exps3[3]), ts_narrow_m16_m32(on2, on3));
+            }
+        }
+    }
+    {
+        const struct ts_exp_float16_v3_0_y_chunk env = {x, y, y_phase};
+        const int64_t grain = 1428;
+        const int status =
+            ts_parallel(ts_exp_float16_v3_0_y_chunk, &env, (y_phase + 31) / 32, (m + y_phase) / 32,
+                grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_chunk = (m + y_phase) / 32,
+        y_chunk_end = (m + y_phase + 31) / 32; y_chunk < y_chunk_end; ++y_chunk) {
+        {
+            const int64_t active = m + y_phase - (y_chunk * 32);
+            if (active > 0) {
+                ts_f32 exps1[4] = {ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase],
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 8)),
+                    ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase] + 8,
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8)),
+                    ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase] + 16,
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8)),
+                    ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase] + 24,
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8))};
+                ts_exp_by_four_f32(exps1 + 0);
+                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase], exps1[0],
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 8, exps1[1],
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 16, exps1[2],
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8));
+                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 24, exps1[3],
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8));
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_exp_float16_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m >= 1024);
+}
+
+struct ts_exp_float16_v3_1_y_chunk {
+    const uint16_t *x;
+    uint16_t *y;
+};
+
+static int ts_exp_float16_v3_1_y_chunk(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_exp_float16_v3_1_y_chunk *const self = env;
+    const uint16_t *const x = self->x;
+    uint16_t *const y = self->y;
+    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+        ts_store_f32_as_f16(&y[y_chunk * 8], ts_exp_f32(ts_load_f16_as_f32(&x[y_chunk * 8])));
+    }
+    return TS_OK;
+}
+
+static int ts_exp_float16_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const uint16_t *const x = call->data[0];
+    uint16_t *const y = call->data[1];
+    {
+        const struct ts_exp_float16_v3_1_y_chunk env = {x, y};
+        const int64_t grain = 1538;
+        const int status =
+            ts_parallel(ts_exp_float16_v3_1_y_chunk, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_chunk = m / 8, y_chunk_end = (m + 7) / 8; y_chunk < y_chunk_end; ++y_chunk) {
+        {
+            const int64_t active = m - (y_chunk * 8);
+            if (active > 0) {
+                ts_store_first_f32_as_f16(&y[y_chunk * 8],
+                    ts_exp_f32(ts_load_first_f16_as_f32(&x[y_chunk * 8], active)), active);
+            }
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_exp_float16_v3[2];
+const ts_variant ts_exp_float16_v3[2] = {
+    {ts_exp_float16_v3_0, ts_exp_float16_v3_0_when, UINT64_C(3), "0"},
+    {ts_exp_float16_v3_1, NULL, UINT64_C(3), "1"},
 };

@@ -16,6 +16,7 @@ struct ts_layer_norm_float32_v3_0_y_i {
     float *y;
     int64_t y_s0;
     bool stream;
+    int64_t y_phase;
     int64_t ahead;
 };
 
@@ -34,6 +35,7 @@ TS_INLINE int ts_layer_norm_float32_v3_0_y_i_code(const void *env, int64_t lower
     float *const y = self->y;
     const int64_t y_s0 = self->y_s0;
     const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
     const int64_t ahead = self->ahead;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
         {
@@ -193,41 +195,79 @@ TS_INLINE int ts_layer_norm_float32_v3_0_y_i_code(const void *env, int64_t lower
             variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
             variance[0] = variance_sum[0] / (float)n;
             scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
-            if (stream) {
-                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i]);
-                for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8
-                        + ahead * (2 * x_s0))));
-                    ts_row_push_f32(&line0,
-                        ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + y_j_0 * 8]),
-                        ts_set_f32(mean[0])), ts_set_f32(scale[0])),
-                        ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8)], weight_s0),
-                        ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8)], bias_s0)));
-                }
-                ts_row_end_f32(&line0);
-            } else {
-                for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8],
-                        ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + y_j_0 * 8]),
-                        ts_set_f32(mean[0])), ts_set_f32(scale[0])),
-                        ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8)], weight_s0),
-                        ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8)], bias_s0)));
+            for (int64_t y_j_0 = y_phase / 8,
+                y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8))),
+                        ts_first_m32(ts_min_i64_s(n + y_phase - (y_j_0 * 8), 8)));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_mask_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase], on0), ts_set_f32(mean[0])),
+                            ts_set_f32(scale[0])),
+                            ts_load_strided_mask_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0, on0), ts_load_strided_mask_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, on0)), on0);
+                    }
                 }
             }
-            for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+            if (stream && ts_row_hits(&y[y_s0 * y_i + ((y_phase + 7) / 8) * 8 - y_phase],
+                &x[x_s0 * y_i + ((y_phase + 7) / 8) * 8 - y_phase]) != 1) {
+                if (((uintptr_t)&y[y_s0 * y_i
+                    + ((y_phase + 7) / 8) * 8 - y_phase]) % TS_BYTES == 0) {
+                    for (int64_t y_j_0 = (y_phase + 7) / 8,
+                        y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_stream_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase] + 0,
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                            ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0), ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                            bias_s0)));
+                    }
+                } else {
+                    ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i
+                        + ((y_phase + 7) / 8) * 8 - y_phase], false);
+                    __builtin_prefetch(&y[y_s0 * y_i + ((n + y_phase) / 8) * 8 - y_phase], 1);
+                    for (int64_t y_j_0 = (y_phase + 7) / 8,
+                        y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_row_push_f32(&line0,
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                            ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0), ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                            bias_s0)));
+                    }
+                    ts_row_end_f32(&line0);
+                }
+            } else {
+                for (int64_t y_j_0 = (y_phase + 7) / 8,
+                    y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                        ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                        + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                        ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0),
+                        ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0)));
+                }
+            }
+            for (int64_t y_j_0 = ts_max_i64_s((n + y_phase) / 8, (y_phase + 7) / 8),
+                y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
                 {
-                    const int64_t active = n - (y_j_0 * 8);
+                    const int64_t active = n + y_phase - (y_j_0 * 8);
                     if (active > 0) {
-                        ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8],
+                        ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
                             ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                            + y_j_0 * 8], active), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
-                            ts_load_strided_first_f32(&weight[weight_s0 * (y_j_0 * 8)], weight_s0,
-                            active), ts_load_strided_first_f32(&bias[bias_s0 * (y_j_0 * 8)],
-                            bias_s0, active)), active);
+                            + y_j_0 * 8 - y_phase], active), ts_set_f32(mean[0])),
+                            ts_set_f32(scale[0])),
+                            ts_load_strided_first_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0, active), ts_load_strided_first_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, active)), active);
                     }
                 }
             }
@@ -265,12 +305,17 @@ TS_INLINE int ts_layer_norm_float32_v3_0_code(const ts_call *call, const bool un
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(n) + 4.0 * (double)(n)
         + 4.0 * (double)(m) * (double)(n);
     const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 16);
     const int64_t ahead = moved > call->prefetch_above;
     {
         const struct ts_layer_norm_float32_v3_0_y_i env =
-            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, ahead};
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, y_phase,
+            ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 73 + ((n + 7) / 8) * 17 + 36);
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 73 + ((y_phase + 7) / 8) * 21
+            + (ts_max_i64_s((n + y_phase) / 8 - ((y_phase + 7) / 8), 0)) * 21
+            + ((n + y_phase + 7) / 8) * 21 - ((y_phase / 8) * 21) - ((ts_max_i64_s((n
+            + y_phase) / 8, (y_phase + 7) / 8)) * 21) + 36);
         const int status =
             ts_parallel(unit ? ts_layer_norm_float32_v3_0_y_i_unit
                 : ts_layer_norm_float32_v3_0_y_i_any, &env, 0, m, grain, call->threads);
@@ -305,6 +350,7 @@ struct ts_layer_norm_float64_v3_0_y_i {
     double *y;
     int64_t y_s0;
     bool stream;
+    int64_t y_phase;
     int64_t ahead;
 };
 
@@ -323,6 +369,7 @@ TS_INLINE int ts_layer_norm_float64_v3_0_y_i_code(const void *env, int64_t lower
     double *const y = self->y;
     const int64_t y_s0 = self->y_s0;
     const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
     const int64_t ahead = self->ahead;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
         {
@@ -481,41 +528,80 @@ TS_INLINE int ts_layer_norm_float64_v3_0_y_i_code(const void *env, int64_t lower
             variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[3]);
             variance[0] = variance_sum[0] / (double)n;
             scale[0] = ts_rsqrt_f64_s((variance[0] + epsilon));
-            if (stream) {
-                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i]);
-                for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4
-                        + ahead * (2 * x_s0))));
-                    ts_row_push_f64(&line0,
-                        ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + y_j_0 * 4]),
-                        ts_set_f64(mean[0])), ts_set_f64(scale[0])),
-                        ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4)], weight_s0),
-                        ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4)], bias_s0)));
-                }
-                ts_row_end_f64(&line0);
-            } else {
-                for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4
-                        + ahead * (2 * x_s0))));
-                    ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4],
-                        ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + y_j_0 * 4]),
-                        ts_set_f64(mean[0])), ts_set_f64(scale[0])),
-                        ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4)], weight_s0),
-                        ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4)], bias_s0)));
+            for (int64_t y_j_0 = y_phase / 4,
+                y_j_0_end = (y_phase + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 4))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + y_phase - (y_j_0 * 4), 4)));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_mask_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase], ts_lo_m64_m32(on0)), ts_set_f64(mean[0])),
+                            ts_set_f64(scale[0])),
+                            ts_load_strided_mask_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0, ts_lo_m64_m32(on0)),
+                            ts_load_strided_mask_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0, ts_lo_m64_m32(on0))), ts_lo_m64_m32(on0));
+                    }
                 }
             }
-            for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+            if (stream && ts_row_hits(&y[y_s0 * y_i + ((y_phase + 3) / 4) * 4 - y_phase],
+                &x[x_s0 * y_i + ((y_phase + 3) / 4) * 4 - y_phase]) != 1) {
+                if (((uintptr_t)&y[y_s0 * y_i
+                    + ((y_phase + 3) / 4) * 4 - y_phase]) % TS_BYTES == 0) {
+                    for (int64_t y_j_0 = (y_phase + 3) / 4,
+                        y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_stream_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase] + 0,
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                            ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0), ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0)));
+                    }
+                } else {
+                    ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i
+                        + ((y_phase + 3) / 4) * 4 - y_phase], false);
+                    __builtin_prefetch(&y[y_s0 * y_i + ((n + y_phase) / 4) * 4 - y_phase], 1);
+                    for (int64_t y_j_0 = (y_phase + 3) / 4,
+                        y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_row_push_f64(&line0,
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                            ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0), ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0)));
+                    }
+                    ts_row_end_f64(&line0);
+                }
+            } else {
+                for (int64_t y_j_0 = (y_phase + 3) / 4,
+                    y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                        + ahead * (2 * x_s0))));
+                    ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                        ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                        + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                        ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)], weight_s0),
+                        ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)], bias_s0)));
+                }
+            }
+            for (int64_t y_j_0 = ts_max_i64_s((n + y_phase) / 4, (y_phase + 3) / 4),
+                y_j_0_end = (n + y_phase + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
                 {
-                    const int64_t active = n - (y_j_0 * 4);
+                    const int64_t active = n + y_phase - (y_j_0 * 4);
                     if (active > 0) {
-                        ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4],
+                        ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
                             ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                            + y_j_0 * 4], active), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
-                            ts_load_strided_first_f64(&weight[weight_s0 * (y_j_0 * 4)], weight_s0,
-                            active), ts_load_strided_first_f64(&bias[bias_s0 * (y_j_0 * 4)],
-                            bias_s0, active)), active);
+                            + y_j_0 * 4 - y_phase], active), ts_set_f64(mean[0])),
+                            ts_set_f64(scale[0])),
+                            ts_load_strided_first_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0, active), ts_load_strided_first_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)], bias_s0, active)), active);
                     }
                 }
             }
@@ -553,12 +639,17 @@ TS_INLINE int ts_layer_norm_float64_v3_0_code(const ts_call *call, const bool un
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(n) + 8.0 * (double)(n)
         + 8.0 * (double)(m) * (double)(n);
     const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 8);
     const int64_t ahead = moved > call->prefetch_above;
     {
         const struct ts_layer_norm_float64_v3_0_y_i env =
-            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, ahead};
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, y_phase,
+            ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 73 + ((n + 3) / 4) * 17 + 36);
+            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 73 + ((y_phase + 3) / 4) * 21
+            + (ts_max_i64_s((n + y_phase) / 4 - ((y_phase + 3) / 4), 0)) * 21
+            + ((n + y_phase + 3) / 4) * 21 - ((y_phase / 4) * 21) - ((ts_max_i64_s((n
+            + y_phase) / 4, (y_phase + 3) / 4)) * 21) + 36);
         const int status =
             ts_parallel(unit ? ts_layer_norm_float64_v3_0_y_i_unit
                 : ts_layer_norm_float64_v3_0_y_i_any, &env, 0, m, grain, call->threads);
@@ -579,4 +670,290 @@ static int ts_layer_norm_float64_v3_0(const ts_call *call)
 extern const ts_variant ts_layer_norm_float64_v3[1];
 const ts_variant ts_layer_norm_float64_v3[1] = {
     {ts_layer_norm_float64_v3_0, NULL, UINT64_C(34), "0"},
+};
+
+struct ts_layer_norm_float16_v3_0_y_i {
+    int64_t n;
+    float epsilon;
+    const uint16_t *x;
+    int64_t x_s0;
+    const uint16_t *weight;
+    int64_t weight_s0;
+    const uint16_t *bias;
+    int64_t bias_s0;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_layer_norm_float16_v3_0_y_i_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_layer_norm_float16_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const float epsilon = self->epsilon;
+    const uint16_t *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const uint16_t *const restrict weight = self->weight;
+    const int64_t weight_s0 = unit ? 1 : self->weight_s0;
+    const uint16_t *const restrict bias = self->bias;
+    const int64_t bias_s0 = unit ? 1 : self->bias_s0;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float mean_sum[1];
+            _Alignas(64) float mean[1];
+            _Alignas(64) float variance_sum[1];
+            _Alignas(64) float variance[1];
+            _Alignas(64) float scale[1];
+            ts_f32 mean_sum_rf[4] = {{0}};
+            ts_f32 variance_sum_rf[4] = {{0}};
+            mean_sum_rf[0] = ts_set_f32(0.0f);
+            mean_sum_rf[1] = ts_set_f32(0.0f);
+            mean_sum_rf[2] = ts_set_f32(0.0f);
+            mean_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t mean_sum_j_0 = 0,
+                mean_sum_j_0_end = n / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0],
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32]));
+                mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1],
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 8]));
+                mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2],
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 16]));
+                mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3],
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 24]));
+            }
+            for (int64_t mean_sum_j_0 = n / 32,
+                mean_sum_j_0_end = (n + 31) / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 32), 8);
+                    if (active > 0) {
+                        mean_sum_rf[0] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(mean_sum_rf[0],
+                            ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32], active)),
+                            mean_sum_rf[0]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 8, 0), 8);
+                    if (active > 0) {
+                        mean_sum_rf[1] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(mean_sum_rf[1],
+                            ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 8],
+                            active)), mean_sum_rf[1]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 16, 0), 8);
+                    if (active > 0) {
+                        mean_sum_rf[2] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(mean_sum_rf[2],
+                            ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 16],
+                            active)), mean_sum_rf[2]);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (mean_sum_j_0 * 32) - 24, 0);
+                    if (active > 0) {
+                        mean_sum_rf[3] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(mean_sum_rf[3],
+                            ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 24],
+                            active)), mean_sum_rf[3]);
+                    }
+                }
+            }
+            mean_sum[0] = 0.0f;
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[0]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[1]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[2]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[3]);
+            mean[0] = mean_sum[0] / (float)n;
+            variance_sum_rf[0] = ts_set_f32(0.0f);
+            variance_sum_rf[1] = ts_set_f32(0.0f);
+            variance_sum_rf[2] = ts_set_f32(0.0f);
+            variance_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t variance_sum_j_0 = 0,
+                variance_sum_j_0_end =
+                n / 32; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
+                variance_sum_rf[0] =
+                    ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                    + variance_sum_j_0 * 32]), ts_set_f32(mean[0])),
+                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0 * 32]),
+                    ts_set_f32(mean[0])), variance_sum_rf[0]);
+                variance_sum_rf[1] =
+                    ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0 * 32
+                    + 8]), ts_set_f32(mean[0])),
+                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0 * 32 + 8]),
+                    ts_set_f32(mean[0])), variance_sum_rf[1]);
+                variance_sum_rf[2] =
+                    ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0 * 32
+                    + 16]), ts_set_f32(mean[0])),
+                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0 * 32 + 16]),
+                    ts_set_f32(mean[0])), variance_sum_rf[2]);
+                variance_sum_rf[3] =
+                    ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0 * 32
+                    + 24]), ts_set_f32(mean[0])),
+                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0 * 32 + 24]),
+                    ts_set_f32(mean[0])), variance_sum_rf[3]);
+            }
+            for (int64_t variance_sum_j_0 = n / 32,
+                variance_sum_j_0_end =
+                (n + 31) / 32; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (variance_sum_j_0 * 32), 8);
+                    if (active > 0) {
+                        variance_sum_rf[0] =
+                            ts_select_f32(ts_first_m32(active),
+                            ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0 * 32], active), ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0 * 32], active), ts_set_f32(mean[0])),
+                            variance_sum_rf[0]), variance_sum_rf[0]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 32) - 8, 0), 8);
+                    if (active > 0) {
+                        variance_sum_rf[1] =
+                            ts_select_f32(ts_first_m32(active),
+                            ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0 * 32 + 8], active), ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0 * 32 + 8], active), ts_set_f32(mean[0])),
+                            variance_sum_rf[1]), variance_sum_rf[1]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 32) - 16, 0), 8);
+                    if (active > 0) {
+                        variance_sum_rf[2] =
+                            ts_select_f32(ts_first_m32(active),
+                            ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0 * 32 + 16], active), ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0 * 32 + 16], active), ts_set_f32(mean[0])),
+                            variance_sum_rf[2]), variance_sum_rf[2]);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (variance_sum_j_0 * 32) - 24, 0);
+                    if (active > 0) {
+                        variance_sum_rf[3] =
+                            ts_select_f32(ts_first_m32(active),
+                            ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0 * 32 + 24], active), ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0 * 32 + 24], active), ts_set_f32(mean[0])),
+                            variance_sum_rf[3]), variance_sum_rf[3]);
+                    }
+                }
+            }
+            variance_sum[0] = 0.0f;
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[0]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[1]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[2]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
+            variance[0] = variance_sum[0] / (float)n;
+            scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
+            for (int64_t y_j_0 = y_phase / 8,
+                y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8))),
+                        ts_first_m32(ts_min_i64_s(n + y_phase - (y_j_0 * 8), 8)));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_u16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_narrow_f16_f32(ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_lo_f32_f16(ts_load_mask_u16(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_lo_f32_f16(ts_load_strided_mask_u16(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_lo_f32_f16(ts_load_strided_mask_u16(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8))))), ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_lo_f32_f16(ts_load_mask_u16(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_lo_f32_f16(ts_load_strided_mask_u16(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_lo_f32_f16(ts_load_strided_mask_u16(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))))), ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)));
+                    }
+                }
+            }
+            for (int64_t y_j_0 = (y_phase + 7) / 8,
+                y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                __builtin_prefetch((const void *)((uintptr_t)x
+                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                    + ahead * (2 * x_s0))));
+                ts_store_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                    ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                    + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                    ts_load_strided_f16_as_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                    weight_s0), ts_load_strided_f16_as_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                    bias_s0)));
+            }
+            for (int64_t y_j_0 = ts_max_i64_s((n + y_phase) / 8, (y_phase + 7) / 8),
+                y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n + y_phase - (y_j_0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], active), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_load_strided_first_f16_as_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, active), ts_load_strided_first_f16_as_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, active)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float16_v3_0_y_i_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float16_v3_0_y_i_code(env, lower, upper, true);
+}
+
+static int ts_layer_norm_float16_v3_0_y_i_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float16_v3_0_y_i_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_layer_norm_float16_v3_0_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float epsilon = (float)call->scalars[0].f64;
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const uint16_t *const restrict weight = call->data[1];
+    const int64_t weight_s0 = unit ? 1 : call->strides[2];
+    const uint16_t *const restrict bias = call->data[2];
+    const int64_t bias_s0 = unit ? 1 : call->strides[3];
+    uint16_t *const y = call->data[3];
+    const int64_t y_s0 = call->strides[4];
+    const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(n) + 2.0 * (double)(n)
+        + 2.0 * (double)(m) * (double)(n);
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 32);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_layer_norm_float16_v3_0_y_i env =
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, y_phase, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 73 + ((y_phase + 7) / 8) * 21
+            + (ts_max_i64_s((n + y_phase) / 8 - ((y_phase + 7) / 8), 0)) * 21
+            + ((n + y_phase + 7) / 8) * 21 - ((y_phase / 8) * 21) - ((ts_max_i64_s((n
+            + y_phase) / 8, (y_phase + 7) / 8)) * 21) + 36);
+        const int status =
+            ts_parallel(unit ? ts_layer_norm_float16_v3_0_y_i_unit
+                : ts_layer_norm_float16_v3_0_y_i_any, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float16_v3_0(const ts_call *call)
+{
+    const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
+    return unit ? ts_layer_norm_float16_v3_0_code(call, true)
+        : ts_layer_norm_float16_v3_0_code(call, false);
+}
+
+extern const ts_variant ts_layer_norm_float16_v3[1];
+const ts_variant ts_layer_norm_float16_v3[1] = {
+    {ts_layer_norm_float16_v3_0, NULL, UINT64_C(34), "0"},
 };

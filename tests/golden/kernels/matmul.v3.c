@@ -3,7 +3,870 @@
 #include "ts_simd.h"
 #include "ts_math.h"
 
-struct ts_matmul_float32_v3_0_c_j0 {
+struct ts_matmul_float32_v3_0_c_tiles {
+    int64_t m;
+    int64_t k;
+    int64_t n;
+    const float *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    const float *b;
+    int64_t b_s1;
+    float *c;
+    int64_t c_s0;
+    int64_t c_s1;
+};
+
+TS_INLINE int ts_matmul_float32_v3_0_c_tiles_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float32_v3_0_c_tiles *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const float *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = unit ? 1 : self->a_s1;
+    const float *const restrict b = self->b;
+    const int64_t b_s1 = self->b_s1;
+    float *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = self->c_s1;
+    for (int64_t c_tiles = lower; c_tiles < upper; ++c_tiles) {
+        if (c_tiles < ((m + 47) / 48) * ((n + 3) / 4)) {
+            const int64_t c_ib = (c_tiles) / (((n + 3) / 4));
+            const int64_t c_j0 = (c_tiles) % ((n + 3) / 4);
+            for (int64_t c_i0 = 0,
+                c_i0_end = ts_min_i64_s(16, m / 3 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                for (int64_t c_j1 = 0,
+                    c_j1_end = ts_min_i64_s(4, n - (c_j0 * 4)); c_j1 < c_j1_end; ++c_j1) {
+                    {
+                        ts_f32 part[3] = {{0}};
+                        part[0] = ts_set_f32(0.0f);
+                        part[1] = ts_set_f32(0.0f);
+                        part[2] = ts_set_f32(0.0f);
+                        for (int64_t c_l0 = 0, c_l0_end = k / 8; c_l0 < c_l0_end; ++c_l0) {
+                            part[0] = ts_fma_f32(ts_load_strided_f32(&a[a_s0 * (c_ib * 48
+                                + c_i0 * 3) + a_s1 * (c_l0 * 8)], a_s1),
+                                ts_load_f32(&b[c_l0 * 8 + b_s1 * (c_j0 * 4 + c_j1)]), part[0]);
+                            part[1] = ts_fma_f32(ts_load_strided_f32(&a[a_s0 * (c_ib * 48
+                                + c_i0 * 3 + 1) + a_s1 * (c_l0 * 8)], a_s1),
+                                ts_load_f32(&b[c_l0 * 8 + b_s1 * (c_j0 * 4 + c_j1)]), part[1]);
+                            part[2] = ts_fma_f32(ts_load_strided_f32(&a[a_s0 * (c_ib * 48
+                                + c_i0 * 3 + 2) + a_s1 * (c_l0 * 8)], a_s1),
+                                ts_load_f32(&b[c_l0 * 8 + b_s1 * (c_j0 * 4 + c_j1)]), part[2]);
+                        }
+                        for (int64_t c_l0 = k / 8,
+                            c_l0_end = (k + 7) / 8; c_l0 < c_l0_end; ++c_l0) {
+                            {
+                                const int64_t active = k - (c_l0 * 8);
+                                if (active > 0) {
+                                    part[0] = ts_select_f32(ts_first_m32(active),
+                                        ts_fma_f32(ts_load_strided_first_f32(&a[a_s0 * (c_ib * 48
+                                        + c_i0 * 3) + a_s1 * (c_l0 * 8)], a_s1, active),
+                                        ts_load_first_f32(&b[c_l0 * 8 + b_s1 * (c_j0 * 4 + c_j1)],
+                                        active), part[0]), part[0]);
+                                    part[1] = ts_select_f32(ts_first_m32(active),
+                                        ts_fma_f32(ts_load_strided_first_f32(&a[a_s0 * (c_ib * 48
+                                        + c_i0 * 3 + 1) + a_s1 * (c_l0 * 8)], a_s1, active),
+                                        ts_load_first_f32(&b[c_l0 * 8 + b_s1 * (c_j0 * 4 + c_j1)],
+                                        active), part[1]), part[1]);
+                                    part[2] = ts_select_f32(ts_first_m32(active),
+                                        ts_fma_f32(ts_load_strided_first_f32(&a[a_s0 * (c_ib * 48
+                                        + c_i0 * 3 + 2) + a_s1 * (c_l0 * 8)], a_s1, active),
+                                        ts_load_first_f32(&b[c_l0 * 8 + b_s1 * (c_j0 * 4 + c_j1)],
+                                        active), part[2]), part[2]);
+                                }
+                            }
+                        }
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3) + c_s1 * (c_j0 * 4 + c_j1)] = 0.0f;
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3) + c_s1 * (c_j0 * 4 + c_j1)] =
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3) + c_s1 * (c_j0 * 4 + c_j1)]
+                            + ts_reduce_add_f32(part[0]);
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3 + 1) + c_s1 * (c_j0 * 4 + c_j1)] = 0.0f;
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3 + 1) + c_s1 * (c_j0 * 4 + c_j1)] =
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3 + 1) + c_s1 * (c_j0 * 4 + c_j1)]
+                            + ts_reduce_add_f32(part[1]);
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3 + 2) + c_s1 * (c_j0 * 4 + c_j1)] = 0.0f;
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3 + 2) + c_s1 * (c_j0 * 4 + c_j1)] =
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3 + 2) + c_s1 * (c_j0 * 4 + c_j1)]
+                            + ts_reduce_add_f32(part[2]);
+                    }
+                }
+            }
+            for (int64_t c_i0 = ts_min_i64_s(16, m / 3 - (c_ib * 16)),
+                c_i0_end = ts_min_i64_s(16, (m + 2) / 3 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                for (int64_t c_i1 = 0,
+                    c_i1_end = ts_min_i64_s(3,
+                    m - (c_ib * 48) - (c_i0 * 3)); c_i1 < c_i1_end; ++c_i1) {
+                    for (int64_t c_j1 = 0,
+                        c_j1_end = ts_min_i64_s(4, n - (c_j0 * 4)); c_j1 < c_j1_end; ++c_j1) {
+                        {
+                            ts_f32 part[1] = {{0}};
+                            part[0] = ts_set_f32(0.0f);
+                            for (int64_t c_l0 = 0, c_l0_end = k / 8; c_l0 < c_l0_end; ++c_l0) {
+                                part[0] = ts_fma_f32(ts_load_strided_f32(&a[a_s0 * (c_ib * 48
+                                    + c_i0 * 3 + c_i1) + a_s1 * (c_l0 * 8)], a_s1),
+                                    ts_load_f32(&b[c_l0 * 8 + b_s1 * (c_j0 * 4 + c_j1)]), part[0]);
+                            }
+                            for (int64_t c_l0 = k / 8,
+                                c_l0_end = (k + 7) / 8; c_l0 < c_l0_end; ++c_l0) {
+                                {
+                                    const int64_t active = k - (c_l0 * 8);
+                                    if (active > 0) {
+                                        part[0] = ts_select_f32(ts_first_m32(active),
+                                            ts_fma_f32(ts_load_strided_first_f32(&a[a_s0 * (c_ib * 48 + c_i0 * 3 + c_i1) + a_s1 * (c_l0 * 8)], a_s1, active), ts_load_first_f32(&b[c_l0 * 8 + b_s1 * (c_j0 * 4 + c_j1)], active), part[0]), part[0]);
+                                    }
+                                }
+                            }
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3 + c_i1) + c_s1 * (c_j0 * 4 + c_j1)] =
+                                0.0f;
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3 + c_i1) + c_s1 * (c_j0 * 4 + c_j1)] =
+                                c[c_s0 * (c_ib * 48 + c_i0 * 3 + c_i1) + c_s1 * (c_j0 * 4 + c_j1)]
+                                + ts_reduce_add_f32(part[0]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_0_c_tiles_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_0_c_tiles_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float32_v3_0_c_tiles_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_0_c_tiles_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float32_v3_0_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const float *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = unit ? 1 : call->strides[1];
+    const float *const restrict b = call->data[1];
+    const int64_t b_s1 = call->strides[3];
+    float *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = call->strides[5];
+    {
+        const struct ts_matmul_float32_v3_0_c_tiles env =
+            {m, k, n, a, a_s0, a_s1, b, b_s1, c, c_s0, c_s1};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (ts_min_i64_s(16, m / 3)) * ((ts_min_i64_s(4, n)) * (3 + (k / 8) * 41
+            + ((k + 7) / 8 - (k / 8)) * 41 + 43))
+            + (ts_min_i64_s(16, (m + 2) / 3) - (ts_min_i64_s(16, m / 3))) * ((ts_min_i64_s(3,
+            m - ((ts_min_i64_s(16, m / 3)) * 3))) * ((ts_min_i64_s(4, n)) * (1 + (k / 8) * 14
+            + ((k + 7) / 8 - (k / 8)) * 14 + 15))));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float32_v3_0_c_tiles_unit
+                : ts_matmul_float32_v3_0_c_tiles_any, &env, 0, ((m + 47) / 48) * ((n + 3) / 4),
+                grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_0(const ts_call *call)
+{
+    const bool unit = call->strides[1] == 1;
+    return unit ? ts_matmul_float32_v3_0_code(call, true)
+        : ts_matmul_float32_v3_0_code(call, false);
+}
+
+static bool ts_matmul_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    return ((m < 56) && (k >= 64));
+}
+
+struct ts_matmul_float32_v3_1_c_blocks {
+    int64_t m;
+    int64_t k;
+    int64_t n;
+    const float *a;
+    int64_t a_s1;
+    const float *b;
+    int64_t b_s0;
+    int64_t b_s1;
+    float *c;
+    int64_t c_s0;
+    int64_t c_s1;
+};
+
+TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float32_v3_1_c_blocks *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const float *const restrict a = self->a;
+    const int64_t a_s1 = self->a_s1;
+    const float *const restrict b = self->b;
+    const int64_t b_s0 = self->b_s0;
+    const int64_t b_s1 = unit ? 1 : self->b_s1;
+    float *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    for (int64_t c_blocks = lower; c_blocks < upper; ++c_blocks) {
+        if (c_blocks < ((m + 95) / 96) * ((n + 127) / 128)) {
+            const int64_t c_ib = (c_blocks) / (((n + 127) / 128));
+            const int64_t c_jb = (c_blocks) % ((n + 127) / 128);
+            {
+                float *const restrict columns =
+                    ts_workspace_acquire(ts_bytes(k, ts_bytes(96, sizeof(float))));
+                if (!columns) {
+                    return TS_NO_MEMORY;
+                }
+                for (int64_t columns_d1 = 0; columns_d1 < k; ++columns_d1) {
+                    for (int64_t columns_d0_0 = 0,
+                        columns_d0_0_end = ts_min_i64_s(12,
+                        m / 8 - (c_ib * 12)); columns_d0_0 < columns_d0_0_end; ++columns_d0_0) {
+                        ts_store_f32(&columns[96 * columns_d1 + columns_d0_0 * 8],
+                            ts_load_f32(&a[c_ib * 96 + columns_d0_0 * 8 + a_s1 * columns_d1]));
+                    }
+                    for (int64_t columns_d0_0 = ts_min_i64_s(12, m / 8 - (c_ib * 12)),
+                        columns_d0_0_end = ts_min_i64_s(12,
+                        (m + 7) / 8 - (c_ib * 12)); columns_d0_0 < columns_d0_0_end; ++columns_d0_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (c_ib * 96) - (columns_d0_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&columns[96 * columns_d1 + columns_d0_0 * 8],
+                                    ts_load_first_f32(&a[c_ib * 96 + columns_d0_0 * 8
+                                    + a_s1 * columns_d1], active), active);
+                            }
+                        }
+                    }
+                }
+                {
+                    float *const restrict packed =
+                        ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
+                    if (!packed) {
+                        ts_workspace_release(columns);
+                        return TS_NO_MEMORY;
+                    }
+                    for (int64_t c_j0 = 0,
+                        c_j0_end = ts_min_i64_s(8, n / 16 - (c_jb * 8)); c_j0 < c_j0_end; ++c_j0) {
+                        for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
+                            ts_store_f32(&packed[16 * packed_d0],
+                                ts_load_strided_f32(&b[b_s0 * packed_d0
+                                + b_s1 * (c_jb * 128 + c_j0 * 16)], b_s1));
+                            ts_store_f32(&packed[16 * packed_d0 + 8],
+                                ts_load_strided_f32(&b[b_s0 * packed_d0
+                                + b_s1 * (c_jb * 128 + c_j0 * 16 + 8)], b_s1));
+                        }
+                        for (int64_t c_i0 = 0,
+                            c_i0_end = ts_min_i64_s(16,
+                            m / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                            {
+                                ts_f32 tile[12] = {{0}};
+                                tile[0] = ts_set_f32(0.0f);
+                                tile[1] = ts_set_f32(0.0f);
+                                tile[2] = ts_set_f32(0.0f);
+                                tile[3] = ts_set_f32(0.0f);
+                                tile[4] = ts_set_f32(0.0f);
+                                tile[5] = ts_set_f32(0.0f);
+                                tile[6] = ts_set_f32(0.0f);
+                                tile[7] = ts_set_f32(0.0f);
+                                tile[8] = ts_set_f32(0.0f);
+                                tile[9] = ts_set_f32(0.0f);
+                                tile[10] = ts_set_f32(0.0f);
+                                tile[11] = ts_set_f32(0.0f);
+                                for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                    tile[0] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6]),
+                                        ts_load_f32(&packed[16 * c_l]), tile[0]);
+                                    tile[1] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6]),
+                                        ts_load_f32(&packed[16 * c_l + 8]), tile[1]);
+                                    tile[2] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 1]), ts_load_f32(&packed[16 * c_l]), tile[2]);
+                                    tile[3] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 1]), ts_load_f32(&packed[16 * c_l + 8]), tile[3]);
+                                    tile[4] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 2]), ts_load_f32(&packed[16 * c_l]), tile[4]);
+                                    tile[5] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 2]), ts_load_f32(&packed[16 * c_l + 8]), tile[5]);
+                                    tile[6] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 3]), ts_load_f32(&packed[16 * c_l]), tile[6]);
+                                    tile[7] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 3]), ts_load_f32(&packed[16 * c_l + 8]), tile[7]);
+                                    tile[8] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 4]), ts_load_f32(&packed[16 * c_l]), tile[8]);
+                                    tile[9] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 4]), ts_load_f32(&packed[16 * c_l + 8]), tile[9]);
+                                    tile[10] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 5]), ts_load_f32(&packed[16 * c_l]), tile[10]);
+                                    tile[11] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6
+                                        + 5]), ts_load_f32(&packed[16 * c_l + 8]), tile[11]);
+                                }
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[0]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[1]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 1)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[2]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 1)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[3]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 2)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[4]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 2)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[5]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 3)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[6]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 3)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[7]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 4)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[8]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 4)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[9]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 5)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[10]);
+                                ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 5)
+                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[11]);
+                            }
+                        }
+                        for (int64_t c_i0 = ts_min_i64_s(16, m / 6 - (c_ib * 16)),
+                            c_i0_end = ts_min_i64_s(16,
+                            (m + 5) / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                            for (int64_t c_i1 = 0,
+                                c_i1_end = ts_min_i64_s(6,
+                                m - (c_ib * 96) - (c_i0 * 6)); c_i1 < c_i1_end; ++c_i1) {
+                                {
+                                    ts_f32 tile[2] = {{0}};
+                                    tile[0] = ts_set_f32(0.0f);
+                                    tile[1] = ts_set_f32(0.0f);
+                                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                        tile[0] = ts_fma_f32(ts_set_f32(columns[96 * c_l
+                                            + c_i0 * 6 + c_i1]), ts_load_f32(&packed[16 * c_l]),
+                                            tile[0]);
+                                        tile[1] = ts_fma_f32(ts_set_f32(columns[96 * c_l
+                                            + c_i0 * 6 + c_i1]), ts_load_f32(&packed[16 * c_l + 8]),
+                                            tile[1]);
+                                    }
+                                    ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + c_i1)
+                                        + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[0]);
+                                    ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + c_i1)
+                                        + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[1]);
+                                }
+                            }
+                        }
+                    }
+                    ts_workspace_release(packed);
+                }
+                {
+                    float *const restrict packed =
+                        ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
+                    if (!packed) {
+                        ts_workspace_release(columns);
+                        return TS_NO_MEMORY;
+                    }
+                    for (int64_t c_j0 = ts_min_i64_s(8, n / 16 - (c_jb * 8)),
+                        c_j0_end = ts_min_i64_s(8,
+                        (n + 15) / 16 - (c_jb * 8)); c_j0 < c_j0_end; ++c_j0) {
+                        for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&packed[16 * packed_d0],
+                                        ts_load_strided_first_f32(&b[b_s0 * packed_d0
+                                        + b_s1 * (c_jb * 128 + c_j0 * 16)], b_s1, active), active);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (c_jb * 128) - (c_j0 * 16) - 8,
+                                    0), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&packed[16 * packed_d0 + 8],
+                                        ts_load_strided_first_f32(&b[b_s0 * packed_d0
+                                        + b_s1 * (c_jb * 128 + c_j0 * 16 + 8)], b_s1, active),
+                                        active);
+                                }
+                            }
+                        }
+                        for (int64_t c_i0 = 0,
+                            c_i0_end = ts_min_i64_s(16,
+                            m / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                            for (int64_t c_j1 = 0,
+                                c_j1_end = ts_min_i64_s(2,
+                                (n + 7) / 8 - (c_jb * 16) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
+                                {
+                                    ts_f32 tile[6] = {{0}};
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                        if (active > 0) {
+                                            tile[0] = ts_set_f32(0.0f);
+                                            tile[1] = ts_set_f32(0.0f);
+                                            tile[2] = ts_set_f32(0.0f);
+                                            tile[3] = ts_set_f32(0.0f);
+                                            tile[4] = ts_set_f32(0.0f);
+                                            tile[5] = ts_set_f32(0.0f);
+                                        }
+                                    }
+                                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                            if (active > 0) {
+                                                tile[0] = ts_fma_f32(ts_set_f32(columns[96 * c_l
+                                                    + c_i0 * 6]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[0]);
+                                                tile[1] = ts_fma_f32(ts_set_f32(columns[96 * c_l
+                                                    + c_i0 * 6 + 1]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[1]);
+                                                tile[2] = ts_fma_f32(ts_set_f32(columns[96 * c_l
+                                                    + c_i0 * 6 + 2]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[2]);
+                                                tile[3] = ts_fma_f32(ts_set_f32(columns[96 * c_l
+                                                    + c_i0 * 6 + 3]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[3]);
+                                                tile[4] = ts_fma_f32(ts_set_f32(columns[96 * c_l
+                                                    + c_i0 * 6 + 4]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[4]);
+                                                tile[5] = ts_fma_f32(ts_set_f32(columns[96 * c_l
+                                                    + c_i0 * 6 + 5]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[5]);
+                                            }
+                                        }
+                                    }
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                        if (active > 0) {
+                                            ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_j1 * 8)], c_s1, tile[0], active);
+                                            ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 1) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_j1 * 8)], c_s1, tile[1], active);
+                                            ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 2) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_j1 * 8)], c_s1, tile[2], active);
+                                            ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 3) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_j1 * 8)], c_s1, tile[3], active);
+                                            ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 4) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_j1 * 8)], c_s1, tile[4], active);
+                                            ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 5) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_j1 * 8)], c_s1, tile[5], active);
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t c_i0 = ts_min_i64_s(16, m / 6 - (c_ib * 16)),
+                            c_i0_end = ts_min_i64_s(16,
+                            (m + 5) / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                            for (int64_t c_i1 = 0,
+                                c_i1_end = ts_min_i64_s(6,
+                                m - (c_ib * 96) - (c_i0 * 6)); c_i1 < c_i1_end; ++c_i1) {
+                                for (int64_t c_j1 = 0,
+                                    c_j1_end = ts_min_i64_s(2,
+                                    (n + 7) / 8 - (c_jb * 16) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
+                                    {
+                                        ts_f32 tile[1] = {{0}};
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                            if (active > 0) {
+                                                tile[0] = ts_set_f32(0.0f);
+                                            }
+                                        }
+                                        for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                            {
+                                                const int64_t active =
+                                                    ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                                if (active > 0) {
+                                                    tile[0] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6 + c_i1]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[0]);
+                                                }
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
+                                                    + c_i0 * 6 + c_i1)
+                                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + c_j1 * 8)],
+                                                    c_s1, tile[0], active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    ts_workspace_release(packed);
+                }
+                ts_workspace_release(columns);
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_1_c_blocks_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_1_c_blocks_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float32_v3_1_c_blocks_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_1_c_blocks_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float32_v3_1_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const float *const restrict a = call->data[0];
+    const int64_t a_s1 = call->strides[1];
+    const float *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    float *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    {
+        const struct ts_matmul_float32_v3_1_c_blocks env =
+            {m, k, n, a, a_s1, b, b_s0, b_s1, c, c_s0, c_s1};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, k * 96
+            + (ts_min_i64_s(8, n / 16)) * (k * 14 + 16 * (18 + k * 82 + 130)
+            + 0 * (6 * (3 + k * 14 + 22)))
+            + (ts_min_i64_s(8, (n + 15) / 16) - (ts_min_i64_s(8, n / 16))) * (k * 14
+            + 16 * ((ts_min_i64_s(2, (n + 7) / 8 - ((ts_min_i64_s(8, n / 16)) * 2))) * (6 + k * 47
+            + 71)) + 0 * (6 * ((ts_min_i64_s(2,
+            (n + 7) / 8 - ((ts_min_i64_s(8, n / 16)) * 2))) * (1 + k * 8 + 12)))));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float32_v3_1_c_blocks_unit
+                : ts_matmul_float32_v3_1_c_blocks_any, &env, 0, ((m + 95) / 96) * ((n + 127) / 128),
+                grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_1(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float32_v3_1_code(call, true)
+        : ts_matmul_float32_v3_1_code(call, false);
+}
+
+static bool ts_matmul_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    return (((m >= 512) && (n > 64)) && (k >= 64));
+}
+
+struct ts_matmul_float32_v3_2_c_i0 {
+    int64_t k;
+    int64_t n;
+    const float *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    float *c;
+    int64_t c_s0;
+    int64_t c_s1;
+    float *packed;
+};
+
+TS_INLINE int ts_matmul_float32_v3_2_c_i0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float32_v3_2_c_i0 *const self = env;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const float *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = self->a_s1;
+    float *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    float *const restrict packed = self->packed;
+    for (int64_t c_i0 = lower; c_i0 < upper; ++c_i0) {
+        for (int64_t c_j0 = 0, c_j0_end = n / 16; c_j0 < c_j0_end; ++c_j0) {
+            {
+                ts_f32 tile[12] = {{0}};
+                tile[0] = ts_set_f32(0.0f);
+                tile[1] = ts_set_f32(0.0f);
+                tile[2] = ts_set_f32(0.0f);
+                tile[3] = ts_set_f32(0.0f);
+                tile[4] = ts_set_f32(0.0f);
+                tile[5] = ts_set_f32(0.0f);
+                tile[6] = ts_set_f32(0.0f);
+                tile[7] = ts_set_f32(0.0f);
+                tile[8] = ts_set_f32(0.0f);
+                tile[9] = ts_set_f32(0.0f);
+                tile[10] = ts_set_f32(0.0f);
+                tile[11] = ts_set_f32(0.0f);
+                for (int64_t c_l = 0; c_l < k; ++c_l) {
+                    tile[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16]), tile[0]);
+                    tile[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16 + 8]), tile[1]);
+                    tile[2] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 1) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16]), tile[2]);
+                    tile[3] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 1) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16 + 8]), tile[3]);
+                    tile[4] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 2) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16]), tile[4]);
+                    tile[5] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 2) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16 + 8]), tile[5]);
+                    tile[6] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 3) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16]), tile[6]);
+                    tile[7] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 3) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16 + 8]), tile[7]);
+                    tile[8] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 4) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16]), tile[8]);
+                    tile[9] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 4) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16 + 8]), tile[9]);
+                    tile[10] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 5) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16]), tile[10]);
+                    tile[11] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 5) + a_s1 * c_l]),
+                        ts_load_f32(&packed[n * c_l + c_j0 * 16 + 8]), tile[11]);
+                }
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6) + c_s1 * (c_j0 * 16)], c_s1, tile[0]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6) + c_s1 * (c_j0 * 16 + 8)], c_s1, tile[1]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 1) + c_s1 * (c_j0 * 16)], c_s1, tile[2]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 1) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                    tile[3]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 2) + c_s1 * (c_j0 * 16)], c_s1, tile[4]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 2) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                    tile[5]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 3) + c_s1 * (c_j0 * 16)], c_s1, tile[6]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 3) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                    tile[7]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 4) + c_s1 * (c_j0 * 16)], c_s1, tile[8]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 4) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                    tile[9]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 5) + c_s1 * (c_j0 * 16)], c_s1,
+                    tile[10]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 5) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                    tile[11]);
+            }
+        }
+        for (int64_t c_j0 = n / 16, c_j0_end = (n + 15) / 16; c_j0 < c_j0_end; ++c_j0) {
+            for (int64_t c_j1 = 0, c_j1_end = (n + 7) / 8 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                {
+                    ts_f32 tile[6] = {{0}};
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                        if (active > 0) {
+                            tile[0] = ts_set_f32(0.0f);
+                            tile[1] = ts_set_f32(0.0f);
+                            tile[2] = ts_set_f32(0.0f);
+                            tile[3] = ts_set_f32(0.0f);
+                            tile[4] = ts_set_f32(0.0f);
+                            tile[5] = ts_set_f32(0.0f);
+                        }
+                    }
+                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                        {
+                            const int64_t active = ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                            if (active > 0) {
+                                tile[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6) + a_s1 * c_l]),
+                                    ts_load_first_f32(&packed[n * c_l + c_j0 * 16 + c_j1 * 8],
+                                    active), tile[0]);
+                                tile[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 1)
+                                    + a_s1 * c_l]), ts_load_first_f32(&packed[n * c_l + c_j0 * 16
+                                    + c_j1 * 8], active), tile[1]);
+                                tile[2] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 2)
+                                    + a_s1 * c_l]), ts_load_first_f32(&packed[n * c_l + c_j0 * 16
+                                    + c_j1 * 8], active), tile[2]);
+                                tile[3] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 3)
+                                    + a_s1 * c_l]), ts_load_first_f32(&packed[n * c_l + c_j0 * 16
+                                    + c_j1 * 8], active), tile[3]);
+                                tile[4] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 4)
+                                    + a_s1 * c_l]), ts_load_first_f32(&packed[n * c_l + c_j0 * 16
+                                    + c_j1 * 8], active), tile[4]);
+                                tile[5] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 5)
+                                    + a_s1 * c_l]), ts_load_first_f32(&packed[n * c_l + c_j0 * 16
+                                    + c_j1 * 8], active), tile[5]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                        if (active > 0) {
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[0], active);
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 1)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[1], active);
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 2)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[2], active);
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 3)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[3], active);
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 4)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[4], active);
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 5)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[5], active);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_2_c_i0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_2_c_i0_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float32_v3_2_c_i0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_2_c_i0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float32_v3_2_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const float *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = call->strides[1];
+    const float *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    float *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    {
+        float *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(n, sizeof(float))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
+            for (int64_t packed_d1_0 = 0,
+                packed_d1_0_end = n / 8; packed_d1_0 < packed_d1_0_end; ++packed_d1_0) {
+                ts_store_f32(&packed[n * packed_d0 + packed_d1_0 * 8],
+                    ts_load_strided_f32(&b[b_s0 * packed_d0 + b_s1 * (packed_d1_0 * 8)], b_s1));
+            }
+            for (int64_t packed_d1_0 = n / 8,
+                packed_d1_0_end = (n + 7) / 8; packed_d1_0 < packed_d1_0_end; ++packed_d1_0) {
+                {
+                    const int64_t active = n - (packed_d1_0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&packed[n * packed_d0 + packed_d1_0 * 8],
+                            ts_load_strided_first_f32(&b[b_s0 * packed_d0
+                            + b_s1 * (packed_d1_0 * 8)], b_s1, active), active);
+                    }
+                }
+            }
+        }
+        {
+            const struct ts_matmul_float32_v3_2_c_i0 env =
+                {k, n, a, a_s0, a_s1, c, c_s0, c_s1, packed};
+            const int64_t grain = 1
+                + 40000 / ts_max_i64_s(1, (n / 16) * (18 + k * 106 + 82)
+                + ((n + 15) / 16 - (n / 16)) * (((n + 7) / 8 - ((n / 16) * 2)) * (6 + k * 59
+                + 47)));
+            const int status =
+                ts_parallel(unit ? ts_matmul_float32_v3_2_c_i0_unit
+                    : ts_matmul_float32_v3_2_c_i0_any, &env, 0, m / 6, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(packed);
+                return status;
+            }
+        }
+        for (int64_t c_i0 = m / 6, c_i0_end = (m + 5) / 6; c_i0 < c_i0_end; ++c_i0) {
+            for (int64_t c_j0 = 0, c_j0_end = n / 16; c_j0 < c_j0_end; ++c_j0) {
+                for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 6); c_i1 < c_i1_end; ++c_i1) {
+                    {
+                        ts_f32 tile[2] = {{0}};
+                        tile[0] = ts_set_f32(0.0f);
+                        tile[1] = ts_set_f32(0.0f);
+                        for (int64_t c_l = 0; c_l < k; ++c_l) {
+                            tile[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + c_i1)
+                                + a_s1 * c_l]), ts_load_f32(&packed[n * c_l + c_j0 * 16]), tile[0]);
+                            tile[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + c_i1)
+                                + a_s1 * c_l]), ts_load_f32(&packed[n * c_l + c_j0 * 16 + 8]),
+                                tile[1]);
+                        }
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + c_i1) + c_s1 * (c_j0 * 16)],
+                            c_s1, tile[0]);
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + c_i1) + c_s1 * (c_j0 * 16 + 8)],
+                            c_s1, tile[1]);
+                    }
+                }
+            }
+            for (int64_t c_j0 = n / 16, c_j0_end = (n + 15) / 16; c_j0 < c_j0_end; ++c_j0) {
+                for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 6); c_i1 < c_i1_end; ++c_i1) {
+                    for (int64_t c_j1 = 0,
+                        c_j1_end = (n + 7) / 8 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                        {
+                            ts_f32 tile[1] = {{0}};
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[0] = ts_set_f32(0.0f);
+                                }
+                            }
+                            for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                    if (active > 0) {
+                                        tile[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + c_i1)
+                                            + a_s1 * c_l]), ts_load_first_f32(&packed[n * c_l
+                                            + c_j0 * 16 + c_j1 * 8], active), tile[0]);
+                                    }
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                        + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[0], active);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(packed);
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_2(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float32_v3_2_code(call, true)
+        : ts_matmul_float32_v3_2_code(call, false);
+}
+
+static bool ts_matmul_float32_v3_2_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[2];
+    return ((m >= 8) && (n <= 64));
+}
+
+struct ts_matmul_float32_v3_3_c_j0 {
     int64_t m;
     int64_t k;
     const float *a;
@@ -18,10 +881,10 @@ struct ts_matmul_float32_v3_0_c_j0 {
     int64_t ahead;
 };
 
-TS_INLINE int ts_matmul_float32_v3_0_c_j0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_matmul_float32_v3_3_c_j0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_matmul_float32_v3_0_c_j0 *const self = env;
+    const struct ts_matmul_float32_v3_3_c_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t k = self->k;
     const float *const restrict a = self->a;
@@ -144,17 +1007,17 @@ TS_INLINE int ts_matmul_float32_v3_0_c_j0_code(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_matmul_float32_v3_0_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float32_v3_3_c_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float32_v3_0_c_j0_code(env, lower, upper, true);
+    return ts_matmul_float32_v3_3_c_j0_code(env, lower, upper, true);
 }
 
-static int ts_matmul_float32_v3_0_c_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float32_v3_3_c_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float32_v3_0_c_j0_code(env, lower, upper, false);
+    return ts_matmul_float32_v3_3_c_j0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_matmul_float32_v3_0_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_matmul_float32_v3_3_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t k = call->dims[1];
@@ -172,13 +1035,13 @@ TS_INLINE int ts_matmul_float32_v3_0_code(const ts_call *call, const bool unit)
         + 4.0 * (double)(m) * (double)(n);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_matmul_float32_v3_0_c_j0 env =
+        const struct ts_matmul_float32_v3_3_c_j0 env =
             {m, k, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, k * 10 + (m / 6) * (18 + k * 82 + 82)
             + ((m + 5) / 6 - (m / 6)) * ((m - ((m / 6) * 6)) * (3 + k * 14 + 14)));
         const int status =
-            ts_parallel(unit ? ts_matmul_float32_v3_0_c_j0_unit : ts_matmul_float32_v3_0_c_j0_any,
+            ts_parallel(unit ? ts_matmul_float32_v3_3_c_j0_unit : ts_matmul_float32_v3_3_c_j0_any,
                 &env, 0, n / 16, grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -313,21 +1176,20 @@ TS_INLINE int ts_matmul_float32_v3_0_code(const ts_call *call, const bool unit)
     return TS_OK;
 }
 
-static int ts_matmul_float32_v3_0(const ts_call *call)
+static int ts_matmul_float32_v3_3(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
-    return unit ? ts_matmul_float32_v3_0_code(call, true)
-        : ts_matmul_float32_v3_0_code(call, false);
+    return unit ? ts_matmul_float32_v3_3_code(call, true)
+        : ts_matmul_float32_v3_3_code(call, false);
 }
 
-static bool ts_matmul_float32_v3_0_when(const ts_call *call)
+static bool ts_matmul_float32_v3_3_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
-    const int64_t n = call->dims[2];
-    return ((m >= 56) || ((m >= 8) && (n <= 64)));
+    return (m >= 56);
 }
 
-struct ts_matmul_float32_v3_1_c_j0 {
+struct ts_matmul_float32_v3_4_c_j0 {
     int64_t m;
     int64_t k;
     int64_t n;
@@ -343,10 +1205,10 @@ struct ts_matmul_float32_v3_1_c_j0 {
     int64_t ahead;
 };
 
-TS_INLINE int ts_matmul_float32_v3_1_c_j0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_matmul_float32_v3_4_c_j0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_matmul_float32_v3_1_c_j0 *const self = env;
+    const struct ts_matmul_float32_v3_4_c_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t k = self->k;
     const int64_t n = self->n;
@@ -676,17 +1538,17 @@ TS_INLINE int ts_matmul_float32_v3_1_c_j0_code(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_matmul_float32_v3_1_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float32_v3_4_c_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float32_v3_1_c_j0_code(env, lower, upper, true);
+    return ts_matmul_float32_v3_4_c_j0_code(env, lower, upper, true);
 }
 
-static int ts_matmul_float32_v3_1_c_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float32_v3_4_c_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float32_v3_1_c_j0_code(env, lower, upper, false);
+    return ts_matmul_float32_v3_4_c_j0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_matmul_float32_v3_1_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_matmul_float32_v3_4_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t k = call->dims[1];
@@ -704,7 +1566,7 @@ TS_INLINE int ts_matmul_float32_v3_1_code(const ts_call *call, const bool unit)
         + 4.0 * (double)(m) * (double)(n);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_matmul_float32_v3_1_c_j0 env =
+        const struct ts_matmul_float32_v3_4_c_j0 env =
             {m, k, n, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
@@ -724,7 +1586,7 @@ TS_INLINE int ts_matmul_float32_v3_1_code(const ts_call *call, const bool unit)
             + 8))))) + m * ((ts_min_i64_s(256, n / 8)) * 8
             + (ts_min_i64_s(256, (n + 7) / 8) - (ts_min_i64_s(256, n / 8))) * 8));
         const int status =
-            ts_parallel(unit ? ts_matmul_float32_v3_1_c_j0_unit : ts_matmul_float32_v3_1_c_j0_any,
+            ts_parallel(unit ? ts_matmul_float32_v3_4_c_j0_unit : ts_matmul_float32_v3_4_c_j0_any,
                 &env, 0, (n + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -733,20 +1595,877 @@ TS_INLINE int ts_matmul_float32_v3_1_code(const ts_call *call, const bool unit)
     return TS_OK;
 }
 
-static int ts_matmul_float32_v3_1(const ts_call *call)
+static int ts_matmul_float32_v3_4(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
-    return unit ? ts_matmul_float32_v3_1_code(call, true)
-        : ts_matmul_float32_v3_1_code(call, false);
+    return unit ? ts_matmul_float32_v3_4_code(call, true)
+        : ts_matmul_float32_v3_4_code(call, false);
 }
 
-extern const ts_variant ts_matmul_float32_v3[2];
-const ts_variant ts_matmul_float32_v3[2] = {
-    {ts_matmul_float32_v3_0, ts_matmul_float32_v3_0_when, UINT64_C(0), "0"},
-    {ts_matmul_float32_v3_1, NULL, UINT64_C(0), "1"},
+extern const ts_variant ts_matmul_float32_v3[5];
+const ts_variant ts_matmul_float32_v3[5] = {
+    {ts_matmul_float32_v3_0, ts_matmul_float32_v3_0_when, UINT64_C(4), "0"},
+    {ts_matmul_float32_v3_1, ts_matmul_float32_v3_1_when, UINT64_C(1), "1"},
+    {ts_matmul_float32_v3_2, ts_matmul_float32_v3_2_when, UINT64_C(0), "2"},
+    {ts_matmul_float32_v3_3, ts_matmul_float32_v3_3_when, UINT64_C(0), "3"},
+    {ts_matmul_float32_v3_4, NULL, UINT64_C(0), "4"},
 };
 
-struct ts_matmul_float64_v3_0_c_j0 {
+struct ts_matmul_float64_v3_0_c_tiles {
+    int64_t m;
+    int64_t k;
+    int64_t n;
+    const double *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    const double *b;
+    int64_t b_s1;
+    double *c;
+    int64_t c_s0;
+    int64_t c_s1;
+};
+
+TS_INLINE int ts_matmul_float64_v3_0_c_tiles_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float64_v3_0_c_tiles *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const double *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = unit ? 1 : self->a_s1;
+    const double *const restrict b = self->b;
+    const int64_t b_s1 = self->b_s1;
+    double *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = self->c_s1;
+    for (int64_t c_tiles = lower; c_tiles < upper; ++c_tiles) {
+        if (c_tiles < ((m + 47) / 48) * ((n + 3) / 4)) {
+            const int64_t c_ib = (c_tiles) / (((n + 3) / 4));
+            const int64_t c_j0 = (c_tiles) % ((n + 3) / 4);
+            for (int64_t c_i0 = 0,
+                c_i0_end = ts_min_i64_s(16, m / 3 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                for (int64_t c_j1 = 0,
+                    c_j1_end = ts_min_i64_s(4, n - (c_j0 * 4)); c_j1 < c_j1_end; ++c_j1) {
+                    {
+                        ts_f64 part[3] = {{0}};
+                        part[0] = ts_set_f64(0.0);
+                        part[1] = ts_set_f64(0.0);
+                        part[2] = ts_set_f64(0.0);
+                        for (int64_t c_l0 = 0, c_l0_end = k / 4; c_l0 < c_l0_end; ++c_l0) {
+                            part[0] = ts_fma_f64(ts_load_strided_f64(&a[a_s0 * (c_ib * 48
+                                + c_i0 * 3) + a_s1 * (c_l0 * 4)], a_s1),
+                                ts_load_f64(&b[c_l0 * 4 + b_s1 * (c_j0 * 4 + c_j1)]), part[0]);
+                            part[1] = ts_fma_f64(ts_load_strided_f64(&a[a_s0 * (c_ib * 48
+                                + c_i0 * 3 + 1) + a_s1 * (c_l0 * 4)], a_s1),
+                                ts_load_f64(&b[c_l0 * 4 + b_s1 * (c_j0 * 4 + c_j1)]), part[1]);
+                            part[2] = ts_fma_f64(ts_load_strided_f64(&a[a_s0 * (c_ib * 48
+                                + c_i0 * 3 + 2) + a_s1 * (c_l0 * 4)], a_s1),
+                                ts_load_f64(&b[c_l0 * 4 + b_s1 * (c_j0 * 4 + c_j1)]), part[2]);
+                        }
+                        for (int64_t c_l0 = k / 4,
+                            c_l0_end = (k + 3) / 4; c_l0 < c_l0_end; ++c_l0) {
+                            {
+                                const int64_t active = k - (c_l0 * 4);
+                                if (active > 0) {
+                                    part[0] = ts_select_f64(ts_first_m64(active),
+                                        ts_fma_f64(ts_load_strided_first_f64(&a[a_s0 * (c_ib * 48
+                                        + c_i0 * 3) + a_s1 * (c_l0 * 4)], a_s1, active),
+                                        ts_load_first_f64(&b[c_l0 * 4 + b_s1 * (c_j0 * 4 + c_j1)],
+                                        active), part[0]), part[0]);
+                                    part[1] = ts_select_f64(ts_first_m64(active),
+                                        ts_fma_f64(ts_load_strided_first_f64(&a[a_s0 * (c_ib * 48
+                                        + c_i0 * 3 + 1) + a_s1 * (c_l0 * 4)], a_s1, active),
+                                        ts_load_first_f64(&b[c_l0 * 4 + b_s1 * (c_j0 * 4 + c_j1)],
+                                        active), part[1]), part[1]);
+                                    part[2] = ts_select_f64(ts_first_m64(active),
+                                        ts_fma_f64(ts_load_strided_first_f64(&a[a_s0 * (c_ib * 48
+                                        + c_i0 * 3 + 2) + a_s1 * (c_l0 * 4)], a_s1, active),
+                                        ts_load_first_f64(&b[c_l0 * 4 + b_s1 * (c_j0 * 4 + c_j1)],
+                                        active), part[2]), part[2]);
+                                }
+                            }
+                        }
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3) + c_s1 * (c_j0 * 4 + c_j1)] = 0.0;
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3) + c_s1 * (c_j0 * 4 + c_j1)] =
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3) + c_s1 * (c_j0 * 4 + c_j1)]
+                            + ts_reduce_add_f64(part[0]);
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3 + 1) + c_s1 * (c_j0 * 4 + c_j1)] = 0.0;
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3 + 1) + c_s1 * (c_j0 * 4 + c_j1)] =
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3 + 1) + c_s1 * (c_j0 * 4 + c_j1)]
+                            + ts_reduce_add_f64(part[1]);
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3 + 2) + c_s1 * (c_j0 * 4 + c_j1)] = 0.0;
+                        c[c_s0 * (c_ib * 48 + c_i0 * 3 + 2) + c_s1 * (c_j0 * 4 + c_j1)] =
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3 + 2) + c_s1 * (c_j0 * 4 + c_j1)]
+                            + ts_reduce_add_f64(part[2]);
+                    }
+                }
+            }
+            for (int64_t c_i0 = ts_min_i64_s(16, m / 3 - (c_ib * 16)),
+                c_i0_end = ts_min_i64_s(16, (m + 2) / 3 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                for (int64_t c_i1 = 0,
+                    c_i1_end = ts_min_i64_s(3,
+                    m - (c_ib * 48) - (c_i0 * 3)); c_i1 < c_i1_end; ++c_i1) {
+                    for (int64_t c_j1 = 0,
+                        c_j1_end = ts_min_i64_s(4, n - (c_j0 * 4)); c_j1 < c_j1_end; ++c_j1) {
+                        {
+                            ts_f64 part[1] = {{0}};
+                            part[0] = ts_set_f64(0.0);
+                            for (int64_t c_l0 = 0, c_l0_end = k / 4; c_l0 < c_l0_end; ++c_l0) {
+                                part[0] = ts_fma_f64(ts_load_strided_f64(&a[a_s0 * (c_ib * 48
+                                    + c_i0 * 3 + c_i1) + a_s1 * (c_l0 * 4)], a_s1),
+                                    ts_load_f64(&b[c_l0 * 4 + b_s1 * (c_j0 * 4 + c_j1)]), part[0]);
+                            }
+                            for (int64_t c_l0 = k / 4,
+                                c_l0_end = (k + 3) / 4; c_l0 < c_l0_end; ++c_l0) {
+                                {
+                                    const int64_t active = k - (c_l0 * 4);
+                                    if (active > 0) {
+                                        part[0] = ts_select_f64(ts_first_m64(active),
+                                            ts_fma_f64(ts_load_strided_first_f64(&a[a_s0 * (c_ib * 48 + c_i0 * 3 + c_i1) + a_s1 * (c_l0 * 4)], a_s1, active), ts_load_first_f64(&b[c_l0 * 4 + b_s1 * (c_j0 * 4 + c_j1)], active), part[0]), part[0]);
+                                    }
+                                }
+                            }
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3 + c_i1) + c_s1 * (c_j0 * 4 + c_j1)] =
+                                0.0;
+                            c[c_s0 * (c_ib * 48 + c_i0 * 3 + c_i1) + c_s1 * (c_j0 * 4 + c_j1)] =
+                                c[c_s0 * (c_ib * 48 + c_i0 * 3 + c_i1) + c_s1 * (c_j0 * 4 + c_j1)]
+                                + ts_reduce_add_f64(part[0]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_0_c_tiles_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_0_c_tiles_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float64_v3_0_c_tiles_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_0_c_tiles_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float64_v3_0_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const double *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = unit ? 1 : call->strides[1];
+    const double *const restrict b = call->data[1];
+    const int64_t b_s1 = call->strides[3];
+    double *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = call->strides[5];
+    {
+        const struct ts_matmul_float64_v3_0_c_tiles env =
+            {m, k, n, a, a_s0, a_s1, b, b_s1, c, c_s0, c_s1};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (ts_min_i64_s(16, m / 3)) * ((ts_min_i64_s(4, n)) * (3 + (k / 4) * 41
+            + ((k + 3) / 4 - (k / 4)) * 41 + 43))
+            + (ts_min_i64_s(16, (m + 2) / 3) - (ts_min_i64_s(16, m / 3))) * ((ts_min_i64_s(3,
+            m - ((ts_min_i64_s(16, m / 3)) * 3))) * ((ts_min_i64_s(4, n)) * (1 + (k / 4) * 14
+            + ((k + 3) / 4 - (k / 4)) * 14 + 15))));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float64_v3_0_c_tiles_unit
+                : ts_matmul_float64_v3_0_c_tiles_any, &env, 0, ((m + 47) / 48) * ((n + 3) / 4),
+                grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_0(const ts_call *call)
+{
+    const bool unit = call->strides[1] == 1;
+    return unit ? ts_matmul_float64_v3_0_code(call, true)
+        : ts_matmul_float64_v3_0_code(call, false);
+}
+
+static bool ts_matmul_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    return ((m < 56) && (k >= 64));
+}
+
+struct ts_matmul_float64_v3_1_c_blocks {
+    int64_t m;
+    int64_t k;
+    int64_t n;
+    const double *a;
+    int64_t a_s1;
+    const double *b;
+    int64_t b_s0;
+    int64_t b_s1;
+    double *c;
+    int64_t c_s0;
+    int64_t c_s1;
+};
+
+TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float64_v3_1_c_blocks *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const double *const restrict a = self->a;
+    const int64_t a_s1 = self->a_s1;
+    const double *const restrict b = self->b;
+    const int64_t b_s0 = self->b_s0;
+    const int64_t b_s1 = unit ? 1 : self->b_s1;
+    double *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    for (int64_t c_blocks = lower; c_blocks < upper; ++c_blocks) {
+        if (c_blocks < ((m + 95) / 96) * ((n + 63) / 64)) {
+            const int64_t c_ib = (c_blocks) / (((n + 63) / 64));
+            const int64_t c_jb = (c_blocks) % ((n + 63) / 64);
+            {
+                double *const restrict columns =
+                    ts_workspace_acquire(ts_bytes(k, ts_bytes(96, sizeof(double))));
+                if (!columns) {
+                    return TS_NO_MEMORY;
+                }
+                for (int64_t columns_d1 = 0; columns_d1 < k; ++columns_d1) {
+                    for (int64_t columns_d0_0 = 0,
+                        columns_d0_0_end = ts_min_i64_s(24,
+                        m / 4 - (c_ib * 24)); columns_d0_0 < columns_d0_0_end; ++columns_d0_0) {
+                        ts_store_f64(&columns[96 * columns_d1 + columns_d0_0 * 4],
+                            ts_load_f64(&a[c_ib * 96 + columns_d0_0 * 4 + a_s1 * columns_d1]));
+                    }
+                    for (int64_t columns_d0_0 = ts_min_i64_s(24, m / 4 - (c_ib * 24)),
+                        columns_d0_0_end = ts_min_i64_s(24,
+                        (m + 3) / 4 - (c_ib * 24)); columns_d0_0 < columns_d0_0_end; ++columns_d0_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (c_ib * 96) - (columns_d0_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&columns[96 * columns_d1 + columns_d0_0 * 4],
+                                    ts_load_first_f64(&a[c_ib * 96 + columns_d0_0 * 4
+                                    + a_s1 * columns_d1], active), active);
+                            }
+                        }
+                    }
+                }
+                {
+                    double *const restrict packed =
+                        ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
+                    if (!packed) {
+                        ts_workspace_release(columns);
+                        return TS_NO_MEMORY;
+                    }
+                    for (int64_t c_j0 = 0,
+                        c_j0_end = ts_min_i64_s(8, n / 8 - (c_jb * 8)); c_j0 < c_j0_end; ++c_j0) {
+                        for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
+                            ts_store_f64(&packed[8 * packed_d0],
+                                ts_load_strided_f64(&b[b_s0 * packed_d0
+                                + b_s1 * (c_jb * 64 + c_j0 * 8)], b_s1));
+                            ts_store_f64(&packed[8 * packed_d0 + 4],
+                                ts_load_strided_f64(&b[b_s0 * packed_d0
+                                + b_s1 * (c_jb * 64 + c_j0 * 8 + 4)], b_s1));
+                        }
+                        for (int64_t c_i0 = 0,
+                            c_i0_end = ts_min_i64_s(16,
+                            m / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                            {
+                                ts_f64 tile[12] = {{0}};
+                                tile[0] = ts_set_f64(0.0);
+                                tile[1] = ts_set_f64(0.0);
+                                tile[2] = ts_set_f64(0.0);
+                                tile[3] = ts_set_f64(0.0);
+                                tile[4] = ts_set_f64(0.0);
+                                tile[5] = ts_set_f64(0.0);
+                                tile[6] = ts_set_f64(0.0);
+                                tile[7] = ts_set_f64(0.0);
+                                tile[8] = ts_set_f64(0.0);
+                                tile[9] = ts_set_f64(0.0);
+                                tile[10] = ts_set_f64(0.0);
+                                tile[11] = ts_set_f64(0.0);
+                                for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                    tile[0] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6]),
+                                        ts_load_f64(&packed[8 * c_l]), tile[0]);
+                                    tile[1] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6]),
+                                        ts_load_f64(&packed[8 * c_l + 4]), tile[1]);
+                                    tile[2] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 1]), ts_load_f64(&packed[8 * c_l]), tile[2]);
+                                    tile[3] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 1]), ts_load_f64(&packed[8 * c_l + 4]), tile[3]);
+                                    tile[4] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 2]), ts_load_f64(&packed[8 * c_l]), tile[4]);
+                                    tile[5] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 2]), ts_load_f64(&packed[8 * c_l + 4]), tile[5]);
+                                    tile[6] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 3]), ts_load_f64(&packed[8 * c_l]), tile[6]);
+                                    tile[7] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 3]), ts_load_f64(&packed[8 * c_l + 4]), tile[7]);
+                                    tile[8] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 4]), ts_load_f64(&packed[8 * c_l]), tile[8]);
+                                    tile[9] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 4]), ts_load_f64(&packed[8 * c_l + 4]), tile[9]);
+                                    tile[10] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 5]), ts_load_f64(&packed[8 * c_l]), tile[10]);
+                                    tile[11] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6
+                                        + 5]), ts_load_f64(&packed[8 * c_l + 4]), tile[11]);
+                                }
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[0]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[1]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 1)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[2]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 1)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[3]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 2)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[4]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 2)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[5]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 3)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[6]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 3)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[7]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 4)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[8]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 4)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[9]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 5)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[10]);
+                                ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 5)
+                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[11]);
+                            }
+                        }
+                        for (int64_t c_i0 = ts_min_i64_s(16, m / 6 - (c_ib * 16)),
+                            c_i0_end = ts_min_i64_s(16,
+                            (m + 5) / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                            for (int64_t c_i1 = 0,
+                                c_i1_end = ts_min_i64_s(6,
+                                m - (c_ib * 96) - (c_i0 * 6)); c_i1 < c_i1_end; ++c_i1) {
+                                {
+                                    ts_f64 tile[2] = {{0}};
+                                    tile[0] = ts_set_f64(0.0);
+                                    tile[1] = ts_set_f64(0.0);
+                                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                        tile[0] = ts_fma_f64(ts_set_f64(columns[96 * c_l
+                                            + c_i0 * 6 + c_i1]), ts_load_f64(&packed[8 * c_l]),
+                                            tile[0]);
+                                        tile[1] = ts_fma_f64(ts_set_f64(columns[96 * c_l
+                                            + c_i0 * 6 + c_i1]), ts_load_f64(&packed[8 * c_l + 4]),
+                                            tile[1]);
+                                    }
+                                    ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + c_i1)
+                                        + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[0]);
+                                    ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + c_i1)
+                                        + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[1]);
+                                }
+                            }
+                        }
+                    }
+                    ts_workspace_release(packed);
+                }
+                {
+                    double *const restrict packed =
+                        ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
+                    if (!packed) {
+                        ts_workspace_release(columns);
+                        return TS_NO_MEMORY;
+                    }
+                    for (int64_t c_j0 = ts_min_i64_s(8, n / 8 - (c_jb * 8)),
+                        c_j0_end = ts_min_i64_s(8,
+                        (n + 7) / 8 - (c_jb * 8)); c_j0 < c_j0_end; ++c_j0) {
+                        for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8), 4);
+                                if (active > 0) {
+                                    ts_store_first_f64(&packed[8 * packed_d0],
+                                        ts_load_strided_first_f64(&b[b_s0 * packed_d0
+                                        + b_s1 * (c_jb * 64 + c_j0 * 8)], b_s1, active), active);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (c_jb * 64) - (c_j0 * 8) - 4, 0),
+                                    4);
+                                if (active > 0) {
+                                    ts_store_first_f64(&packed[8 * packed_d0 + 4],
+                                        ts_load_strided_first_f64(&b[b_s0 * packed_d0
+                                        + b_s1 * (c_jb * 64 + c_j0 * 8 + 4)], b_s1, active),
+                                        active);
+                                }
+                            }
+                        }
+                        for (int64_t c_i0 = 0,
+                            c_i0_end = ts_min_i64_s(16,
+                            m / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                            for (int64_t c_j1 = 0,
+                                c_j1_end = ts_min_i64_s(2,
+                                (n + 3) / 4 - (c_jb * 16) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
+                                {
+                                    ts_f64 tile[6] = {{0}};
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4),
+                                            4);
+                                        if (active > 0) {
+                                            tile[0] = ts_set_f64(0.0);
+                                            tile[1] = ts_set_f64(0.0);
+                                            tile[2] = ts_set_f64(0.0);
+                                            tile[3] = ts_set_f64(0.0);
+                                            tile[4] = ts_set_f64(0.0);
+                                            tile[5] = ts_set_f64(0.0);
+                                        }
+                                    }
+                                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4), 4);
+                                            if (active > 0) {
+                                                tile[0] = ts_fma_f64(ts_set_f64(columns[96 * c_l
+                                                    + c_i0 * 6]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[0]);
+                                                tile[1] = ts_fma_f64(ts_set_f64(columns[96 * c_l
+                                                    + c_i0 * 6 + 1]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[1]);
+                                                tile[2] = ts_fma_f64(ts_set_f64(columns[96 * c_l
+                                                    + c_i0 * 6 + 2]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[2]);
+                                                tile[3] = ts_fma_f64(ts_set_f64(columns[96 * c_l
+                                                    + c_i0 * 6 + 3]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[3]);
+                                                tile[4] = ts_fma_f64(ts_set_f64(columns[96 * c_l
+                                                    + c_i0 * 6 + 4]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[4]);
+                                                tile[5] = ts_fma_f64(ts_set_f64(columns[96 * c_l
+                                                    + c_i0 * 6 + 5]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[5]);
+                                            }
+                                        }
+                                    }
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4),
+                                            4);
+                                        if (active > 0) {
+                                            ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_j1 * 4)], c_s1, tile[0], active);
+                                            ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 1) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_j1 * 4)], c_s1, tile[1], active);
+                                            ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 2) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_j1 * 4)], c_s1, tile[2], active);
+                                            ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 3) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_j1 * 4)], c_s1, tile[3], active);
+                                            ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 4) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_j1 * 4)], c_s1, tile[4], active);
+                                            ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
+                                                + c_i0 * 6 + 5) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_j1 * 4)], c_s1, tile[5], active);
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t c_i0 = ts_min_i64_s(16, m / 6 - (c_ib * 16)),
+                            c_i0_end = ts_min_i64_s(16,
+                            (m + 5) / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
+                            for (int64_t c_i1 = 0,
+                                c_i1_end = ts_min_i64_s(6,
+                                m - (c_ib * 96) - (c_i0 * 6)); c_i1 < c_i1_end; ++c_i1) {
+                                for (int64_t c_j1 = 0,
+                                    c_j1_end = ts_min_i64_s(2,
+                                    (n + 3) / 4 - (c_jb * 16) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
+                                    {
+                                        ts_f64 tile[1] = {{0}};
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4), 4);
+                                            if (active > 0) {
+                                                tile[0] = ts_set_f64(0.0);
+                                            }
+                                        }
+                                        for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                            {
+                                                const int64_t active =
+                                                    ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4), 4);
+                                                if (active > 0) {
+                                                    tile[0] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6 + c_i1]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[0]);
+                                                }
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
+                                                    + c_i0 * 6 + c_i1)
+                                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + c_j1 * 4)],
+                                                    c_s1, tile[0], active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    ts_workspace_release(packed);
+                }
+                ts_workspace_release(columns);
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_1_c_blocks_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_1_c_blocks_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float64_v3_1_c_blocks_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_1_c_blocks_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float64_v3_1_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const double *const restrict a = call->data[0];
+    const int64_t a_s1 = call->strides[1];
+    const double *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    double *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    {
+        const struct ts_matmul_float64_v3_1_c_blocks env =
+            {m, k, n, a, a_s1, b, b_s0, b_s1, c, c_s0, c_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, k * 10800 + 18944);
+        const int status =
+            ts_parallel(unit ? ts_matmul_float64_v3_1_c_blocks_unit
+                : ts_matmul_float64_v3_1_c_blocks_any, &env, 0, ((m + 95) / 96) * ((n + 63) / 64),
+                grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_1(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float64_v3_1_code(call, true)
+        : ts_matmul_float64_v3_1_code(call, false);
+}
+
+static bool ts_matmul_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    return (((m >= 512) && (n > 64)) && (k >= 64));
+}
+
+struct ts_matmul_float64_v3_2_c_i0 {
+    int64_t k;
+    int64_t n;
+    const double *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    double *c;
+    int64_t c_s0;
+    int64_t c_s1;
+    double *packed;
+};
+
+TS_INLINE int ts_matmul_float64_v3_2_c_i0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float64_v3_2_c_i0 *const self = env;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const double *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = self->a_s1;
+    double *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    double *const restrict packed = self->packed;
+    for (int64_t c_i0 = lower; c_i0 < upper; ++c_i0) {
+        for (int64_t c_j0 = 0, c_j0_end = n / 8; c_j0 < c_j0_end; ++c_j0) {
+            {
+                ts_f64 tile[12] = {{0}};
+                tile[0] = ts_set_f64(0.0);
+                tile[1] = ts_set_f64(0.0);
+                tile[2] = ts_set_f64(0.0);
+                tile[3] = ts_set_f64(0.0);
+                tile[4] = ts_set_f64(0.0);
+                tile[5] = ts_set_f64(0.0);
+                tile[6] = ts_set_f64(0.0);
+                tile[7] = ts_set_f64(0.0);
+                tile[8] = ts_set_f64(0.0);
+                tile[9] = ts_set_f64(0.0);
+                tile[10] = ts_set_f64(0.0);
+                tile[11] = ts_set_f64(0.0);
+                for (int64_t c_l = 0; c_l < k; ++c_l) {
+                    tile[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8]), tile[0]);
+                    tile[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8 + 4]), tile[1]);
+                    tile[2] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 1) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8]), tile[2]);
+                    tile[3] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 1) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8 + 4]), tile[3]);
+                    tile[4] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 2) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8]), tile[4]);
+                    tile[5] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 2) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8 + 4]), tile[5]);
+                    tile[6] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 3) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8]), tile[6]);
+                    tile[7] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 3) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8 + 4]), tile[7]);
+                    tile[8] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 4) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8]), tile[8]);
+                    tile[9] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 4) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8 + 4]), tile[9]);
+                    tile[10] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 5) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8]), tile[10]);
+                    tile[11] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 5) + a_s1 * c_l]),
+                        ts_load_f64(&packed[n * c_l + c_j0 * 8 + 4]), tile[11]);
+                }
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6) + c_s1 * (c_j0 * 8)], c_s1, tile[0]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6) + c_s1 * (c_j0 * 8 + 4)], c_s1, tile[1]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 1) + c_s1 * (c_j0 * 8)], c_s1, tile[2]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 1) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                    tile[3]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 2) + c_s1 * (c_j0 * 8)], c_s1, tile[4]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 2) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                    tile[5]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 3) + c_s1 * (c_j0 * 8)], c_s1, tile[6]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 3) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                    tile[7]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 4) + c_s1 * (c_j0 * 8)], c_s1, tile[8]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 4) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                    tile[9]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 5) + c_s1 * (c_j0 * 8)], c_s1, tile[10]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 5) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                    tile[11]);
+            }
+        }
+        for (int64_t c_j0 = n / 8, c_j0_end = (n + 7) / 8; c_j0 < c_j0_end; ++c_j0) {
+            for (int64_t c_j1 = 0, c_j1_end = (n + 3) / 4 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                {
+                    ts_f64 tile[6] = {{0}};
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                        if (active > 0) {
+                            tile[0] = ts_set_f64(0.0);
+                            tile[1] = ts_set_f64(0.0);
+                            tile[2] = ts_set_f64(0.0);
+                            tile[3] = ts_set_f64(0.0);
+                            tile[4] = ts_set_f64(0.0);
+                            tile[5] = ts_set_f64(0.0);
+                        }
+                    }
+                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                        {
+                            const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                            if (active > 0) {
+                                tile[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6) + a_s1 * c_l]),
+                                    ts_load_first_f64(&packed[n * c_l + c_j0 * 8 + c_j1 * 4],
+                                    active), tile[0]);
+                                tile[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 1)
+                                    + a_s1 * c_l]), ts_load_first_f64(&packed[n * c_l + c_j0 * 8
+                                    + c_j1 * 4], active), tile[1]);
+                                tile[2] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 2)
+                                    + a_s1 * c_l]), ts_load_first_f64(&packed[n * c_l + c_j0 * 8
+                                    + c_j1 * 4], active), tile[2]);
+                                tile[3] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 3)
+                                    + a_s1 * c_l]), ts_load_first_f64(&packed[n * c_l + c_j0 * 8
+                                    + c_j1 * 4], active), tile[3]);
+                                tile[4] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 4)
+                                    + a_s1 * c_l]), ts_load_first_f64(&packed[n * c_l + c_j0 * 8
+                                    + c_j1 * 4], active), tile[4]);
+                                tile[5] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 5)
+                                    + a_s1 * c_l]), ts_load_first_f64(&packed[n * c_l + c_j0 * 8
+                                    + c_j1 * 4], active), tile[5]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                        if (active > 0) {
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[0], active);
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 1)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[1], active);
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 2)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[2], active);
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 3)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[3], active);
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 4)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[4], active);
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 5)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[5], active);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_2_c_i0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_2_c_i0_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float64_v3_2_c_i0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_2_c_i0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float64_v3_2_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const double *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = call->strides[1];
+    const double *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    double *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    {
+        double *const restrict packed =
+            ts_workspace_acquire(ts_bytes(k, ts_bytes(n, sizeof(double))));
+        if (!packed) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
+            for (int64_t packed_d1_0 = 0,
+                packed_d1_0_end = n / 4; packed_d1_0 < packed_d1_0_end; ++packed_d1_0) {
+                ts_store_f64(&packed[n * packed_d0 + packed_d1_0 * 4],
+                    ts_load_strided_f64(&b[b_s0 * packed_d0 + b_s1 * (packed_d1_0 * 4)], b_s1));
+            }
+            for (int64_t packed_d1_0 = n / 4,
+                packed_d1_0_end = (n + 3) / 4; packed_d1_0 < packed_d1_0_end; ++packed_d1_0) {
+                {
+                    const int64_t active = n - (packed_d1_0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&packed[n * packed_d0 + packed_d1_0 * 4],
+                            ts_load_strided_first_f64(&b[b_s0 * packed_d0
+                            + b_s1 * (packed_d1_0 * 4)], b_s1, active), active);
+                    }
+                }
+            }
+        }
+        {
+            const struct ts_matmul_float64_v3_2_c_i0 env =
+                {k, n, a, a_s0, a_s1, c, c_s0, c_s1, packed};
+            const int64_t grain = 1
+                + 40000 / ts_max_i64_s(1, (n / 8) * (18 + k * 106 + 82)
+                + ((n + 7) / 8 - (n / 8)) * (((n + 3) / 4 - ((n / 8) * 2)) * (6 + k * 59 + 47)));
+            const int status =
+                ts_parallel(unit ? ts_matmul_float64_v3_2_c_i0_unit
+                    : ts_matmul_float64_v3_2_c_i0_any, &env, 0, m / 6, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(packed);
+                return status;
+            }
+        }
+        for (int64_t c_i0 = m / 6, c_i0_end = (m + 5) / 6; c_i0 < c_i0_end; ++c_i0) {
+            for (int64_t c_j0 = 0, c_j0_end = n / 8; c_j0 < c_j0_end; ++c_j0) {
+                for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 6); c_i1 < c_i1_end; ++c_i1) {
+                    {
+                        ts_f64 tile[2] = {{0}};
+                        tile[0] = ts_set_f64(0.0);
+                        tile[1] = ts_set_f64(0.0);
+                        for (int64_t c_l = 0; c_l < k; ++c_l) {
+                            tile[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + c_i1)
+                                + a_s1 * c_l]), ts_load_f64(&packed[n * c_l + c_j0 * 8]), tile[0]);
+                            tile[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + c_i1)
+                                + a_s1 * c_l]), ts_load_f64(&packed[n * c_l + c_j0 * 8 + 4]),
+                                tile[1]);
+                        }
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + c_i1) + c_s1 * (c_j0 * 8)], c_s1,
+                            tile[0]);
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + c_i1) + c_s1 * (c_j0 * 8 + 4)],
+                            c_s1, tile[1]);
+                    }
+                }
+            }
+            for (int64_t c_j0 = n / 8, c_j0_end = (n + 7) / 8; c_j0 < c_j0_end; ++c_j0) {
+                for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 6); c_i1 < c_i1_end; ++c_i1) {
+                    for (int64_t c_j1 = 0,
+                        c_j1_end = (n + 3) / 4 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                        {
+                            ts_f64 tile[1] = {{0}};
+                            {
+                                const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[0] = ts_set_f64(0.0);
+                                }
+                            }
+                            for (int64_t c_l = 0; c_l < k; ++c_l) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                    if (active > 0) {
+                                        tile[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + c_i1)
+                                            + a_s1 * c_l]), ts_load_first_f64(&packed[n * c_l
+                                            + c_j0 * 8 + c_j1 * 4], active), tile[0]);
+                                    }
+                                }
+                            }
+                            {
+                                const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                        + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[0], active);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(packed);
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_2(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float64_v3_2_code(call, true)
+        : ts_matmul_float64_v3_2_code(call, false);
+}
+
+static bool ts_matmul_float64_v3_2_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[2];
+    return ((m >= 8) && (n <= 64));
+}
+
+struct ts_matmul_float64_v3_3_c_j0 {
     int64_t m;
     int64_t k;
     const double *a;
@@ -761,10 +2480,10 @@ struct ts_matmul_float64_v3_0_c_j0 {
     int64_t ahead;
 };
 
-TS_INLINE int ts_matmul_float64_v3_0_c_j0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_matmul_float64_v3_3_c_j0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_matmul_float64_v3_0_c_j0 *const self = env;
+    const struct ts_matmul_float64_v3_3_c_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t k = self->k;
     const double *const restrict a = self->a;
@@ -887,17 +2606,17 @@ TS_INLINE int ts_matmul_float64_v3_0_c_j0_code(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_matmul_float64_v3_0_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float64_v3_3_c_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float64_v3_0_c_j0_code(env, lower, upper, true);
+    return ts_matmul_float64_v3_3_c_j0_code(env, lower, upper, true);
 }
 
-static int ts_matmul_float64_v3_0_c_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float64_v3_3_c_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float64_v3_0_c_j0_code(env, lower, upper, false);
+    return ts_matmul_float64_v3_3_c_j0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_matmul_float64_v3_0_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_matmul_float64_v3_3_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t k = call->dims[1];
@@ -915,13 +2634,13 @@ TS_INLINE int ts_matmul_float64_v3_0_code(const ts_call *call, const bool unit)
         + 8.0 * (double)(m) * (double)(n);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_matmul_float64_v3_0_c_j0 env =
+        const struct ts_matmul_float64_v3_3_c_j0 env =
             {m, k, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, k * 10 + (m / 6) * (18 + k * 82 + 82)
             + ((m + 5) / 6 - (m / 6)) * ((m - ((m / 6) * 6)) * (3 + k * 14 + 14)));
         const int status =
-            ts_parallel(unit ? ts_matmul_float64_v3_0_c_j0_unit : ts_matmul_float64_v3_0_c_j0_any,
+            ts_parallel(unit ? ts_matmul_float64_v3_3_c_j0_unit : ts_matmul_float64_v3_3_c_j0_any,
                 &env, 0, n / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -1053,21 +2772,20 @@ TS_INLINE int ts_matmul_float64_v3_0_code(const ts_call *call, const bool unit)
     return TS_OK;
 }
 
-static int ts_matmul_float64_v3_0(const ts_call *call)
+static int ts_matmul_float64_v3_3(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
-    return unit ? ts_matmul_float64_v3_0_code(call, true)
-        : ts_matmul_float64_v3_0_code(call, false);
+    return unit ? ts_matmul_float64_v3_3_code(call, true)
+        : ts_matmul_float64_v3_3_code(call, false);
 }
 
-static bool ts_matmul_float64_v3_0_when(const ts_call *call)
+static bool ts_matmul_float64_v3_3_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
-    const int64_t n = call->dims[2];
-    return ((m >= 56) || ((m >= 8) && (n <= 64)));
+    return (m >= 56);
 }
 
-struct ts_matmul_float64_v3_1_c_j0 {
+struct ts_matmul_float64_v3_4_c_j0 {
     int64_t m;
     int64_t k;
     int64_t n;
@@ -1083,10 +2801,10 @@ struct ts_matmul_float64_v3_1_c_j0 {
     int64_t ahead;
 };
 
-TS_INLINE int ts_matmul_float64_v3_1_c_j0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_matmul_float64_v3_4_c_j0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_matmul_float64_v3_1_c_j0 *const self = env;
+    const struct ts_matmul_float64_v3_4_c_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t k = self->k;
     const int64_t n = self->n;
@@ -1415,17 +3133,17 @@ TS_INLINE int ts_matmul_float64_v3_1_c_j0_code(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_matmul_float64_v3_1_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float64_v3_4_c_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float64_v3_1_c_j0_code(env, lower, upper, true);
+    return ts_matmul_float64_v3_4_c_j0_code(env, lower, upper, true);
 }
 
-static int ts_matmul_float64_v3_1_c_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float64_v3_4_c_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float64_v3_1_c_j0_code(env, lower, upper, false);
+    return ts_matmul_float64_v3_4_c_j0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_matmul_float64_v3_1_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_matmul_float64_v3_4_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t k = call->dims[1];
@@ -1443,7 +3161,7 @@ TS_INLINE int ts_matmul_float64_v3_1_code(const ts_call *call, const bool unit)
         + 8.0 * (double)(m) * (double)(n);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_matmul_float64_v3_1_c_j0 env =
+        const struct ts_matmul_float64_v3_4_c_j0 env =
             {m, k, n, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
@@ -1463,7 +3181,7 @@ TS_INLINE int ts_matmul_float64_v3_1_code(const ts_call *call, const bool unit)
             + 8))))) + m * ((ts_min_i64_s(256, n / 4)) * 8
             + (ts_min_i64_s(256, (n + 3) / 4) - (ts_min_i64_s(256, n / 4))) * 8));
         const int status =
-            ts_parallel(unit ? ts_matmul_float64_v3_1_c_j0_unit : ts_matmul_float64_v3_1_c_j0_any,
+            ts_parallel(unit ? ts_matmul_float64_v3_4_c_j0_unit : ts_matmul_float64_v3_4_c_j0_any,
                 &env, 0, (n + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -1472,15 +3190,18 @@ TS_INLINE int ts_matmul_float64_v3_1_code(const ts_call *call, const bool unit)
     return TS_OK;
 }
 
-static int ts_matmul_float64_v3_1(const ts_call *call)
+static int ts_matmul_float64_v3_4(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
-    return unit ? ts_matmul_float64_v3_1_code(call, true)
-        : ts_matmul_float64_v3_1_code(call, false);
+    return unit ? ts_matmul_float64_v3_4_code(call, true)
+        : ts_matmul_float64_v3_4_code(call, false);
 }
 
-extern const ts_variant ts_matmul_float64_v3[2];
-const ts_variant ts_matmul_float64_v3[2] = {
-    {ts_matmul_float64_v3_0, ts_matmul_float64_v3_0_when, UINT64_C(0), "0"},
-    {ts_matmul_float64_v3_1, NULL, UINT64_C(0), "1"},
+extern const ts_variant ts_matmul_float64_v3[5];
+const ts_variant ts_matmul_float64_v3[5] = {
+    {ts_matmul_float64_v3_0, ts_matmul_float64_v3_0_when, UINT64_C(4), "0"},
+    {ts_matmul_float64_v3_1, ts_matmul_float64_v3_1_when, UINT64_C(1), "1"},
+    {ts_matmul_float64_v3_2, ts_matmul_float64_v3_2_when, UINT64_C(0), "2"},
+    {ts_matmul_float64_v3_3, ts_matmul_float64_v3_3_when, UINT64_C(0), "3"},
+    {ts_matmul_float64_v3_4, NULL, UINT64_C(0), "4"},
 };

@@ -22,112 +22,60 @@ static int ts_mean_float32_v3_0_total_i(const void *env, int64_t lower, int64_t 
     for (int64_t total_i = lower; total_i < upper; ++total_i) {
         {
             _Alignas(64) float total[1];
-            ts_f32 total_rf[8] = {{0}};
+            ts_f32 total_rf[4] = {{0}};
             total_rf[0] = ts_set_f32(0.0f);
             total_rf[1] = ts_set_f32(0.0f);
             total_rf[2] = ts_set_f32(0.0f);
             total_rf[3] = ts_set_f32(0.0f);
-            total_rf[4] = ts_set_f32(0.0f);
-            total_rf[5] = ts_set_f32(0.0f);
-            total_rf[6] = ts_set_f32(0.0f);
-            total_rf[7] = ts_set_f32(0.0f);
             for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 64; total_j_0 < total_j_0_end; ++total_j_0) {
+                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
                 total_rf[0] = ts_add_f32(total_rf[0],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 64]));
+                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32]));
                 total_rf[1] = ts_add_f32(total_rf[1],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 64 + 8]));
+                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8]));
                 total_rf[2] = ts_add_f32(total_rf[2],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 64 + 16]));
+                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16]));
                 total_rf[3] = ts_add_f32(total_rf[3],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 64 + 24]));
-                total_rf[4] = ts_add_f32(total_rf[4],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 64 + 32]));
-                total_rf[5] = ts_add_f32(total_rf[5],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 64 + 40]));
-                total_rf[6] = ts_add_f32(total_rf[6],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 64 + 48]));
-                total_rf[7] = ts_add_f32(total_rf[7],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 64 + 56]));
+                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24]));
             }
-            for (int64_t total_j_0 = n / 64,
-                total_j_0_end = (n + 63) / 64; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0 = n / 32,
+                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 64), 8);
+                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 8);
                     if (active > 0) {
                         total_rf[0] = ts_select_f32(ts_first_m32(active),
                             ts_add_f32(total_rf[0],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 64], active)),
+                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32], active)),
                             total_rf[0]);
                     }
                 }
                 {
                     const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 64) - 8, 0), 8);
+                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 8);
                     if (active > 0) {
                         total_rf[1] = ts_select_f32(ts_first_m32(active),
                             ts_add_f32(total_rf[1],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 64 + 8], active)),
+                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8], active)),
                             total_rf[1]);
                     }
                 }
                 {
                     const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 64) - 16, 0), 8);
+                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 8);
                     if (active > 0) {
                         total_rf[2] = ts_select_f32(ts_first_m32(active),
                             ts_add_f32(total_rf[2],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 64 + 16], active)),
+                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16], active)),
                             total_rf[2]);
                     }
                 }
                 {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 64) - 24, 0), 8);
+                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 24, 0);
                     if (active > 0) {
                         total_rf[3] = ts_select_f32(ts_first_m32(active),
                             ts_add_f32(total_rf[3],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 64 + 24], active)),
+                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24], active)),
                             total_rf[3]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 64) - 32, 0), 8);
-                    if (active > 0) {
-                        total_rf[4] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[4],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 64 + 32], active)),
-                            total_rf[4]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 64) - 40, 0), 8);
-                    if (active > 0) {
-                        total_rf[5] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[5],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 64 + 40], active)),
-                            total_rf[5]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 64) - 48, 0), 8);
-                    if (active > 0) {
-                        total_rf[6] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[6],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 64 + 48], active)),
-                            total_rf[6]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 64) - 56, 0);
-                    if (active > 0) {
-                        total_rf[7] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[7],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 64 + 56], active)),
-                            total_rf[7]);
                     }
                 }
             }
@@ -136,10 +84,6 @@ static int ts_mean_float32_v3_0_total_i(const void *env, int64_t lower, int64_t 
             total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
             total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
             total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
-            total[0] = total[0] + ts_reduce_add_f32(total_rf[4]);
-            total[0] = total[0] + ts_reduce_add_f32(total_rf[5]);
-            total[0] = total[0] + ts_reduce_add_f32(total_rf[6]);
-            total[0] = total[0] + ts_reduce_add_f32(total_rf[7]);
             y[y_s0 * total_i] = total[0] / (float)n;
         }
     }
@@ -156,7 +100,7 @@ static int ts_mean_float32_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_mean_float32_v3_0_total_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 63) / 64) * 39 + 28);
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19 + 16);
         const int status =
             ts_parallel(ts_mean_float32_v3_0_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -342,112 +286,60 @@ static int ts_mean_float64_v3_0_total_i(const void *env, int64_t lower, int64_t 
     for (int64_t total_i = lower; total_i < upper; ++total_i) {
         {
             _Alignas(64) double total[1];
-            ts_f64 total_rf[8] = {{0}};
+            ts_f64 total_rf[4] = {{0}};
             total_rf[0] = ts_set_f64(0.0);
             total_rf[1] = ts_set_f64(0.0);
             total_rf[2] = ts_set_f64(0.0);
             total_rf[3] = ts_set_f64(0.0);
-            total_rf[4] = ts_set_f64(0.0);
-            total_rf[5] = ts_set_f64(0.0);
-            total_rf[6] = ts_set_f64(0.0);
-            total_rf[7] = ts_set_f64(0.0);
             for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+                total_j_0_end = n / 16; total_j_0 < total_j_0_end; ++total_j_0) {
                 total_rf[0] = ts_add_f64(total_rf[0],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 32]));
+                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16]));
                 total_rf[1] = ts_add_f64(total_rf[1],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 32 + 4]));
+                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 4]));
                 total_rf[2] = ts_add_f64(total_rf[2],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 32 + 8]));
+                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 8]));
                 total_rf[3] = ts_add_f64(total_rf[3],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 32 + 12]));
-                total_rf[4] = ts_add_f64(total_rf[4],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 32 + 16]));
-                total_rf[5] = ts_add_f64(total_rf[5],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 32 + 20]));
-                total_rf[6] = ts_add_f64(total_rf[6],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 32 + 24]));
-                total_rf[7] = ts_add_f64(total_rf[7],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 32 + 28]));
+                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 12]));
             }
-            for (int64_t total_j_0 = n / 32,
-                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0 = n / 16,
+                total_j_0_end = (n + 15) / 16; total_j_0 < total_j_0_end; ++total_j_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 4);
+                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 16), 4);
                     if (active > 0) {
                         total_rf[0] = ts_select_f64(ts_first_m64(active),
                             ts_add_f64(total_rf[0],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 32], active)),
+                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16], active)),
                             total_rf[0]);
                     }
                 }
                 {
                     const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 4, 0), 4);
+                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 4, 0), 4);
                     if (active > 0) {
                         total_rf[1] = ts_select_f64(ts_first_m64(active),
                             ts_add_f64(total_rf[1],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 32 + 4], active)),
+                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 4], active)),
                             total_rf[1]);
                     }
                 }
                 {
                     const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 4);
+                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 8, 0), 4);
                     if (active > 0) {
                         total_rf[2] = ts_select_f64(ts_first_m64(active),
                             ts_add_f64(total_rf[2],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 32 + 8], active)),
+                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 8], active)),
                             total_rf[2]);
                     }
                 }
                 {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 12, 0), 4);
+                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 16) - 12, 0);
                     if (active > 0) {
                         total_rf[3] = ts_select_f64(ts_first_m64(active),
                             ts_add_f64(total_rf[3],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 32 + 12], active)),
+                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 12], active)),
                             total_rf[3]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 4);
-                    if (active > 0) {
-                        total_rf[4] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[4],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 32 + 16], active)),
-                            total_rf[4]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 20, 0), 4);
-                    if (active > 0) {
-                        total_rf[5] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[5],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 32 + 20], active)),
-                            total_rf[5]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 24, 0), 4);
-                    if (active > 0) {
-                        total_rf[6] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[6],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 32 + 24], active)),
-                            total_rf[6]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 28, 0);
-                    if (active > 0) {
-                        total_rf[7] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[7],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 32 + 28], active)),
-                            total_rf[7]);
                     }
                 }
             }
@@ -456,10 +348,6 @@ static int ts_mean_float64_v3_0_total_i(const void *env, int64_t lower, int64_t 
             total[0] = total[0] + ts_reduce_add_f64(total_rf[1]);
             total[0] = total[0] + ts_reduce_add_f64(total_rf[2]);
             total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
-            total[0] = total[0] + ts_reduce_add_f64(total_rf[4]);
-            total[0] = total[0] + ts_reduce_add_f64(total_rf[5]);
-            total[0] = total[0] + ts_reduce_add_f64(total_rf[6]);
-            total[0] = total[0] + ts_reduce_add_f64(total_rf[7]);
             y[y_s0 * total_i] = total[0] / (double)n;
         }
     }
@@ -476,7 +364,7 @@ static int ts_mean_float64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_mean_float64_v3_0_total_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 39 + 28);
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19 + 16);
         const int status =
             ts_parallel(ts_mean_float64_v3_0_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -641,4 +529,268 @@ extern const ts_variant ts_mean_float64_v3[2];
 const ts_variant ts_mean_float64_v3[2] = {
     {ts_mean_float64_v3_0, ts_mean_float64_v3_0_when, UINT64_C(2), "0"},
     {ts_mean_float64_v3_1, NULL, UINT64_C(5), "1"},
+};
+
+struct ts_mean_float16_v3_0_total_i {
+    int64_t n;
+    const uint16_t *x;
+    int64_t x_s0;
+    uint16_t *y;
+    int64_t y_s0;
+};
+
+static int ts_mean_float16_v3_0_total_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_mean_float16_v3_0_total_i *const self = env;
+    const int64_t n = self->n;
+    const uint16_t *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    uint16_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t total_i = lower; total_i < upper; ++total_i) {
+        {
+            _Alignas(64) float total[1];
+            ts_f32 total_rf[4] = {{0}};
+            total_rf[0] = ts_set_f32(0.0f);
+            total_rf[1] = ts_set_f32(0.0f);
+            total_rf[2] = ts_set_f32(0.0f);
+            total_rf[3] = ts_set_f32(0.0f);
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+                total_rf[0] = ts_add_f32(total_rf[0],
+                    ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32]));
+                total_rf[1] = ts_add_f32(total_rf[1],
+                    ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8]));
+                total_rf[2] = ts_add_f32(total_rf[2],
+                    ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16]));
+                total_rf[3] = ts_add_f32(total_rf[3],
+                    ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24]));
+            }
+            for (int64_t total_j_0 = n / 32,
+                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 8);
+                    if (active > 0) {
+                        total_rf[0] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(total_rf[0],
+                            ts_load_first_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32], active)),
+                            total_rf[0]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 8);
+                    if (active > 0) {
+                        total_rf[1] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(total_rf[1],
+                            ts_load_first_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8],
+                            active)), total_rf[1]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 8);
+                    if (active > 0) {
+                        total_rf[2] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(total_rf[2],
+                            ts_load_first_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16],
+                            active)), total_rf[2]);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 24, 0);
+                    if (active > 0) {
+                        total_rf[3] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(total_rf[3],
+                            ts_load_first_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24],
+                            active)), total_rf[3]);
+                    }
+                }
+            }
+            total[0] = 0.0f;
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+            y[y_s0 * total_i] = ts_convert_f16_f32_s(total[0] / (float)n);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_mean_float16_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint16_t *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    uint16_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_mean_float16_v3_0_total_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19 + 16);
+        const int status =
+            ts_parallel(ts_mean_float16_v3_0_total_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_mean_float16_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 0);
+}
+
+struct ts_mean_float16_v3_1_total_i0 {
+    int64_t m;
+    int64_t n;
+    const uint16_t *x;
+    int64_t x_s1;
+    uint16_t *y;
+    int64_t ahead;
+};
+
+static int ts_mean_float16_v3_1_total_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_mean_float16_v3_1_total_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const uint16_t *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    uint16_t *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
+        {
+            _Alignas(64) float total[2048];
+            for (int64_t total_init_i1 = 0,
+                total_init_i1_end = ts_min_i64_s(256,
+                m / 8 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
+                ts_store_f32(&total[total_init_i1 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t total_init_i1 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                total_init_i1_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (total_i0 * 2048) - (total_init_i1 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[total_init_i1 * 8], ts_set_f32(0.0f), active);
+                    }
+                }
+            }
+            for (int64_t total_j0 = 0,
+                total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
+                for (int64_t total_i1 = 0,
+                    total_i1_end = ts_min_i64_s(256,
+                    m / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                    {
+                        ts_f32 part[1] = {{0}};
+                        part[0] = ts_set_f32(0.0f);
+                        for (int64_t total_j1 = 0,
+                            total_j1_end = ts_min_i64_s(8,
+                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(uint16_t) * (uintptr_t)(total_i0 * 2048 + total_i1 * 8
+                                + x_s1 * (total_j0 * 8 + total_j1) + ahead * (8 * x_s1))), 0, 2);
+                            part[0] = ts_add_f32(part[0],
+                                ts_load_f16_as_f32(&x[total_i0 * 2048 + total_i1 * 8
+                                + x_s1 * (total_j0 * 8 + total_j1)]));
+                        }
+                        ts_store_f32(&total[total_i1 * 8],
+                            ts_add_f32(ts_load_f32(&total[total_i1 * 8]), part[0]));
+                    }
+                }
+                for (int64_t total_i1 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                    total_i1_end = ts_min_i64_s(256,
+                    (m + 7) / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                    {
+                        ts_f32 part[1] = {{0}};
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                            if (active > 0) {
+                                part[0] = ts_set_f32(0.0f);
+                            }
+                        }
+                        for (int64_t total_j1 = 0,
+                            total_j1_end = ts_min_i64_s(8,
+                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                if (active > 0) {
+                                    part[0] = ts_add_f32(part[0],
+                                        ts_load_first_f16_as_f32(&x[total_i0 * 2048 + total_i1 * 8
+                                        + x_s1 * (total_j0 * 8 + total_j1)], active));
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total[total_i1 * 8],
+                                    ts_add_f32(ts_load_first_f32(&total[total_i1 * 8], active),
+                                    part[0]), active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i_0 = 0,
+                y_i_0_end = ts_min_i64_s(256,
+                m / 8 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                ts_store_f32_as_f16(&y[total_i0 * 2048 + y_i_0 * 8],
+                    ts_div_f32(ts_load_f32(&total[y_i_0 * 8]), ts_set_f32((float)n)));
+            }
+            for (int64_t y_i_0 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                y_i_0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (total_i0 * 2048) - (y_i_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32_as_f16(&y[total_i0 * 2048 + y_i_0 * 8],
+                            ts_div_f32(ts_load_first_f32(&total[y_i_0 * 8], active),
+                            ts_set_f32((float)n)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_mean_float16_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint16_t *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    uint16_t *const restrict y = call->data[1];
+    const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_mean_float16_v3_1_total_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 12
+            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)));
+        const int status =
+            ts_parallel(ts_mean_float16_v3_1_total_i0, &env, 0, (m + 2047) / 2048, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_mean_float16_v3[2];
+const ts_variant ts_mean_float16_v3[2] = {
+    {ts_mean_float16_v3_0, ts_mean_float16_v3_0_when, UINT64_C(2), "0"},
+    {ts_mean_float16_v3_1, NULL, UINT64_C(5), "1"},
 };

@@ -65,10 +65,14 @@ TS_INLINE int ts_sobel_float32_v3_0_y_i0_code(const void *env, int64_t lower, in
                 }
             }
             if (unit && stream) {
-                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4)]);
-                ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 1)]);
-                ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 2)]);
-                ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 3)]);
+                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 1)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 2)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 3)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
                 for (int64_t y_j0 = 0, y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
                     smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
                         ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1),
@@ -477,7 +481,10 @@ TS_INLINE int ts_sobel_float32_v3_0_code(const ts_call *call, const bool unit)
                         }
                     }
                     if (unit && stream) {
-                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)]);
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                            + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
                         for (int64_t y_j0 = 0,
                             y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
                             smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
@@ -651,7 +658,10 @@ TS_INLINE int ts_sobel_float32_v3_0_code(const ts_call *call, const bool unit)
                         }
                     }
                     if (unit && stream) {
-                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)]);
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + smooth_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                            + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
                         for (int64_t y_j0 = 0,
                             y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
                             smooth[1] = ts_mul_f32(ts_add_f32(ts_fma_f32(ts_set_f32(2.0f),
@@ -861,10 +871,14 @@ TS_INLINE int ts_sobel_float64_v3_0_y_i0_code(const void *env, int64_t lower, in
                 }
             }
             if (unit && stream) {
-                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4)]);
-                ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 1)]);
-                ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 2)]);
-                ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 3)]);
+                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 1)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 2)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 3)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
                 for (int64_t y_j0 = 0, y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
                     smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
                         ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1),
@@ -1275,7 +1289,10 @@ TS_INLINE int ts_sobel_float64_v3_0_code(const ts_call *call, const bool unit)
                         }
                     }
                     if (unit && stream) {
-                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)]);
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                            + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
                         for (int64_t y_j0 = 0,
                             y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
                             smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),
@@ -1451,7 +1468,10 @@ TS_INLINE int ts_sobel_float64_v3_0_code(const ts_call *call, const bool unit)
                         }
                     }
                     if (unit && stream) {
-                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)]);
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + smooth_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + smooth_first_i)
+                            + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
                         for (int64_t y_j0 = 0,
                             y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
                             smooth[1] = ts_mul_f64(ts_add_f64(ts_fma_f64(ts_set_f64(2.0),

@@ -138,47 +138,47 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
                     {
                         const int64_t active = ts_min_i64_s(n - (pass_j_0 * 32), 8);
                         if (active > 0) {
-                            ts_store_first_f32(&e[pass_j_0 * 32],
+                            const ts_f32 kept1 =
                                 ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32], active), ts_set_f32(peak[0]))), active);
+                                + pass_j_0 * 32], active), ts_set_f32(peak[0])));
+                            ts_store_first_f32(&e[pass_j_0 * 32], kept1, active);
                             total_rf[0] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[0],
-                                ts_load_first_f32(&e[pass_j_0 * 32], active)), total_rf[0]);
+                                ts_add_f32(total_rf[0], kept1), total_rf[0]);
                         }
                     }
                     {
                         const int64_t active =
                             ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 8, 0), 8);
                         if (active > 0) {
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 8],
+                            const ts_f32 kept1 =
                                 ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 8], active), ts_set_f32(peak[0]))), active);
+                                + pass_j_0 * 32 + 8], active), ts_set_f32(peak[0])));
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 8], kept1, active);
                             total_rf[1] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[1],
-                                ts_load_first_f32(&e[pass_j_0 * 32 + 8], active)), total_rf[1]);
+                                ts_add_f32(total_rf[1], kept1), total_rf[1]);
                         }
                     }
                     {
                         const int64_t active =
                             ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 16, 0), 8);
                         if (active > 0) {
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 16],
+                            const ts_f32 kept1 =
                                 ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 16], active), ts_set_f32(peak[0]))), active);
+                                + pass_j_0 * 32 + 16], active), ts_set_f32(peak[0])));
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 16], kept1, active);
                             total_rf[2] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[2],
-                                ts_load_first_f32(&e[pass_j_0 * 32 + 16], active)), total_rf[2]);
+                                ts_add_f32(total_rf[2], kept1), total_rf[2]);
                         }
                     }
                     {
                         const int64_t active = ts_max_i64_s(n - (pass_j_0 * 32) - 24, 0);
                         if (active > 0) {
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 24],
+                            const ts_f32 kept1 =
                                 ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 24], active), ts_set_f32(peak[0]))), active);
+                                + pass_j_0 * 32 + 24], active), ts_set_f32(peak[0])));
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 24], kept1, active);
                             total_rf[3] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[3],
-                                ts_load_first_f32(&e[pass_j_0 * 32 + 24], active)), total_rf[3]);
+                                ts_add_f32(total_rf[3], kept1), total_rf[3]);
                         }
                     }
                 }
@@ -189,7 +189,8 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
                 scale[0] = 1.0f / total[0];
                 if (stream) {
-                    ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i]);
+                    ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i], false);
+                    __builtin_prefetch(&y[y_s0 * y_i + (n / 8) * 8], 1);
                     for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
                         ts_row_push_f32(&line0,
                             ts_mul_f32(ts_load_f32(&e[y_j_0 * 8]), ts_set_f32(scale[0])));
@@ -384,47 +385,47 @@ static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t u
                     {
                         const int64_t active = ts_min_i64_s(n - (pass_j_0 * 16), 4);
                         if (active > 0) {
-                            ts_store_first_f64(&e[pass_j_0 * 16],
+                            const ts_f64 kept1 =
                                 ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                + pass_j_0 * 16], active), ts_set_f64(peak[0]))), active);
+                                + pass_j_0 * 16], active), ts_set_f64(peak[0])));
+                            ts_store_first_f64(&e[pass_j_0 * 16], kept1, active);
                             total_rf[0] = ts_select_f64(ts_first_m64(active),
-                                ts_add_f64(total_rf[0],
-                                ts_load_first_f64(&e[pass_j_0 * 16], active)), total_rf[0]);
+                                ts_add_f64(total_rf[0], kept1), total_rf[0]);
                         }
                     }
                     {
                         const int64_t active =
                             ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 16) - 4, 0), 4);
                         if (active > 0) {
-                            ts_store_first_f64(&e[pass_j_0 * 16 + 4],
+                            const ts_f64 kept1 =
                                 ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                + pass_j_0 * 16 + 4], active), ts_set_f64(peak[0]))), active);
+                                + pass_j_0 * 16 + 4], active), ts_set_f64(peak[0])));
+                            ts_store_first_f64(&e[pass_j_0 * 16 + 4], kept1, active);
                             total_rf[1] = ts_select_f64(ts_first_m64(active),
-                                ts_add_f64(total_rf[1],
-                                ts_load_first_f64(&e[pass_j_0 * 16 + 4], active)), total_rf[1]);
+                                ts_add_f64(total_rf[1], kept1), total_rf[1]);
                         }
                     }
                     {
                         const int64_t active =
                             ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 16) - 8, 0), 4);
                         if (active > 0) {
-                            ts_store_first_f64(&e[pass_j_0 * 16 + 8],
+                            const ts_f64 kept1 =
                                 ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                + pass_j_0 * 16 + 8], active), ts_set_f64(peak[0]))), active);
+                                + pass_j_0 * 16 + 8], active), ts_set_f64(peak[0])));
+                            ts_store_first_f64(&e[pass_j_0 * 16 + 8], kept1, active);
                             total_rf[2] = ts_select_f64(ts_first_m64(active),
-                                ts_add_f64(total_rf[2],
-                                ts_load_first_f64(&e[pass_j_0 * 16 + 8], active)), total_rf[2]);
+                                ts_add_f64(total_rf[2], kept1), total_rf[2]);
                         }
                     }
                     {
                         const int64_t active = ts_max_i64_s(n - (pass_j_0 * 16) - 12, 0);
                         if (active > 0) {
-                            ts_store_first_f64(&e[pass_j_0 * 16 + 12],
+                            const ts_f64 kept1 =
                                 ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                + pass_j_0 * 16 + 12], active), ts_set_f64(peak[0]))), active);
+                                + pass_j_0 * 16 + 12], active), ts_set_f64(peak[0])));
+                            ts_store_first_f64(&e[pass_j_0 * 16 + 12], kept1, active);
                             total_rf[3] = ts_select_f64(ts_first_m64(active),
-                                ts_add_f64(total_rf[3],
-                                ts_load_first_f64(&e[pass_j_0 * 16 + 12], active)), total_rf[3]);
+                                ts_add_f64(total_rf[3], kept1), total_rf[3]);
                         }
                     }
                 }
@@ -435,7 +436,8 @@ static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
                 scale[0] = 1.0 / total[0];
                 if (stream) {
-                    ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i]);
+                    ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i], false);
+                    __builtin_prefetch(&y[y_s0 * y_i + (n / 4) * 4], 1);
                     for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
                         ts_row_push_f64(&line0,
                             ts_mul_f64(ts_load_f64(&e[y_j_0 * 4]), ts_set_f64(scale[0])));
@@ -494,4 +496,235 @@ static int ts_softmax_float64_v3_0(const ts_call *call)
 extern const ts_variant ts_softmax_float64_v3[1];
 const ts_variant ts_softmax_float64_v3[1] = {
     {ts_softmax_float64_v3_0, NULL, UINT64_C(10), "0"},
+};
+
+struct ts_softmax_float16_v3_0_y_i {
+    int64_t n;
+    const uint16_t *x;
+    int64_t x_s0;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t ahead;
+};
+
+static int ts_softmax_float16_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float16_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const uint16_t *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t ahead = self->ahead;
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(1, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i = lower; y_i < upper; ++y_i) {
+            {
+                _Alignas(64) float peak[1];
+                _Alignas(64) float total[1];
+                _Alignas(64) float scale[1];
+                ts_f32 peak_rf[4] = {{0}};
+                ts_f32 total_rf[4] = {{0}};
+                peak_rf[0] = ts_set_f32((-__builtin_inff()));
+                peak_rf[1] = ts_set_f32((-__builtin_inff()));
+                peak_rf[2] = ts_set_f32((-__builtin_inff()));
+                peak_rf[3] = ts_set_f32((-__builtin_inff()));
+                for (int64_t peak_j_0 = 0,
+                    peak_j_0_end = n / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                    peak_rf[0] = ts_max_f32(peak_rf[0],
+                        ts_load_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32]));
+                    peak_rf[1] = ts_max_f32(peak_rf[1],
+                        ts_load_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8]));
+                    peak_rf[2] = ts_max_f32(peak_rf[2],
+                        ts_load_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16]));
+                    peak_rf[3] = ts_max_f32(peak_rf[3],
+                        ts_load_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24]));
+                }
+                for (int64_t peak_j_0 = n / 32,
+                    peak_j_0_end = (n + 31) / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (peak_j_0 * 32), 8);
+                        if (active > 0) {
+                            peak_rf[0] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rf[0],
+                                ts_load_first_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32], active)),
+                                peak_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 8, 0), 8);
+                        if (active > 0) {
+                            peak_rf[1] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rf[1],
+                                ts_load_first_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8],
+                                active)), peak_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 16, 0), 8);
+                        if (active > 0) {
+                            peak_rf[2] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rf[2],
+                                ts_load_first_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16],
+                                active)), peak_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active = ts_max_i64_s(n - (peak_j_0 * 32) - 24, 0);
+                        if (active > 0) {
+                            peak_rf[3] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rf[3],
+                                ts_load_first_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24],
+                                active)), peak_rf[3]);
+                        }
+                    }
+                }
+                peak[0] = (-__builtin_inff());
+                peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[0]));
+                peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[1]));
+                peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[2]));
+                peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[3]));
+                total_rf[0] = ts_set_f32(0.0f);
+                total_rf[1] = ts_set_f32(0.0f);
+                total_rf[2] = ts_set_f32(0.0f);
+                total_rf[3] = ts_set_f32(0.0f);
+                for (int64_t pass_j_0 = 0,
+                    pass_j_0_end = n / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&e[pass_j_0 * 32],
+                        ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32]),
+                        ts_set_f32(peak[0]))));
+                    total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 8
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&e[pass_j_0 * 32 + 8],
+                        ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32
+                        + 8]), ts_set_f32(peak[0]))));
+                    total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 16
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&e[pass_j_0 * 32 + 16],
+                        ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32
+                        + 16]), ts_set_f32(peak[0]))));
+                    total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 24
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&e[pass_j_0 * 32 + 24],
+                        ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32
+                        + 24]), ts_set_f32(peak[0]))));
+                    total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
+                }
+                for (int64_t pass_j_0 = n / 32,
+                    pass_j_0_end = (n + 31) / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (pass_j_0 * 32), 8);
+                        if (active > 0) {
+                            const ts_f32 kept1 =
+                                ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                + pass_j_0 * 32], active), ts_set_f32(peak[0])));
+                            ts_store_first_f32(&e[pass_j_0 * 32], kept1, active);
+                            total_rf[0] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rf[0], kept1), total_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 8, 0), 8);
+                        if (active > 0) {
+                            const ts_f32 kept1 =
+                                ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                + pass_j_0 * 32 + 8], active), ts_set_f32(peak[0])));
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 8], kept1, active);
+                            total_rf[1] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rf[1], kept1), total_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 16, 0), 8);
+                        if (active > 0) {
+                            const ts_f32 kept1 =
+                                ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                + pass_j_0 * 32 + 16], active), ts_set_f32(peak[0])));
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 16], kept1, active);
+                            total_rf[2] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rf[2], kept1), total_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active = ts_max_i64_s(n - (pass_j_0 * 32) - 24, 0);
+                        if (active > 0) {
+                            const ts_f32 kept1 =
+                                ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                + pass_j_0 * 32 + 24], active), ts_set_f32(peak[0])));
+                            ts_store_first_f32(&e[pass_j_0 * 32 + 24], kept1, active);
+                            total_rf[3] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rf[3], kept1), total_rf[3]);
+                        }
+                    }
+                }
+                total[0] = 0.0f;
+                total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+                total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+                total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+                total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+                scale[0] = 1.0f / total[0];
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    ts_store_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8],
+                        ts_mul_f32(ts_load_f32(&e[y_j_0 * 8]), ts_set_f32(scale[0])));
+                }
+                for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        const int64_t active = n - (y_j_0 * 8);
+                        if (active > 0) {
+                            ts_store_first_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8],
+                                ts_mul_f32(ts_load_first_f32(&e[y_j_0 * 8], active),
+                                ts_set_f32(scale[0])), active);
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float16_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    uint16_t *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_softmax_float16_v3_0_y_i env = {n, x, x_s0, y, y_s0, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 156 + ((n + 7) / 8) * 8 + 29);
+        const int status =
+            ts_parallel(ts_softmax_float16_v3_0_y_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_softmax_float16_v3[1];
+const ts_variant ts_softmax_float16_v3[1] = {
+    {ts_softmax_float16_v3_0, NULL, UINT64_C(10), "0"},
 };

@@ -18,7 +18,8 @@ struct ts_transpose_float32_v3_0_y_blocks {
     int64_t ahead;
 };
 
-static int ts_transpose_float32_v3_0_y_blocks(const void *env, int64_t lower, int64_t upper)
+TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int64_t lower,
+    int64_t upper)
 {
     const struct ts_transpose_float32_v3_0_y_blocks *const self = env;
     const int64_t m = self->m;
@@ -32,706 +33,794 @@ static int ts_transpose_float32_v3_0_y_blocks(const void *env, int64_t lower, in
     const int64_t y_phase = self->y_phase;
     const int64_t ahead = self->ahead;
     for (int64_t y_blocks = lower; y_blocks < upper; ++y_blocks) {
-        if (y_blocks < ((n + x_phase + 255) / 256) * ((m + y_phase + 511) / 512)) {
+        if (y_blocks < ((n + x_phase + 511) / 512) * ((m + y_phase + 511) / 512)) {
             const int64_t y_j0 = (y_blocks) / (((m + y_phase + 511) / 512));
             const int64_t y_i0 = (y_blocks) % ((m + y_phase + 511) / 512);
-            for (int64_t y_j1 = ts_max_i64_s(0, x_phase / 8 - (y_j0 * 32)),
+            for (int64_t y_j1 = 0,
                 y_j1_end = ts_max_i64_s(0,
-                (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 8 - (y_i0 * 64)),
+                (x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
                     y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    (y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 tile[8] = {{0}};
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase < m)) {
+                        ts_f32 tile[32] = {{0}};
+                        for (int64_t tile_d0 = ts_max_i64_s(0,
+                            y_phase - (y_i0 * 512) - (y_i1 * 16)),
+                            tile_d0_end = ts_min_i64_s(16, m
+                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                        on0);
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
+                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
+                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                    tile[tile_d0 * 2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 + tile_d0 - y_phase) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_mask_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
+                                        + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                        + 8, on1);
                                 }
                             }
                         }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 1)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m)) {
+                        ts_transpose_tile_f32(tile, 2);
+                        for (int64_t y_j2 = ts_max_i64_s(0, x_phase - (y_j0 * 512) - (y_j1 * 16)),
+                            y_j2_end = ts_min_i64_s(16, n
+                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
                             {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 2)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m)) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 3)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m)) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 4)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m)) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 5)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m)) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 6)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m)) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 7)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m)) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        ts_transpose_f32(tile);
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                        + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], on0);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 1) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], on0);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 2) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], on0);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 3) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], on0);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 4) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], on0);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 5) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], on0);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 6) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], on0);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 7) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], on0);
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16), 0), 8)));
+                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16) - 8, 0), 8)));
+                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2], on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1], on1);
                                 }
                             }
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 tile[8] = {{0}};
+                        ts_f32 tile[32] = {{0}};
                         {
-                            const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                            if (ts_any_m32(on0)) {
+                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
+                            const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
+                            if (ts_any_m32(on0) || ts_any_m32(on1)) {
                                 tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase], on0);
-                                tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase],
                                     on0);
+                                tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8,
+                                    on1);
                                 tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase],
                                     on0);
                                 tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    on0);
+                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
                                 tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase],
                                     on0);
                                 tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    on0);
+                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
                                 tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase],
                                     on0);
                                 tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
+                                tile[8] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase],
                                     on0);
+                                tile[9] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
+                                tile[10] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[11] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
+                                tile[12] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[13] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
+                                tile[14] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[15] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
+                                tile[16] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[17] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
+                                tile[18] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[19] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, on1);
+                                tile[20] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[21] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8, on1);
+                                tile[22] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[23] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8, on1);
+                                tile[24] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[25] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8, on1);
+                                tile[26] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[27] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8, on1);
+                                tile[28] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[29] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8, on1);
+                                tile[30] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    on0);
+                                tile[31] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8, on1);
                             }
                         }
-                        ts_transpose_f32(tile);
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 512
-                                + y_i1 * 8 - y_phase], tile[0]);
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1]);
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2]);
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3]);
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4]);
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5]);
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6]);
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7]);
+                        ts_transpose_tile_f32(tile, 2);
+                        for (int64_t y_j2 = ts_max_i64_s(0, x_phase - (y_j0 * 512) - (y_j1 * 16)),
+                            y_j2_end = ts_min_i64_s(16, n
+                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[y_j2 * 2]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[y_j2 * 2 + 1]);
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8 - (y_i0 * 64)),
-                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16 - (y_i0 * 32)),
+                    ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 tile[8] = {{0}};
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase < m) {
+                        ts_f32 tile[32] = {{0}};
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(16, m
+                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                        on0);
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
+                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
+                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                    tile[tile_d0 * 2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 + tile_d0 - y_phase) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_mask_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
+                                        + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                        + 8, on1);
                                 }
                             }
                         }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], on0);
-                                }
-                            }
-                        }
-                        ts_transpose_f32(tile);
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase) {
+                        ts_transpose_tile_f32(tile, 2);
+                        for (int64_t y_j2 = ts_max_i64_s(0, x_phase - (y_j0 * 512) - (y_j1 * 16)),
+                            y_j2_end = ts_min_i64_s(16, n
+                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16);
                                 if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                        + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 1) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 2) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 2) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 3) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 3) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 4) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 4) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 5) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 5) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 6) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 6) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 256 + y_j1 * 8 - x_phase + 7) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 7) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2], ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1], ts_min_i64_s(ts_max_i64_s(active - 8,
+                                        0), 8));
                                 }
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
+            for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32)),
                 y_j1_end = ts_min_i64_s(32,
-                (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 8 - (y_i0 * 64)),
+                (n + x_phase) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
                     y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    (y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 tile[8] = {{0}};
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase < m)) {
+                        ts_f32 tile[32] = {{0}};
+                        for (int64_t tile_d0 = ts_max_i64_s(0,
+                            y_phase - (y_i0 * 512) - (y_i1 * 16)),
+                            tile_d0_end = ts_min_i64_s(16, m
+                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512 + y_i1 * 16
+                                + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[tile_d0 * 2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
+                                + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[tile_d0 * 2 + 1] =
+                                ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 + tile_d0 - y_phase)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                         }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 1)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 1)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 2)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 2)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 3)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 3)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 4)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 4)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 5)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 5)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 6)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 6)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 7)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 7)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        ts_transpose_f32(tile);
+                        ts_transpose_tile_f32(tile, 2);
                         {
-                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                            if (ts_any_m32(on0)) {
-                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], on0);
-                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], on0);
-                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], on0);
-                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], on0);
-                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], on0);
-                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], on0);
-                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], on0);
-                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], on0);
+                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16), 0), 8)));
+                            const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16) - 8, 0), 8)));
+                            if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[0], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[1], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[2], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[3], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[4], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[5], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[6], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[7], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[8], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[9], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[10], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[11], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[12], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[13], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[14], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[15], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[16], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[17], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[18], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[19], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 10) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[20], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 10) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[21], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 11) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[22], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 11) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[23], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 12) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[24], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 12) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[25], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 13) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[26], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 13) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[27], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 14) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[28], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 14) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[29], on1);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 15) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[30], on0);
+                                ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 15) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[31], on1);
                             }
                         }
                     }
                 }
                 if (stream) {
-                    if (((uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 512
+                    if (((uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase) + y_i0 * 512
                         + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 1) + y_i0 * 512
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 2) + y_i0 * 512
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 3) + y_i0 * 512
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 4) + y_i0 * 512
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 5) + y_i0 * 512
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 6) + y_i0 * 512
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 7) + y_i0 * 512
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]) % TS_BYTES == 0) {
-                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
-                            y_i1_end = ts_min_i64_s(64,
-                            (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                        + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase]) % TS_BYTES == 0) {
+                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
+                            y_i1_end = ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                             {
-                                ts_f32 tile[8] = {{0}};
+                                ts_f32 tile[32] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
-                                    + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
+                                    + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
+                                    + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 1) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 1) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 2) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 2) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 3) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 3) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[8] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 4) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[9] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 4) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[10] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[11] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 5) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[12] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[13] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 6) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                                ts_transpose_f32(tile);
-                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[0]);
-                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[1]);
-                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[2]);
-                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[3]);
-                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[4]);
-                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[5]);
-                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[6]);
-                                ts_stream_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase] + 0, tile[7]);
+                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[14] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[15] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 7) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[16] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[17] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 8) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[18] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[19] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 9) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[20] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 10) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[21] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 10) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[22] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 11) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[23] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 11) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[24] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 12) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[25] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 12) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[26] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 13) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[27] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 13) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[28] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 14) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[29] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 14) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[30] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 15) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[31] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 15) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                ts_transpose_tile_f32(tile, 2);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[0]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[1]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[2]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[3]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[4]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[5]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[6]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[7]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[8]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[9]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[10]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[11]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[12]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[13]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[14]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[15]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[16]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[17]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[18]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[19]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[20]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[21]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[22]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[23]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[24]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[25]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[26]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[27]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[28]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[29]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 0, tile[30]);
+                                ts_stream_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[31]);
                             }
                         }
                     } else {
-                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
-                        ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 1) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
-                        ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 2) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
-                        ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 3) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
-                        ts_row_f32 line4 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 4) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
-                        ts_row_f32 line5 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 5) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
-                        ts_row_f32 line6 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 6) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
-                        ts_row_f32 line7 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 7) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))) * 8 - y_phase]);
-                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
-                            y_i1_end = ts_min_i64_s(64,
-                            (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 1) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 2) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 3) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line4 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 4) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line5 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 5) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line6 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 6) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line7 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 7) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line8 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 8) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line9 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 9) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line10 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 10) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line11 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 11) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line12 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 12) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line13 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 13) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line14 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 14) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        ts_row_f32 line15 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
+                            + y_j1 * 16 - x_phase + 15) + y_i0 * 512
+                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15)
+                            + y_i0 * 512 + (ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
+                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
+                            y_i1_end = ts_min_i64_s(32,
+                            (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                             {
-                                ts_f32 tile[8] = {{0}};
+                                ts_f32 tile[32] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
-                                    + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
+                                    + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
+                                    + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 1) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 1) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 2) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 2) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 3) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 3) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[8] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 4) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[9] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 4) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[10] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[11] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 5) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[12] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[13] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 6) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)));
-                                tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase
-                                    + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                                ts_transpose_f32(tile);
+                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[14] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[15] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 7) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[16] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[17] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 8) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[18] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[19] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 9) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[20] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 10) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[21] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 10) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[22] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 11) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[23] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 11) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[24] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 12) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[25] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 12) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[26] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 13) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[27] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 13) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[28] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 14) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[29] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 14) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[30] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 15) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                                tile[31] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                    + 15) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                                ts_transpose_tile_f32(tile, 2);
                                 ts_row_push_f32(&line0, tile[0]);
-                                ts_row_push_f32(&line1, tile[1]);
-                                ts_row_push_f32(&line2, tile[2]);
-                                ts_row_push_f32(&line3, tile[3]);
-                                ts_row_push_f32(&line4, tile[4]);
-                                ts_row_push_f32(&line5, tile[5]);
-                                ts_row_push_f32(&line6, tile[6]);
-                                ts_row_push_f32(&line7, tile[7]);
+                                ts_row_push_f32(&line0, tile[1]);
+                                ts_row_push_f32(&line1, tile[2]);
+                                ts_row_push_f32(&line1, tile[3]);
+                                ts_row_push_f32(&line2, tile[4]);
+                                ts_row_push_f32(&line2, tile[5]);
+                                ts_row_push_f32(&line3, tile[6]);
+                                ts_row_push_f32(&line3, tile[7]);
+                                ts_row_push_f32(&line4, tile[8]);
+                                ts_row_push_f32(&line4, tile[9]);
+                                ts_row_push_f32(&line5, tile[10]);
+                                ts_row_push_f32(&line5, tile[11]);
+                                ts_row_push_f32(&line6, tile[12]);
+                                ts_row_push_f32(&line6, tile[13]);
+                                ts_row_push_f32(&line7, tile[14]);
+                                ts_row_push_f32(&line7, tile[15]);
+                                ts_row_push_f32(&line8, tile[16]);
+                                ts_row_push_f32(&line8, tile[17]);
+                                ts_row_push_f32(&line9, tile[18]);
+                                ts_row_push_f32(&line9, tile[19]);
+                                ts_row_push_f32(&line10, tile[20]);
+                                ts_row_push_f32(&line10, tile[21]);
+                                ts_row_push_f32(&line11, tile[22]);
+                                ts_row_push_f32(&line11, tile[23]);
+                                ts_row_push_f32(&line12, tile[24]);
+                                ts_row_push_f32(&line12, tile[25]);
+                                ts_row_push_f32(&line13, tile[26]);
+                                ts_row_push_f32(&line13, tile[27]);
+                                ts_row_push_f32(&line14, tile[28]);
+                                ts_row_push_f32(&line14, tile[29]);
+                                ts_row_push_f32(&line15, tile[30]);
+                                ts_row_push_f32(&line15, tile[31]);
                             }
                         }
                         ts_row_end_f32(&line0);
@@ -742,598 +831,552 @@ static int ts_transpose_float32_v3_0_y_blocks(const void *env, int64_t lower, in
                         ts_row_end_f32(&line5);
                         ts_row_end_f32(&line6);
                         ts_row_end_f32(&line7);
+                        ts_row_end_f32(&line8);
+                        ts_row_end_f32(&line9);
+                        ts_row_end_f32(&line10);
+                        ts_row_end_f32(&line11);
+                        ts_row_end_f32(&line12);
+                        ts_row_end_f32(&line13);
+                        ts_row_end_f32(&line14);
+                        ts_row_end_f32(&line15);
                     }
                 } else {
-                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
-                        y_i1_end = ts_min_i64_s(64,
-                        (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
+                        y_i1_end = ts_min_i64_s(32,
+                        (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                         {
-                            ts_f32 tile[8] = {{0}};
+                            ts_f32 tile[32] = {{0}};
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 1)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 1)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 1)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 2)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 2)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 2)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 3)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 3)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 3)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 4)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[8] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 4)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[9] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 4)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 5)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[10] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[11] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 5) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 6)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[12] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[13] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 6) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 7)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                            ts_transpose_f32(tile);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 512
-                                + y_i1 * 8 - y_phase], tile[0]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7]);
+                                + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[14] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[15] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 7) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[16] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[17] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 8) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[18] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[19] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 9) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[20] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 10) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[21] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 10) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[22] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 11) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[23] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 11) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[24] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 12) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[25] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 12) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[26] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 13) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[27] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 13) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[28] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 14) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[29] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 14) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
+                                + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[30] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 15) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[31] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
+                                + 15) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
+                            ts_transpose_tile_f32(tile, 2);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase) + y_i0 * 512
+                                + y_i1 * 16 - y_phase], tile[0]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase) + y_i0 * 512
+                                + y_i1 * 16 - y_phase] + 8, tile[1]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[2]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[3]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[4]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[5]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[6]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[7]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[8]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[9]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[10]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[11]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[12]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[13]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[14]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[15]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[16]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[17]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[18]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[19]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[20]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[21]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[22]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[23]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[24]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[25]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[26]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[27]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[28]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[29]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[30]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[31]);
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8 - (y_i0 * 64)),
-                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16 - (y_i0 * 32)),
+                    ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 tile[8] = {{0}};
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase < m) {
+                        ts_f32 tile[32] = {{0}};
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(16, m
+                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512 + y_i1 * 16
+                                + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[tile_d0 * 2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
+                                + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]);
+                            tile[tile_d0 * 2 + 1] =
+                                ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 + tile_d0 - y_phase)
+                                + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                         }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 1)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 2)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 3)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 4)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 5)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 6)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
-                                + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)));
-                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 - y_phase + 7)
-                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
-                        }
-                        ts_transpose_f32(tile);
+                        ts_transpose_tile_f32(tile, 2);
                         {
                             const int64_t active =
-                                ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
+                                ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16);
                             if (active > 0) {
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], active);
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], active);
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], active);
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], active);
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], active);
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], active);
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], active);
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                    + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], active);
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[0],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[1],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 1) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[2],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 1) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[3],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 2) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[4],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 2) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[5],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 3) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[6],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 3) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[7],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 4) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[8],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 4) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[9],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 5) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[10],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 5) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[11],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 6) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[12],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 6) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[13],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 7) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[14],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 7) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[15],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 8) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[16],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 8) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[17],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 9) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[18],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 9) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[19],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 10) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[20],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 10) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[21],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 11) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[22],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 11) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[23],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 12) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[24],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 12) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[25],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 13) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[26],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 13) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[27],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 14) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[28],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 14) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[29],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 15) + y_i0 * 512 + y_i1 * 16 - y_phase], tile[30],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase
+                                    + 15) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[31],
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
+            for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16 - (y_j0 * 32)),
+                ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32))),
                 y_j1_end = ts_min_i64_s(32,
-                (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 8 - (y_i0 * 64)),
+                (n + x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
                     y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    (y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 tile[8] = {{0}};
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase < m)) {
+                        ts_f32 tile[32] = {{0}};
+                        for (int64_t tile_d0 = ts_max_i64_s(0,
+                            y_phase - (y_i0 * 512) - (y_i1 * 16)),
+                            tile_d0_end = ts_min_i64_s(16, m
+                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
                                 if (active > 0) {
-                                    tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                        active);
+                                    tile[tile_d0 * 2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 + tile_d0 - y_phase) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
+                                        + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                        + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
                                 }
                             }
                         }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 1)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m)) {
+                        ts_transpose_tile_f32(tile, 2);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(16, n
+                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
                             {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 2)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m)) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 3)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m)) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 4)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m)) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 5)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m)) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 6)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m)) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 512 + y_i1 * 8 - y_phase + 7)
-                            && (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m)) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        ts_transpose_f32(tile);
-                        if (y_j0 * 256 + y_j1 * 8 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                        + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], on0);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 1) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], on0);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 2) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], on0);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 3) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], on0);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 4) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], on0);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 5) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], on0);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 6) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], on0);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 7) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], on0);
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16), 0), 8)));
+                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16) - 8, 0), 8)));
+                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2], on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1], on1);
                                 }
                             }
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64)),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 tile[8] = {{0}};
+                        ts_f32 tile[32] = {{0}};
                         {
                             const int64_t active =
-                                ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
                             if (active > 0) {
                                 tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    active);
+                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
                                 tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    active);
+                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8,
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
                                 tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    active);
+                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
                                 tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    active);
+                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
                                 tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    active);
+                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
                                 tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    active);
+                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
                                 tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    active);
+                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
                                 tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    active);
+                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[8] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[9] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[10] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[11] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[12] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[13] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[14] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[15] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[16] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[17] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[18] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[19] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[20] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[21] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8,
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[22] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[23] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8,
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[24] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[25] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8,
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[26] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[27] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8,
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[28] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[29] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8,
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                tile[30] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                tile[31] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                    + y_j1 * 16 - x_phase] + 8,
+                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
                             }
                         }
-                        ts_transpose_f32(tile);
-                        if (y_j0 * 256 + y_j1 * 8 < n + x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 512
-                                + y_i1 * 8 - y_phase], tile[0]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                                + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7]);
+                        ts_transpose_tile_f32(tile, 2);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(16, n
+                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[y_j2 * 2]);
+                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
+                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[y_j2 * 2 + 1]);
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8 - (y_i0 * 64)),
-                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 64))),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16 - (y_i0 * 32)),
+                    ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f32 tile[8] = {{0}};
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase < m) {
+                        ts_f32 tile[32] = {{0}};
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(16, m
+                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
                                 if (active > 0) {
-                                    tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                        active);
+                                    tile[tile_d0 * 2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 + tile_d0 - y_phase) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
+                                        + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                        + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
                                 }
                             }
                         }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 1 < m) {
+                        ts_transpose_tile_f32(tile, 2);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(16, n
+                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16);
                                 if (active > 0) {
-                                    tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 2 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 3 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 4 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 5 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 6 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 - y_phase + 7 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], active);
-                                }
-                            }
-                        }
-                        ts_transpose_f32(tile);
-                        if (y_j0 * 256 + y_j1 * 8 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                                        + y_i0 * 512 + y_i1 * 8 - y_phase], tile[0], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 1 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 1) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[1], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 2 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 2) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[2], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 3 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 3) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[3], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 4 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 4) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[4], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 5 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 5) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[5], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 6 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 6) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[6], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 7 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase
-                                        + 7) + y_i0 * 512 + y_i1 * 8 - y_phase], tile[7], active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2], ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1], ts_min_i64_s(ts_max_i64_s(active - 8,
+                                        0), 8));
                                 }
                             }
                         }
@@ -1366,26 +1409,47 @@ static int ts_transpose_float32_v3_0(const ts_call *call)
             {m, n, x, x_s0, y, y_s0, stream, x_phase, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
-            ((x_phase + 7) / 8 - (x_phase / 8)) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
-            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
-            + (ts_min_i64_s(64, (m + y_phase
-            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
-            (y_phase + 7) / 8))) * 190)
-            + (ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase + 7) / 8)) * (((y_phase
-            + 7) / 8 - (y_phase / 8)) * 190
-            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
-            + (ts_min_i64_s(64, (m + y_phase
-            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
-            (y_phase + 7) / 8))) * 190)
-            + (ts_min_i64_s(32, (n + x_phase + 7) / 8) - (ts_min_i64_s(32,
-            (n + x_phase) / 8))) * (((y_phase + 7) / 8 - (y_phase / 8)) * 190
-            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
-            + (ts_min_i64_s(64, (m + y_phase
-            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 8),
-            (y_phase + 7) / 8))) * 190));
+            ((x_phase + 15) / 16) * (((y_phase
+            + 15) / 16) * ((ts_min_i64_s(16, m + y_phase) - y_phase) * 12
+            + (ts_min_i64_s(16, n + x_phase) - x_phase) * 12)
+            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16) - ((y_phase + 15) / 16),
+            0)) * (191 + (ts_min_i64_s(16, n + x_phase) - x_phase) * 12)
+            + (ts_min_i64_s(32, (m + y_phase
+            + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
+            (y_phase + 15) / 16))) * ((ts_max_i64_s(ts_min_i64_s(16, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
+            (y_phase + 15) / 16)) * 16)), 0)) * 12
+            + (ts_min_i64_s(16, n + x_phase) - x_phase) * 12))
+            + (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16) - ((x_phase + 15) / 16),
+            0)) * (((y_phase + 15) / 16) * ((ts_min_i64_s(16, m + y_phase) - y_phase) * 12 + 191)
+            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16) - ((y_phase + 15) / 16),
+            0)) * 382 + (ts_min_i64_s(32,
+            (m + y_phase + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
+            (y_phase + 15) / 16))) * ((ts_max_i64_s(ts_min_i64_s(16, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
+            (y_phase + 15) / 16)) * 16)), 0)) * 12 + 191))
+            + (ts_min_i64_s(32, (n + x_phase
+            + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
+            (x_phase + 15) / 16))) * (((y_phase
+            + 15) / 16) * ((ts_min_i64_s(16, m + y_phase) - y_phase) * 12
+            + (ts_max_i64_s(ts_min_i64_s(16, n
+            + x_phase - ((ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
+            (x_phase + 15) / 16)) * 16)), 0)) * 12)
+            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16) - ((y_phase + 15) / 16),
+            0)) * (191 + (ts_max_i64_s(ts_min_i64_s(16, n
+            + x_phase - ((ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
+            (x_phase + 15) / 16)) * 16)), 0)) * 12)
+            + (ts_min_i64_s(32, (m + y_phase
+            + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
+            (y_phase + 15) / 16))) * ((ts_max_i64_s(ts_min_i64_s(16, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
+            (y_phase + 15) / 16)) * 16)), 0)) * 12
+            + (ts_max_i64_s(ts_min_i64_s(16, n
+            + x_phase - ((ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
+            (x_phase + 15) / 16)) * 16)), 0)) * 12)));
         const int status =
             ts_parallel(ts_transpose_float32_v3_0_y_blocks, &env, 0,
-                ((n + x_phase + 255) / 256) * ((m + y_phase + 511) / 512), grain, call->threads);
+                ((n + x_phase + 511) / 512) * ((m + y_phase + 511) / 512), grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -1409,7 +1473,8 @@ struct ts_transpose_float32_v3_1_y_j0 {
     int64_t y_s0;
 };
 
-static int ts_transpose_float32_v3_1_y_j0(const void *env, int64_t lower, int64_t upper)
+TS_MANY_ROWS static int ts_transpose_float32_v3_1_y_j0(const void *env, int64_t lower,
+    int64_t upper)
 {
     const struct ts_transpose_float32_v3_1_y_j0 *const self = env;
     const int64_t m = self->m;
@@ -1419,105 +1484,79 @@ static int ts_transpose_float32_v3_1_y_j0(const void *env, int64_t lower, int64_
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     for (int64_t y_j0 = lower; y_j0 < upper; ++y_j0) {
-        for (int64_t y_i0 = 0, y_i0_end = (m + 511) / 512; y_i0 < y_i0_end; ++y_i0) {
+        for (int64_t y_i0 = 0, y_i0_end = (m + 255) / 256; y_i0 < y_i0_end; ++y_i0) {
             for (int64_t y_j1 = 0,
                 y_j1_end = ts_min_i64_s(32, n / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                 for (int64_t y_i1 = 0,
-                    y_i1_end = ts_min_i64_s(64, m / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    y_i1_end = ts_min_i64_s(32, m / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f32 tile[8] = {{0}};
-                        tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8) + y_j0 * 256
+                        tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8) + y_j0 * 256
                             + y_j1 * 8]);
-                        tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1) + y_j0 * 256
+                        tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 1) + y_j0 * 256
                             + y_j1 * 8]);
-                        tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2) + y_j0 * 256
+                        tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 2) + y_j0 * 256
                             + y_j1 * 8]);
-                        tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3) + y_j0 * 256
+                        tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 3) + y_j0 * 256
                             + y_j1 * 8]);
-                        tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4) + y_j0 * 256
+                        tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 4) + y_j0 * 256
                             + y_j1 * 8]);
-                        tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5) + y_j0 * 256
+                        tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 5) + y_j0 * 256
                             + y_j1 * 8]);
-                        tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6) + y_j0 * 256
+                        tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 6) + y_j0 * 256
                             + y_j1 * 8]);
-                        tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7) + y_j0 * 256
+                        tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 7) + y_j0 * 256
                             + y_j1 * 8]);
                         ts_transpose_f32(tile);
-                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8) + y_i0 * 512 + y_i1 * 8],
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8) + y_i0 * 256 + y_i1 * 8],
                             tile[0]);
-                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1) + y_i0 * 512 + y_i1 * 8],
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1) + y_i0 * 256 + y_i1 * 8],
                             tile[1]);
-                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2) + y_i0 * 512 + y_i1 * 8],
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2) + y_i0 * 256 + y_i1 * 8],
                             tile[2]);
-                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3) + y_i0 * 512 + y_i1 * 8],
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3) + y_i0 * 256 + y_i1 * 8],
                             tile[3]);
-                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4) + y_i0 * 512 + y_i1 * 8],
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4) + y_i0 * 256 + y_i1 * 8],
                             tile[4]);
-                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5) + y_i0 * 512 + y_i1 * 8],
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5) + y_i0 * 256 + y_i1 * 8],
                             tile[5]);
-                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6) + y_i0 * 512 + y_i1 * 8],
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6) + y_i0 * 256 + y_i1 * 8],
                             tile[6]);
-                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7) + y_i0 * 512 + y_i1 * 8],
+                        ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7) + y_i0 * 256 + y_i1 * 8],
                             tile[7]);
                     }
                 }
-                for (int64_t y_i1 = ts_min_i64_s(64, m / 8 - (y_i0 * 64)),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_min_i64_s(32, m / 8 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f32 tile[8] = {{0}};
-                        if (y_i0 * 512 + y_i1 * 8 < m) {
-                            tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8) + y_j0 * 256
-                                + y_j1 * 8]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 1 < m) {
-                            tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1)
-                                + y_j0 * 256 + y_j1 * 8]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 2 < m) {
-                            tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2)
-                                + y_j0 * 256 + y_j1 * 8]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 3 < m) {
-                            tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3)
-                                + y_j0 * 256 + y_j1 * 8]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 4 < m) {
-                            tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4)
-                                + y_j0 * 256 + y_j1 * 8]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 5 < m) {
-                            tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5)
-                                + y_j0 * 256 + y_j1 * 8]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 6 < m) {
-                            tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6)
-                                + y_j0 * 256 + y_j1 * 8]);
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 7 < m) {
-                            tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7)
-                                + y_j0 * 256 + y_j1 * 8]);
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(8,
+                            m - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
+                            tile[tile_d0] = ts_load_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                + tile_d0) + y_j0 * 256 + y_j1 * 8]);
                         }
                         ts_transpose_f32(tile);
                         {
-                            const int64_t active = ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 8), 8);
                             if (active > 0) {
-                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8) + y_i0 * 512
+                                ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8) + y_i0 * 256
                                     + y_i1 * 8], tile[0], active);
                                 ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
-                                    + y_i0 * 512 + y_i1 * 8], tile[1], active);
+                                    + y_i0 * 256 + y_i1 * 8], tile[1], active);
                                 ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
-                                    + y_i0 * 512 + y_i1 * 8], tile[2], active);
+                                    + y_i0 * 256 + y_i1 * 8], tile[2], active);
                                 ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
-                                    + y_i0 * 512 + y_i1 * 8], tile[3], active);
+                                    + y_i0 * 256 + y_i1 * 8], tile[3], active);
                                 ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
-                                    + y_i0 * 512 + y_i1 * 8], tile[4], active);
+                                    + y_i0 * 256 + y_i1 * 8], tile[4], active);
                                 ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
-                                    + y_i0 * 512 + y_i1 * 8], tile[5], active);
+                                    + y_i0 * 256 + y_i1 * 8], tile[5], active);
                                 ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
-                                    + y_i0 * 512 + y_i1 * 8], tile[6], active);
+                                    + y_i0 * 256 + y_i1 * 8], tile[6], active);
                                 ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
-                                    + y_i0 * 512 + y_i1 * 8], tile[7], active);
+                                    + y_i0 * 256 + y_i1 * 8], tile[7], active);
                             }
                         }
                     }
@@ -1526,228 +1565,66 @@ static int ts_transpose_float32_v3_1_y_j0(const void *env, int64_t lower, int64_
             for (int64_t y_j1 = ts_min_i64_s(32, n / 8 - (y_j0 * 32)),
                 y_j1_end = ts_min_i64_s(32, (n + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                 for (int64_t y_i1 = 0,
-                    y_i1_end = ts_min_i64_s(64, m / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    y_i1_end = ts_min_i64_s(32, m / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f32 tile[8] = {{0}};
                         {
                             const int64_t active = ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                             if (active > 0) {
-                                tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8)
+                                tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8)
                                     + y_j0 * 256 + y_j1 * 8], active);
-                                tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 1)
+                                tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 1)
                                     + y_j0 * 256 + y_j1 * 8], active);
-                                tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 2)
+                                tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 2)
                                     + y_j0 * 256 + y_j1 * 8], active);
-                                tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 3)
+                                tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 3)
                                     + y_j0 * 256 + y_j1 * 8], active);
-                                tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 4)
+                                tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 4)
                                     + y_j0 * 256 + y_j1 * 8], active);
-                                tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 5)
+                                tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 5)
                                     + y_j0 * 256 + y_j1 * 8], active);
-                                tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 6)
+                                tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 6)
                                     + y_j0 * 256 + y_j1 * 8], active);
-                                tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8 + 7)
+                                tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + 7)
                                     + y_j0 * 256 + y_j1 * 8], active);
                             }
                         }
                         ts_transpose_f32(tile);
-                        if (y_j0 * 256 + y_j1 * 8 < n) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8) + y_i0 * 512 + y_i1 * 8],
-                                tile[0]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 1 < n) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1) + y_i0 * 512
-                                + y_i1 * 8], tile[1]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 2 < n) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2) + y_i0 * 512
-                                + y_i1 * 8], tile[2]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 3 < n) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3) + y_i0 * 512
-                                + y_i1 * 8], tile[3]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 4 < n) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4) + y_i0 * 512
-                                + y_i1 * 8], tile[4]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 5 < n) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5) + y_i0 * 512
-                                + y_i1 * 8], tile[5]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 6 < n) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6) + y_i0 * 512
-                                + y_i1 * 8], tile[6]);
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 7 < n) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7) + y_i0 * 512
-                                + y_i1 * 8], tile[7]);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(8,
+                            n - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
+                            ts_store_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2) + y_i0 * 256
+                                + y_i1 * 8], tile[y_j2]);
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_min_i64_s(64, m / 8 - (y_i0 * 64)),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + 7) / 8 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_min_i64_s(32, m / 8 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f32 tile[8] = {{0}};
-                        if (y_i0 * 512 + y_i1 * 8 < m) {
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(8,
+                            m - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8)
-                                        + y_j0 * 256 + y_j1 * 8], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 1 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
-                                        + 1) + y_j0 * 256 + y_j1 * 8], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 2 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
-                                        + 2) + y_j0 * 256 + y_j1 * 8], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 3 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
-                                        + 3) + y_j0 * 256 + y_j1 * 8], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 4 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
-                                        + 4) + y_j0 * 256 + y_j1 * 8], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 5 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
-                                        + 5) + y_j0 * 256 + y_j1 * 8], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 6 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
-                                        + 6) + y_j0 * 256 + y_j1 * 8], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 512 + y_i1 * 8 + 7 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 8
-                                        + 7) + y_j0 * 256 + y_j1 * 8], active);
+                                    tile[tile_d0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 + tile_d0) + y_j0 * 256 + y_j1 * 8], active);
                                 }
                             }
                         }
                         ts_transpose_f32(tile);
-                        if (y_j0 * 256 + y_j1 * 8 < n) {
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(8,
+                            n - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
+                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8)
-                                        + y_i0 * 512 + y_i1 * 8], tile[0], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 1 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 1)
-                                        + y_i0 * 512 + y_i1 * 8], tile[1], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 2 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 2)
-                                        + y_i0 * 512 + y_i1 * 8], tile[2], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 3 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 3)
-                                        + y_i0 * 512 + y_i1 * 8], tile[3], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 4 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 4)
-                                        + y_i0 * 512 + y_i1 * 8], tile[4], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 5 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 5)
-                                        + y_i0 * 512 + y_i1 * 8], tile[5], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 6 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 6)
-                                        + y_i0 * 512 + y_i1 * 8], tile[6], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 256 + y_j1 * 8 + 7 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 512) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + 7)
-                                        + y_i0 * 512 + y_i1 * 8], tile[7], active);
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2)
+                                        + y_i0 * 256 + y_i1 * 8], tile[y_j2], active);
                                 }
                             }
                         }
@@ -1771,10 +1648,14 @@ static int ts_transpose_float32_v3_1(const ts_call *call)
         const struct ts_transpose_float32_v3_1_y_j0 env = {m, n, x, x_s0, y, y_s0};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
-            ((m + 511) / 512) * ((ts_min_i64_s(32, n / 8)) * ((ts_min_i64_s(64, m / 8)) * 158
-            + (ts_min_i64_s(64, (m + 7) / 8) - (ts_min_i64_s(64, m / 8))) * 158)
-            + (ts_min_i64_s(32, (n + 7) / 8) - (ts_min_i64_s(32, n / 8))) * ((ts_min_i64_s(64,
-            m / 8)) * 158 + (ts_min_i64_s(64, (m + 7) / 8) - (ts_min_i64_s(64, m / 8))) * 158)));
+            ((m + 255) / 256) * ((ts_min_i64_s(32, n / 8)) * ((ts_min_i64_s(32, m / 8)) * 158
+            + (ts_min_i64_s(32, (m + 7) / 8) - (ts_min_i64_s(32, m / 8))) * ((ts_min_i64_s(8,
+            m - ((ts_min_i64_s(32, m / 8)) * 8))) * 10 + 79))
+            + (ts_min_i64_s(32, (n + 7) / 8) - (ts_min_i64_s(32, n / 8))) * ((ts_min_i64_s(32,
+            m / 8)) * (79 + (ts_min_i64_s(8, n - ((ts_min_i64_s(32, n / 8)) * 8))) * 10)
+            + (ts_min_i64_s(32, (m + 7) / 8) - (ts_min_i64_s(32, m / 8))) * ((ts_min_i64_s(8,
+            m - ((ts_min_i64_s(32, m / 8)) * 8))) * 10
+            + (ts_min_i64_s(8, n - ((ts_min_i64_s(32, n / 8)) * 8))) * 10))));
         const int status =
             ts_parallel(ts_transpose_float32_v3_1_y_j0, &env, 0, (n + 255) / 256, grain,
                 call->threads);
@@ -1891,7 +1772,8 @@ struct ts_transpose_float64_v3_0_y_blocks {
     int64_t ahead;
 };
 
-static int ts_transpose_float64_v3_0_y_blocks(const void *env, int64_t lower, int64_t upper)
+TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int64_t lower,
+    int64_t upper)
 {
     const struct ts_transpose_float64_v3_0_y_blocks *const self = env;
     const int64_t m = self->m;
@@ -1905,733 +1787,856 @@ static int ts_transpose_float64_v3_0_y_blocks(const void *env, int64_t lower, in
     const int64_t y_phase = self->y_phase;
     const int64_t ahead = self->ahead;
     for (int64_t y_blocks = lower; y_blocks < upper; ++y_blocks) {
-        if (y_blocks < ((n + x_phase + 127) / 128) * ((m + y_phase + 255) / 256)) {
+        if (y_blocks < ((n + x_phase + 255) / 256) * ((m + y_phase + 255) / 256)) {
             const int64_t y_j0 = (y_blocks) / (((m + y_phase + 255) / 256));
             const int64_t y_i0 = (y_blocks) % ((m + y_phase + 255) / 256);
-            for (int64_t y_j1 = ts_max_i64_s(0, x_phase / 4 - (y_j0 * 32)),
+            for (int64_t y_j1 = 0,
                 y_j1_end = ts_max_i64_s(0,
-                (x_phase + 3) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 4 - (y_i0 * 64)),
+                (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
                     y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    (y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 tile[4] = {{0}};
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase < m)) {
+                        ts_f64 tile[16] = {{0}};
+                        for (int64_t tile_d0 = ts_max_i64_s(0, y_phase - (y_i0 * 256) - (y_i1 * 8)),
+                            tile_d0_end = ts_min_i64_s(8, m
+                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                        ts_lo_m64_m32(on0));
+                                    tile[tile_d0 * 2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 + tile_d0 - y_phase) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_mask_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                        + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
+                                        ts_hi_m64_m32(on0));
                                 }
                             }
                         }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 1)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m)) {
+                        ts_transpose_tile_f64(tile, 2);
+                        for (int64_t y_j2 = ts_max_i64_s(0,
+                            x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 1) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 2)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m)) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
-                                if (ts_any_m32(on0)) {
-                                    tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 2) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 3)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m)) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
-                                if (ts_any_m32(on0)) {
-                                    tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 3) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        ts_transpose_f64(tile);
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                        + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0],
-                                        ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 1) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1],
-                                        ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 2) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2],
-                                        ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 3) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3],
-                                        ts_lo_m64_m32(on0));
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2], ts_lo_m64_m32(on0));
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1], ts_hi_m64_m32(on0));
                                 }
                             }
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 tile[4] = {{0}};
+                        ts_f64 tile[16] = {{0}};
                         {
-                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
+                            const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                             if (ts_any_m32(on0)) {
                                 tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
                                     ts_lo_m64_m32(on0));
                                 tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                    ts_lo_m64_m32(on0));
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
+                                    ts_hi_m64_m32(on0));
                                 tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase],
                                     ts_lo_m64_m32(on0));
                                 tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase],
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_hi_m64_m32(on0));
+                                tile[4] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase],
                                     ts_lo_m64_m32(on0));
+                                tile[5] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_hi_m64_m32(on0));
+                                tile[6] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_lo_m64_m32(on0));
+                                tile[7] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_hi_m64_m32(on0));
+                                tile[8] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_lo_m64_m32(on0));
+                                tile[9] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_hi_m64_m32(on0));
+                                tile[10] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_lo_m64_m32(on0));
+                                tile[11] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_hi_m64_m32(on0));
+                                tile[12] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_lo_m64_m32(on0));
+                                tile[13] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_hi_m64_m32(on0));
+                                tile[14] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_lo_m64_m32(on0));
+                                tile[15] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_hi_m64_m32(on0));
                             }
                         }
-                        ts_transpose_f64(tile);
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase) + y_i0 * 256
-                                + y_i1 * 4 - y_phase], tile[0]);
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1]);
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2]);
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3]);
+                        ts_transpose_tile_f64(tile, 2);
+                        for (int64_t y_j2 = ts_max_i64_s(0,
+                            x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[y_j2 * 2]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[y_j2 * 2 + 1]);
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4 - (y_i0 * 64)),
-                    ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8 - (y_i0 * 32)),
+                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 tile[4] = {{0}};
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase < m) {
+                        ts_f64 tile[16] = {{0}};
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(8, m
+                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
                                 if (ts_any_m32(on0)) {
-                                    tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                        ts_lo_m64_m32(on0));
+                                    tile[tile_d0 * 2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 + tile_d0 - y_phase) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_mask_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                        + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
+                                        ts_hi_m64_m32(on0));
                                 }
                             }
                         }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
-                                if (ts_any_m32(on0)) {
-                                    tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 1) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
-                                if (ts_any_m32(on0)) {
-                                    tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 2) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 128) - (y_j1 * 4), 0))), ts_first_m32(4));
-                                if (ts_any_m32(on0)) {
-                                    tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 3) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        ts_transpose_f64(tile);
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase) {
+                        ts_transpose_tile_f64(tile, 2);
+                        for (int64_t y_j2 = ts_max_i64_s(0,
+                            x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                        + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 1) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 2) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 2) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2], active);
-                                }
-                            }
-                        }
-                        if (0 <= y_j0 * 128 + y_j1 * 4 - x_phase + 3) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 3) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3], active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2], ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1], ts_min_i64_s(ts_max_i64_s(active - 4,
+                                        0), 4));
                                 }
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 3) / 4 - (y_j0 * 32)),
+            for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
                 y_j1_end = ts_min_i64_s(32,
-                (n + x_phase) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 4 - (y_i0 * 64)),
+                (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
                     y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    (y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 tile[4] = {{0}};
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase < m)) {
+                        ts_f64 tile[16] = {{0}};
+                        for (int64_t tile_d0 = ts_max_i64_s(0, y_phase - (y_i0 * 256) - (y_i1 * 8)),
+                            tile_d0_end = ts_min_i64_s(8, m
+                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256 + y_i1 * 8
+                                + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[tile_d0 * 2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[tile_d0 * 2 + 1] =
+                                ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + tile_d0 - y_phase)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                         }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 1)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 1)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                        }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 2)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 2)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                        }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 3)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m)) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 3)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                        }
-                        ts_transpose_f64(tile);
+                        ts_transpose_tile_f64(tile, 2);
                         {
-                            const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8)));
                             if (ts_any_m32(on0)) {
-                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0],
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[0],
                                     ts_lo_m64_m32(on0));
-                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1],
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[1],
+                                    ts_hi_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[2],
                                     ts_lo_m64_m32(on0));
-                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2],
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[3],
+                                    ts_hi_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[4],
                                     ts_lo_m64_m32(on0));
-                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3],
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[5],
+                                    ts_hi_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[6],
                                     ts_lo_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[7],
+                                    ts_hi_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[8],
+                                    ts_lo_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[9],
+                                    ts_hi_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[10],
+                                    ts_lo_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[11],
+                                    ts_hi_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[12],
+                                    ts_lo_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[13],
+                                    ts_hi_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[14],
+                                    ts_lo_m64_m32(on0));
+                                ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[15],
+                                    ts_hi_m64_m32(on0));
                             }
                         }
                     }
                 }
                 if (stream) {
-                    if (((uintptr_t)&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase) + y_i0 * 256
+                    if (((uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 256
                         + (ts_max_i64_s(0, (y_phase
-                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 128
-                        + y_j1 * 4 - x_phase + 1) + y_i0 * 256
+                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 1) + y_i0 * 256
                         + (ts_max_i64_s(0, (y_phase
-                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 128
-                        + y_j1 * 4 - x_phase + 2) + y_i0 * 256
+                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 2) + y_i0 * 256
                         + (ts_max_i64_s(0, (y_phase
-                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 128
-                        + y_j1 * 4 - x_phase + 3) + y_i0 * 256
+                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 3) + y_i0 * 256
                         + (ts_max_i64_s(0, (y_phase
-                        + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]) % TS_BYTES == 0) {
-                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
-                            y_i1_end = ts_min_i64_s(64,
-                            (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 4) + y_i0 * 256
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 5) + y_i0 * 256
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 6) + y_i0 * 256
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
+                        + y_j1 * 8 - x_phase + 7) + y_i0 * 256
+                        + (ts_max_i64_s(0, (y_phase
+                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase]) % TS_BYTES == 0) {
+                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
+                            y_i1_end = ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                             {
-                                ts_f64 tile[4] = {{0}};
+                                ts_f64 tile[16] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                    + ahead * 32)));
-                                tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
-                                    + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
+                                    + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
+                                    + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                    + ahead * 32)));
-                                tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
-                                    + 1) + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 1) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                    + ahead * 32)));
-                                tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
-                                    + 2) + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[4] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[5] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 2) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                    + ahead * 32)));
-                                tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
-                                    + 3) + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                                ts_transpose_f64(tile);
-                                ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase] + 0, tile[0]);
-                                ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase] + 0, tile[1]);
-                                ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase] + 0, tile[2]);
-                                ts_stream_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase] + 0, tile[3]);
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[6] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[7] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 3) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[8] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[9] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 4) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[10] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[11] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 5) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[12] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[13] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 6) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[14] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[15] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 7) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                ts_transpose_tile_f64(tile, 2);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 0, tile[0]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[1]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 0, tile[2]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[3]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 0, tile[4]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[5]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 0, tile[6]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[7]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 0, tile[8]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[9]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 0, tile[10]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[11]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 0, tile[12]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[13]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 0, tile[14]);
+                                ts_stream_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[15]);
                             }
                         }
                     } else {
-                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
-                            + y_j1 * 4 - x_phase) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]);
-                        ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
-                            + y_j1 * 4 - x_phase + 1) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]);
-                        ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
-                            + y_j1 * 4 - x_phase + 2) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]);
-                        ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 128
-                            + y_j1 * 4 - x_phase + 3) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))) * 4 - y_phase]);
-                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
-                            y_i1_end = ts_min_i64_s(64,
-                            (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                            + y_i0 * 256 + (ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
+                        ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 1) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                            + y_i0 * 256 + (ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
+                        ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 2) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                            + y_i0 * 256 + (ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
+                        ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 3) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                            + y_i0 * 256 + (ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
+                        ts_row_f64 line4 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 4) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                            + y_i0 * 256 + (ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
+                        ts_row_f64 line5 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 5) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                            + y_i0 * 256 + (ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
+                        ts_row_f64 line6 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 6) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                            + y_i0 * 256 + (ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
+                        ts_row_f64 line7 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
+                            + y_j1 * 8 - x_phase + 7) + y_i0 * 256
+                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                            + y_i0 * 256 + (ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
+                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
+                            y_i1_end = ts_min_i64_s(32,
+                            (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                             {
-                                ts_f64 tile[4] = {{0}};
+                                ts_f64 tile[16] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                    + ahead * 32)));
-                                tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
-                                    + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
+                                    + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
+                                    + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                    + ahead * 32)));
-                                tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
-                                    + 1) + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 1) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                    + ahead * 32)));
-                                tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
-                                    + 2) + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[4] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[5] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 2) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                    + ahead * 32)));
-                                tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase
-                                    + 3) + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                                ts_transpose_f64(tile);
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[6] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[7] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 3) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[8] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[9] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 4) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[10] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[11] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 5) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[12] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[13] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 6) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                    + ahead * 32)), 0, 2);
+                                tile[14] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                                tile[15] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
+                                    + 7) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                                ts_transpose_tile_f64(tile, 2);
                                 ts_row_push_f64(&line0, tile[0]);
-                                ts_row_push_f64(&line1, tile[1]);
-                                ts_row_push_f64(&line2, tile[2]);
-                                ts_row_push_f64(&line3, tile[3]);
+                                ts_row_push_f64(&line0, tile[1]);
+                                ts_row_push_f64(&line1, tile[2]);
+                                ts_row_push_f64(&line1, tile[3]);
+                                ts_row_push_f64(&line2, tile[4]);
+                                ts_row_push_f64(&line2, tile[5]);
+                                ts_row_push_f64(&line3, tile[6]);
+                                ts_row_push_f64(&line3, tile[7]);
+                                ts_row_push_f64(&line4, tile[8]);
+                                ts_row_push_f64(&line4, tile[9]);
+                                ts_row_push_f64(&line5, tile[10]);
+                                ts_row_push_f64(&line5, tile[11]);
+                                ts_row_push_f64(&line6, tile[12]);
+                                ts_row_push_f64(&line6, tile[13]);
+                                ts_row_push_f64(&line7, tile[14]);
+                                ts_row_push_f64(&line7, tile[15]);
                             }
                         }
                         ts_row_end_f64(&line0);
                         ts_row_end_f64(&line1);
                         ts_row_end_f64(&line2);
                         ts_row_end_f64(&line3);
+                        ts_row_end_f64(&line4);
+                        ts_row_end_f64(&line5);
+                        ts_row_end_f64(&line6);
+                        ts_row_end_f64(&line7);
                     }
                 } else {
-                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
-                        y_i1_end = ts_min_i64_s(64,
-                        (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
+                        y_i1_end = ts_min_i64_s(32,
+                        (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                         {
-                            ts_f64 tile[4] = {{0}};
+                            ts_f64 tile[16] = {{0}};
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 1)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 1)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 1)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 2)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[4] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 2)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[5] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 2)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 3)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                            ts_transpose_f64(tile);
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase) + y_i0 * 256
-                                + y_i1 * 4 - y_phase], tile[0]);
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1]);
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2]);
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3]);
+                                + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[6] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 3)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[7] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 3)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[8] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 4)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[9] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 4)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[10] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 5)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[11] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 5)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[12] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 6)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[13] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 6)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
+                                + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[14] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 7)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[15] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 7)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
+                            ts_transpose_tile_f64(tile, 2);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 256
+                                + y_i1 * 8 - y_phase], tile[0]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 256
+                                + y_i1 * 8 - y_phase] + 4, tile[1]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[2]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[3]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[4]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[5]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[6]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[7]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[8]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[9]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[10]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[11]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[12]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[13]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[14]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[15]);
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4 - (y_i0 * 64)),
-                    ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8 - (y_i0 * 32)),
+                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 tile[4] = {{0}};
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase < m) {
+                        ts_f64 tile[16] = {{0}};
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(8, m
+                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
+                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256 + y_i1 * 8
+                                + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
+                                + ahead * 32)), 0, 2);
+                            tile[tile_d0 * 2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase]);
+                            tile[tile_d0 * 2 + 1] =
+                                ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 + tile_d0 - y_phase)
+                                + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                         }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 1)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 2)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
-                                + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase
-                                + ahead * 32)));
-                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 - y_phase + 3)
-                                + y_j0 * 128 + y_j1 * 4 - x_phase]);
-                        }
-                        ts_transpose_f64(tile);
+                        ts_transpose_tile_f64(tile, 2);
                         {
                             const int64_t active =
-                                ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
+                                ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8);
                             if (active > 0) {
-                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0], active);
-                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1], active);
-                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2], active);
-                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                    + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3], active);
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[0],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[1],
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[2],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[3],
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[4],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[5],
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[6],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[7],
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[8],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[9],
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[10],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[11],
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[12],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[13],
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[14],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[15],
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 4 - (y_j0 * 32)),
+            for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
                 y_j1_end = ts_min_i64_s(32,
-                (n + x_phase + 3) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = ts_max_i64_s(0, y_phase / 4 - (y_i0 * 64)),
+                (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                for (int64_t y_i1 = 0,
                     y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    (y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 tile[4] = {{0}};
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase < m)) {
+                        ts_f64 tile[16] = {{0}};
+                        for (int64_t tile_d0 = ts_max_i64_s(0, y_phase - (y_i0 * 256) - (y_i1 * 8)),
+                            tile_d0_end = ts_min_i64_s(8, m
+                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                        active);
+                                    tile[tile_d0 * 2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 + tile_d0 - y_phase) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                        + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                                 }
                             }
                         }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 1)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m)) {
+                        ts_transpose_tile_f64(tile, 2);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(8, n
+                            + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
                             {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
-                                if (active > 0) {
-                                    tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 1) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], active);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 2)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m)) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
-                                if (active > 0) {
-                                    tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 2) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], active);
-                                }
-                            }
-                        }
-                        if ((0 <= y_i0 * 256 + y_i1 * 4 - y_phase + 3)
-                            && (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m)) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
-                                if (active > 0) {
-                                    tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 3) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], active);
-                                }
-                            }
-                        }
-                        ts_transpose_f64(tile);
-                        if (y_j0 * 128 + y_j1 * 4 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8)));
                                 if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                        + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0],
-                                        ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 1) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1],
-                                        ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 2) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2],
-                                        ts_lo_m64_m32(on0));
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 4), 0))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 3) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3],
-                                        ts_lo_m64_m32(on0));
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2], ts_lo_m64_m32(on0));
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1], ts_hi_m64_m32(on0));
                                 }
                             }
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64)),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 tile[4] = {{0}};
+                        ts_f64 tile[16] = {{0}};
                         {
                             const int64_t active =
-                                ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                             if (active > 0) {
                                 tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                    active);
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
                                 tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 1) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                    active);
+                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
+                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                                 tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 2) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                    active);
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
                                 tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 4 - y_phase + 3) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                    active);
+                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                tile[4] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                tile[5] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                tile[6] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                tile[7] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                tile[8] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                tile[9] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                tile[10] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                tile[11] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                tile[12] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                tile[13] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                tile[14] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                tile[15] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                             }
                         }
-                        ts_transpose_f64(tile);
-                        if (y_j0 * 128 + y_j1 * 4 < n + x_phase) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase) + y_i0 * 256
-                                + y_i1 * 4 - y_phase], tile[0]);
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 1)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1]);
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 2)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2]);
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase + 3)
-                                + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3]);
+                        ts_transpose_tile_f64(tile, 2);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(8, n
+                            + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[y_j2 * 2]);
+                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
+                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[y_j2 * 2 + 1]);
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4 - (y_i0 * 64)),
-                    ts_max_i64_s(0, (y_phase + 3) / 4 - (y_i0 * 64))),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + y_phase + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8 - (y_i0 * 32)),
+                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
-                        ts_f64 tile[4] = {{0}};
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase < m) {
+                        ts_f64 tile[16] = {{0}};
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(8, m
+                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
                                 if (active > 0) {
-                                    tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase) + y_j0 * 128 + y_j1 * 4 - x_phase],
-                                        active);
+                                    tile[tile_d0 * 2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 + tile_d0 - y_phase) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                        + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                                 }
                             }
                         }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 1 < m) {
+                        ts_transpose_tile_f64(tile, 2);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(8, n
+                            + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8);
                                 if (active > 0) {
-                                    tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 1) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 2 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
-                                if (active > 0) {
-                                    tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 2) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 - y_phase + 3 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 128) - (y_j1 * 4), 4);
-                                if (active > 0) {
-                                    tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 4 - y_phase + 3) + y_j0 * 128
-                                        + y_j1 * 4 - x_phase], active);
-                                }
-                            }
-                        }
-                        ts_transpose_f64(tile);
-                        if (y_j0 * 128 + y_j1 * 4 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase)
-                                        + y_i0 * 256 + y_i1 * 4 - y_phase], tile[0], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 1 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 1) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[1], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 2 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 2) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[2], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 3 < n + x_phase) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 - x_phase
-                                        + 3) + y_i0 * 256 + y_i1 * 4 - y_phase], tile[3], active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2], ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1], ts_min_i64_s(ts_max_i64_s(active - 4,
+                                        0), 4));
                                 }
                             }
                         }
@@ -2664,26 +2669,38 @@ static int ts_transpose_float64_v3_0(const ts_call *call)
             {m, n, x, x_s0, y, y_s0, stream, x_phase, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
-            ((x_phase + 3) / 4 - (x_phase / 4)) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
-            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4) - ((y_phase + 3) / 4), 0)) * 94
-            + (ts_min_i64_s(64, (m + y_phase
-            + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
-            (y_phase + 3) / 4))) * 94)
-            + (ts_min_i64_s(32, (n + x_phase) / 4) - ((x_phase + 3) / 4)) * (((y_phase
-            + 3) / 4 - (y_phase / 4)) * 94
-            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4) - ((y_phase + 3) / 4), 0)) * 94
-            + (ts_min_i64_s(64, (m + y_phase
-            + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
-            (y_phase + 3) / 4))) * 94)
-            + (ts_min_i64_s(32, (n + x_phase + 3) / 4) - (ts_min_i64_s(32,
-            (n + x_phase) / 4))) * (((y_phase + 3) / 4 - (y_phase / 4)) * 94
-            + (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4) - ((y_phase + 3) / 4), 0)) * 94
-            + (ts_min_i64_s(64, (m + y_phase
-            + 3) / 4) - (ts_max_i64_s(ts_min_i64_s(64, (m + y_phase) / 4),
-            (y_phase + 3) / 4))) * 94));
+            ((x_phase + 7) / 8) * (((y_phase
+            + 7) / 8) * ((ts_min_i64_s(8, m + y_phase) - y_phase) * 12 + (0 - x_phase + 8) * 12)
+            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * (95
+            + (0 - x_phase + 8) * 12)
+            + (ts_min_i64_s(32, (m + y_phase
+            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
+            (y_phase + 7) / 8))) * ((ts_max_i64_s(ts_min_i64_s(8, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
+            (y_phase + 7) / 8)) * 8)), 0)) * 12 + (0 - x_phase + 8) * 12))
+            + (ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase + 7) / 8)) * (((y_phase
+            + 7) / 8) * ((ts_min_i64_s(8, m + y_phase) - y_phase) * 12 + 95)
+            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
+            + (ts_min_i64_s(32, (m + y_phase
+            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
+            (y_phase + 7) / 8))) * ((ts_max_i64_s(ts_min_i64_s(8, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
+            (y_phase + 7) / 8)) * 8)), 0)) * 12 + 95))
+            + (ts_min_i64_s(32, (n + x_phase + 7) / 8) - (ts_min_i64_s(32,
+            (n + x_phase) / 8))) * (((y_phase
+            + 7) / 8) * ((ts_min_i64_s(8, m + y_phase) - y_phase) * 12
+            + (ts_min_i64_s(8, n + x_phase - ((ts_min_i64_s(32, (n + x_phase) / 8)) * 8))) * 12)
+            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * (95
+            + (ts_min_i64_s(8, n + x_phase - ((ts_min_i64_s(32, (n + x_phase) / 8)) * 8))) * 12)
+            + (ts_min_i64_s(32, (m + y_phase
+            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
+            (y_phase + 7) / 8))) * ((ts_max_i64_s(ts_min_i64_s(8, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
+            (y_phase + 7) / 8)) * 8)), 0)) * 12
+            + (ts_min_i64_s(8, n + x_phase - ((ts_min_i64_s(32, (n + x_phase) / 8)) * 8))) * 12)));
         const int status =
             ts_parallel(ts_transpose_float64_v3_0_y_blocks, &env, 0,
-                ((n + x_phase + 127) / 128) * ((m + y_phase + 255) / 256), grain, call->threads);
+                ((n + x_phase + 255) / 256) * ((m + y_phase + 255) / 256), grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -2707,7 +2724,8 @@ struct ts_transpose_float64_v3_1_y_j0 {
     int64_t y_s0;
 };
 
-static int ts_transpose_float64_v3_1_y_j0(const void *env, int64_t lower, int64_t upper)
+TS_MANY_ROWS static int ts_transpose_float64_v3_1_y_j0(const void *env, int64_t lower,
+    int64_t upper)
 {
     const struct ts_transpose_float64_v3_1_y_j0 *const self = env;
     const int64_t m = self->m;
@@ -2717,65 +2735,55 @@ static int ts_transpose_float64_v3_1_y_j0(const void *env, int64_t lower, int64_
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
     for (int64_t y_j0 = lower; y_j0 < upper; ++y_j0) {
-        for (int64_t y_i0 = 0, y_i0_end = (m + 255) / 256; y_i0 < y_i0_end; ++y_i0) {
+        for (int64_t y_i0 = 0, y_i0_end = (m + 127) / 128; y_i0 < y_i0_end; ++y_i0) {
             for (int64_t y_j1 = 0,
                 y_j1_end = ts_min_i64_s(32, n / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                 for (int64_t y_i1 = 0,
-                    y_i1_end = ts_min_i64_s(64, m / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    y_i1_end = ts_min_i64_s(32, m / 4 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f64 tile[4] = {{0}};
-                        tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4) + y_j0 * 128
+                        tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4) + y_j0 * 128
                             + y_j1 * 4]);
-                        tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1) + y_j0 * 128
+                        tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4 + 1) + y_j0 * 128
                             + y_j1 * 4]);
-                        tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2) + y_j0 * 128
+                        tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4 + 2) + y_j0 * 128
                             + y_j1 * 4]);
-                        tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3) + y_j0 * 128
+                        tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4 + 3) + y_j0 * 128
                             + y_j1 * 4]);
                         ts_transpose_f64(tile);
-                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4) + y_i0 * 256 + y_i1 * 4],
+                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4) + y_i0 * 128 + y_i1 * 4],
                             tile[0]);
-                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1) + y_i0 * 256 + y_i1 * 4],
+                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1) + y_i0 * 128 + y_i1 * 4],
                             tile[1]);
-                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2) + y_i0 * 256 + y_i1 * 4],
+                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2) + y_i0 * 128 + y_i1 * 4],
                             tile[2]);
-                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3) + y_i0 * 256 + y_i1 * 4],
+                        ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3) + y_i0 * 128 + y_i1 * 4],
                             tile[3]);
                     }
                 }
-                for (int64_t y_i1 = ts_min_i64_s(64, m / 4 - (y_i0 * 64)),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_min_i64_s(32, m / 4 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + 3) / 4 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f64 tile[4] = {{0}};
-                        if (y_i0 * 256 + y_i1 * 4 < m) {
-                            tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4) + y_j0 * 128
-                                + y_j1 * 4]);
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 + 1 < m) {
-                            tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1)
-                                + y_j0 * 128 + y_j1 * 4]);
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 + 2 < m) {
-                            tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2)
-                                + y_j0 * 128 + y_j1 * 4]);
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 + 3 < m) {
-                            tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3)
-                                + y_j0 * 128 + y_j1 * 4]);
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(4,
+                            m - (y_i0 * 128) - (y_i1 * 4)); tile_d0 < tile_d0_end; ++tile_d0) {
+                            tile[tile_d0] = ts_load_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4
+                                + tile_d0) + y_j0 * 128 + y_j1 * 4]);
                         }
                         ts_transpose_f64(tile);
                         {
-                            const int64_t active = ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 128) - (y_i1 * 4), 4);
                             if (active > 0) {
-                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4) + y_i0 * 256
+                                ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4) + y_i0 * 128
                                     + y_i1 * 4], tile[0], active);
                                 ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
-                                    + y_i0 * 256 + y_i1 * 4], tile[1], active);
+                                    + y_i0 * 128 + y_i1 * 4], tile[1], active);
                                 ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
-                                    + y_i0 * 256 + y_i1 * 4], tile[2], active);
+                                    + y_i0 * 128 + y_i1 * 4], tile[2], active);
                                 ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
-                                    + y_i0 * 256 + y_i1 * 4], tile[3], active);
+                                    + y_i0 * 128 + y_i1 * 4], tile[3], active);
                             }
                         }
                     }
@@ -2784,124 +2792,58 @@ static int ts_transpose_float64_v3_1_y_j0(const void *env, int64_t lower, int64_
             for (int64_t y_j1 = ts_min_i64_s(32, n / 4 - (y_j0 * 32)),
                 y_j1_end = ts_min_i64_s(32, (n + 3) / 4 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                 for (int64_t y_i1 = 0,
-                    y_i1_end = ts_min_i64_s(64, m / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                    y_i1_end = ts_min_i64_s(32, m / 4 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f64 tile[4] = {{0}};
                         {
                             const int64_t active = ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
                             if (active > 0) {
-                                tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4)
+                                tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4)
                                     + y_j0 * 128 + y_j1 * 4], active);
-                                tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 1)
+                                tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4 + 1)
                                     + y_j0 * 128 + y_j1 * 4], active);
-                                tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 2)
+                                tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4 + 2)
                                     + y_j0 * 128 + y_j1 * 4], active);
-                                tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4 + 3)
+                                tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 128 + y_i1 * 4 + 3)
                                     + y_j0 * 128 + y_j1 * 4], active);
                             }
                         }
                         ts_transpose_f64(tile);
-                        if (y_j0 * 128 + y_j1 * 4 < n) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4) + y_i0 * 256 + y_i1 * 4],
-                                tile[0]);
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 1 < n) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1) + y_i0 * 256
-                                + y_i1 * 4], tile[1]);
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 2 < n) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2) + y_i0 * 256
-                                + y_i1 * 4], tile[2]);
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 3 < n) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3) + y_i0 * 256
-                                + y_i1 * 4], tile[3]);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(4,
+                            n - (y_j0 * 128) - (y_j1 * 4)); y_j2 < y_j2_end; ++y_j2) {
+                            ts_store_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + y_j2) + y_i0 * 128
+                                + y_i1 * 4], tile[y_j2]);
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_min_i64_s(64, m / 4 - (y_i0 * 64)),
-                    y_i1_end = ts_min_i64_s(64,
-                    (m + 3) / 4 - (y_i0 * 64)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_i1 = ts_min_i64_s(32, m / 4 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + 3) / 4 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
                     {
                         ts_f64 tile[4] = {{0}};
-                        if (y_i0 * 256 + y_i1 * 4 < m) {
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(4,
+                            m - (y_i0 * 128) - (y_i1 * 4)); tile_d0 < tile_d0_end; ++tile_d0) {
                             {
                                 const int64_t active =
                                     ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
                                 if (active > 0) {
-                                    tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4)
-                                        + y_j0 * 128 + y_j1 * 4], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 + 1 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
-                                if (active > 0) {
-                                    tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4
-                                        + 1) + y_j0 * 128 + y_j1 * 4], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 + 2 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
-                                if (active > 0) {
-                                    tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4
-                                        + 2) + y_j0 * 128 + y_j1 * 4], active);
-                                }
-                            }
-                        }
-                        if (y_i0 * 256 + y_i1 * 4 + 3 < m) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n - (y_j0 * 128) - (y_j1 * 4), 4);
-                                if (active > 0) {
-                                    tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 4
-                                        + 3) + y_j0 * 128 + y_j1 * 4], active);
+                                    tile[tile_d0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 128
+                                        + y_i1 * 4 + tile_d0) + y_j0 * 128 + y_j1 * 4], active);
                                 }
                             }
                         }
                         ts_transpose_f64(tile);
-                        if (y_j0 * 128 + y_j1 * 4 < n) {
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(4,
+                            n - (y_j0 * 128) - (y_j1 * 4)); y_j2 < y_j2_end; ++y_j2) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
+                                    ts_min_i64_s(m - (y_i0 * 128) - (y_i1 * 4), 4);
                                 if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4)
-                                        + y_i0 * 256 + y_i1 * 4], tile[0], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 1 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 1)
-                                        + y_i0 * 256 + y_i1 * 4], tile[1], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 2 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 2)
-                                        + y_i0 * 256 + y_i1 * 4], tile[2], active);
-                                }
-                            }
-                        }
-                        if (y_j0 * 128 + y_j1 * 4 + 3 < n) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_i0 * 256) - (y_i1 * 4), 4);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + 3)
-                                        + y_i0 * 256 + y_i1 * 4], tile[3], active);
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 128 + y_j1 * 4 + y_j2)
+                                        + y_i0 * 128 + y_i1 * 4], tile[y_j2], active);
                                 }
                             }
                         }
@@ -2925,10 +2867,14 @@ static int ts_transpose_float64_v3_1(const ts_call *call)
         const struct ts_transpose_float64_v3_1_y_j0 env = {m, n, x, x_s0, y, y_s0};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
-            ((m + 255) / 256) * ((ts_min_i64_s(32, n / 4)) * ((ts_min_i64_s(64, m / 4)) * 78
-            + (ts_min_i64_s(64, (m + 3) / 4) - (ts_min_i64_s(64, m / 4))) * 78)
-            + (ts_min_i64_s(32, (n + 3) / 4) - (ts_min_i64_s(32, n / 4))) * ((ts_min_i64_s(64,
-            m / 4)) * 78 + (ts_min_i64_s(64, (m + 3) / 4) - (ts_min_i64_s(64, m / 4))) * 78)));
+            ((m + 127) / 128) * ((ts_min_i64_s(32, n / 4)) * ((ts_min_i64_s(32, m / 4)) * 78
+            + (ts_min_i64_s(32, (m + 3) / 4) - (ts_min_i64_s(32, m / 4))) * ((ts_min_i64_s(4,
+            m - ((ts_min_i64_s(32, m / 4)) * 4))) * 10 + 39))
+            + (ts_min_i64_s(32, (n + 3) / 4) - (ts_min_i64_s(32, n / 4))) * ((ts_min_i64_s(32,
+            m / 4)) * (39 + (ts_min_i64_s(4, n - ((ts_min_i64_s(32, n / 4)) * 4))) * 10)
+            + (ts_min_i64_s(32, (m + 3) / 4) - (ts_min_i64_s(32, m / 4))) * ((ts_min_i64_s(4,
+            m - ((ts_min_i64_s(32, m / 4)) * 4))) * 10
+            + (ts_min_i64_s(4, n - ((ts_min_i64_s(32, n / 4)) * 4))) * 10))));
         const int status =
             ts_parallel(ts_transpose_float64_v3_1_y_j0, &env, 0, (n + 127) / 128, grain,
                 call->threads);

@@ -15,6 +15,8 @@ TABLE(add_into, TYPES);
 TABLE(grey, TYPES);
 TABLE(greedy, TYPES);
 TABLE(limits, TYPES);
+TABLE(scaled, TYPES);
+TABLE(windows, TYPES);
 
 /* ---- square: ()->(), in parallel ---- */
 
@@ -201,6 +203,34 @@ static int NAME(limits_run)(const ts_call *call)
 }
 
 TABLE(limits, TYPES) = {{NAME(limits_run), 0, 0xa, "unit"}};
+
+/* ---- scaled: (),()->(), by an int8 ---- */
+
+static int NAME(scaled_run)(const ts_call *call)
+{
+    for (int64_t i = 0; i < call->dims[0]; i++)
+        Y(2)[i * S[2]] = X(0)[i * S[0]] * ((const int8_t *)call->data[1])[i * S[1]];
+    return TS_OK;
+}
+
+TABLE(scaled, TYPES) = {{NAME(scaled_run), 0, 0, "plain"}};
+
+/* ---- windows: (n)->(count), sums of `length` elements, `step` apart; both are named sizes ---- */
+
+static int NAME(windows_run)(const ts_call *call)
+{
+    const int64_t length = call->dims[2], count = call->dims[3], step = call->scalars[2].i64;
+    for (int64_t i = 0; i < call->dims[0]; i++)
+        for (int64_t f = 0; f < count; f++) {
+            T sum = 0;
+            for (int64_t j = f * step; j < f * step + length; j++)
+                sum += X(0)[i * S[0] + j * S[1]];
+            Y(1)[i * S[2] + f * S[3]] = sum;
+        }
+    return TS_OK;
+}
+
+TABLE(windows, TYPES) = {{NAME(windows_run), 0, 0, "plain"}};
 
 #undef X
 #undef Y

@@ -1,0 +1,167 @@
+"""Expressions: the part of the IR's grammar that blocks and loops are made of (see `nodes`)."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import final
+
+from ..errors import Span
+from .types import INDEX, DType
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    span: Span | None = field(default=None, kw_only=True, compare=False, repr=False)
+
+
+@final
+class UnaryOp(Enum):
+    NEG = "-"
+    NOT = "not"
+    INVERT = "~"
+
+
+@final
+class BinaryOp(Enum):
+    """Both operands have one type; comparisons give bool, the rest that type."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"  # floats
+    FLOORDIV = "//"  # rounds towards minus infinity, as in Python
+    MOD = "%"  # has the sign of the divisor, as in Python
+    MIN = "min"  # NaN if either is NaN
+    MAX = "max"
+    EQ = "=="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    AND = "and"
+    OR = "or"
+    BITAND = "&"
+    BITOR = "|"
+    BITXOR = "^"
+    SHL = "<<"
+    SHR = ">>"
+
+
+COMPARISONS = frozenset(
+    {BinaryOp.EQ, BinaryOp.NE, BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE}
+)
+
+
+@final
+class Function(Enum):
+    """Functions of floats that keep their type, unless said."""
+
+    ABS = "abs"  # of floats and complex numbers, a float
+    SQRT = "sqrt"
+    RSQRT = "rsqrt"
+    EXP = "exp"  # of floats and complex numbers
+    EXPM1 = "expm1"
+    SIGMOID = "sigmoid"
+    LOG = "log"
+    LOG1P = "log1p"
+    POW = "pow"  # pow(x, y) = x^y, as C has it
+    TANH = "tanh"
+    ERF = "erf"
+    SIN = "sin"
+    COS = "cos"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    ISNAN = "isnan"  # of floats and complex numbers, gives bool
+    FMA = "fma"  # fma(a, b, c) = a*b + c, rounded once where the level can; complex too
+    REAL = "real"  # of a complex number, a float
+    IMAG = "imag"  # likewise
+    CONJ = "conj"  # of a complex number
+    COMPLEX = "complex"  # complex(re, im) of floats, a complex number
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class External:
+    """A C function of numbers that a spec declares: its value depends on its arguments alone.
+
+    symbol: its name in C. header: the system's header that declares it; source: C code that defines
+    it; one of both may be empty. A value, no node: nothing in it belongs to a tree.
+    """
+
+    name: str
+    symbol: str
+    parameters: tuple[DType, ...]
+    result: DType
+    header: str = ""
+    source: str = ""
+
+    @property
+    def value(self) -> str:
+        """Its name, as of a Function."""
+        return self.name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Var(Node):
+    """A loop variable, iteration variable, dim (all INDEX) or scalar parameter."""
+
+    name: str
+    dtype: DType = INDEX
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    value: bool | int | float | complex
+    dtype: DType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    op: UnaryOp
+    operand: "Expr"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    op: BinaryOp
+    lhs: "Expr"
+    rhs: "Expr"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """`then if condition else otherwise`. Only the taken side is read from memory."""
+
+    condition: "Expr"
+    then: "Expr"
+    otherwise: "Expr"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    dtype: DType
+    operand: "Expr"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    function: Function | External
+    args: tuple["Expr", ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Load(Node):
+    buffer: str
+    indices: tuple["Expr", ...]
+    dtype: DType
+
+
+Expr = Var | Const | Unary | Binary | Select | Cast | Call | Load

@@ -1,0 +1,68 @@
+"""The header and the .pxd of a package: names, declarations, comments."""
+
+from dataclasses import replace
+
+import pytest
+
+from gen import build
+from gen.emit import header
+from gen.emit.descriptors import declaration
+from gen.emit.manifest import Parameter
+
+from .test_binding import ENTRY
+
+SCALE = "scale(in float32 (n), in int32 (), out float32 (n), float32, float32, bool)"
+
+
+def test_a_declaration_is_all_that_callers_depend_on() -> None:
+    types = {"T": "float32"}
+    assert declaration(ENTRY, types) == SCALE
+    assert declaration(replace(ENTRY, doc="Another.", requires={}), types) == SCALE
+    longer = replace(ENTRY, parameters=(*ENTRY.parameters, Parameter("k", "int64")))
+    assert declaration(longer, types) == SCALE.replace(", bool)", ", bool, int64)")
+
+
+def test_functions_of_a_header() -> None:
+    text = header.header([ENTRY], "some.pack")
+    assert f'    {{"{SCALE}", 0}},\n' in text
+    assert (
+        "/* x times factor.\n\n"
+        "   x: float32 (..., n)\n"
+        "   count: int32 (...)\n"
+        "   y: float32 (..., n), out; may be x\n"
+        "   low: a scalar\n"
+        "   high: inf by default in Python\n"
+        "   on: True by default in Python\n"
+        "   Sizes: n >= 1 */\n"
+        "static inline int some_pack_scale_float32(const ts_array *x, const ts_array *count, "
+        "const ts_array *y, float low, float high, bool on, int num_threads)\n{\n"
+        "    const ts_array *const _arrays[] = {x, count, y};\n"
+        "    const void *const _scalars[] = {&low, &high, &on};\n"
+        "    return some_pack_call(0, _arrays, _scalars, num_threads);\n}\n"
+    ) in text
+    assert 'PyImport_ImportModule("some.pack._kernels")' in text
+    assert "int some_pack_scale_float64(" in header.pxd([ENTRY], "some.pack")
+
+
+def test_names_that_c_has_taken() -> None:
+    entry = replace(ENTRY, parameters=(Parameter("double", "T"), Parameter("register", "uint8")))
+    text = header.header([entry], "p")
+    assert "double double_, uint8_t register_, int num_threads)" in text
+    assert "{&double_, &register_}" in text and "   register_: a scalar" in text
+
+
+def test_complex_scalars() -> None:
+    entry = replace(ENTRY, types={"T": ("complex64", "complex128")})
+    assert "ts_complex64 low" in header.header([entry], "p")
+    assert "ts_complex128 low" in header.pxd([entry], "p")
+
+
+def test_a_comment_does_not_end_early() -> None:
+    assert "/* x */" not in header.header([replace(ENTRY, doc="x */ int y;")], "p")
+
+
+def test_a_package_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a-b", "", "a..b", "é"):
+        command = ["merge", "none.json", "--package", name, "--version", "1", "--output-dir", "."]
+        assert build.main(command) == 1
+        assert capsys.readouterr().err == f"error: {name!r} cannot be the name of a package\n"

@@ -1,0 +1,78 @@
+"""Element types"""
+
+import numpy as np
+import pytest
+
+import tilesmith as ts
+
+from .support import KERNELS, every_kernel, numbers, refused
+
+
+@every_kernel
+def test_promotion(kernel: str) -> None:
+    """float32 with float64: computed in float64, as by NEP 50."""
+    result = KERNELS[kernel](numbers("d"))
+    assert result.dtype == (np.int64 if "argmax" in kernel else np.float64)
+
+
+def test_integers() -> None:
+    """Integers and bools, where a kernel has floats alone: the smallest float type that holds them
+    all, as NumPy finds it.
+    """
+    for dtype in ("bool", "int8", "uint8", "int16", "uint16"):
+        assert ts.softmax(np.ones(3, dtype)).dtype == np.float32
+    for dtype in ("int32", "uint32", "int64", "uint64"):
+        assert ts.softmax(np.ones(3, dtype)).dtype == np.float64
+    assert ts.matmul(np.ones((2, 2), "i8"), np.ones((2, 2), "f4")).dtype == np.float64
+
+
+def test_python_numbers() -> None:
+    """Python numbers: they take the other arguments' dtype (NEP 50); alone they are float64.
+    NumPy's scalars have their own.
+    """
+    x = np.ones((2, 3), "f4")
+    assert ts.clamp(x, 0.1, 0.9).dtype == np.float32
+    assert ts.clamp(x, np.float64(0.1), 0.9).dtype == np.float32  # scalar parameters convert
+    assert type(ts.exp(1)) is np.float64 and type(ts.exp(np.float32(1))) is np.float32
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.0], (1.0, 2.0), range(1, 3), [np.float64(1), 2]])
+def test_sequences(given: object) -> None:
+    """Lists, tuples and ranges: as np.asarray makes of them, so floats are float64."""
+    np.testing.assert_array_equal(ts.softmax(given), ts.softmax(np.array([1.0, 2.0])))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "longdouble", "U3", "S3", "M8[s]", "V4"])
+def test_other_types(dtype: str) -> None:
+    """Types that a kernel has not, and that none of its types holds: TypeError with those that it
+    has.
+    """
+    x = np.zeros(3, dtype)
+    message = f"^softmax: argument x has dtype {x.dtype}; supported: float32, float64"
+    with pytest.raises(TypeError, match=message.replace("|", r"\|").replace("[", r"\[")):
+        ts.softmax(x)
+
+
+@pytest.mark.parametrize("given", [np.array([1, None]), [1.0, "a", None], 10**400, [object()]])
+def test_objects(given: object) -> None:
+    """Arrays of objects: TypeError that names the conversion."""
+    advice = "convert it first, for example by np.asarray(..., dtype=np.float64)"
+    with refused(TypeError, f"softmax: argument x has dtype object; {advice}"):
+        ts.softmax(given)
+
+
+def test_scalar_parameters() -> None:
+    """Scalar parameters: any real number, NumPy's too; anything else: TypeError; one too large:
+    OverflowError.
+    """
+    x = np.array([-1.0, 2.0])
+    for low in (0, 0.0, np.float32(0), np.int8(0), np.array(0.0), False):
+        assert ts.clamp(x, low).tolist() == [0, 2]
+    for low in ("0", None, [0], 1j):
+        message = f"^clamp: scalar low must convert to float64, got {type(low).__name__}$"
+        with pytest.raises(TypeError, match=message):
+            ts.clamp(x, low)
+    with refused(OverflowError, "clamp: scalar low: int too large to convert to float"):
+        ts.clamp(x, 10**400)
+    with refused(TypeError, "linear: scalar relu must convert to bool, got int"):
+        ts.linear(x, np.ones((2, 2)), x, relu=1)

@@ -1,0 +1,165 @@
+"""Reductions over any axes: shapes, values and errors, as NumPy has them."""
+
+import itertools
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+import tilesmith as ts
+
+RNG = np.random.default_rng(8)
+KERNELS = {
+    "sum": (ts.sum, np.sum),
+    "mean": (ts.mean, np.mean),
+    "max": (ts.max, np.max),
+    "min": (ts.min, np.min),
+    "prod": (ts.prod, np.prod),
+    "var": (ts.var, np.var),
+    "logsumexp": (ts.logsumexp, scipy.special.logsumexp),
+}
+AXES: list[Any] = [None, 0, -1, 1, (), (0,), (1, 0), (0, 2), (-1, 0), (2, 1, 0)]
+
+
+def layouts(x: Any) -> dict[str, Any]:
+    return {
+        "C": x,
+        "Fortran": np.asfortranarray(x),
+        "strided": np.repeat(x, 2, axis=1)[:, ::2],
+        "reversed": x[::-1, :, ::-1].copy()[::-1, :, ::-1],
+        "transposed": x.transpose(1, 2, 0).copy().transpose(2, 0, 1),
+    }
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("axis", AXES, ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_axes(name: str, axis: Any, keepdims: bool) -> None:
+    ours, numpys = KERNELS[name]
+    x = RNG.standard_normal((3, 4, 37)).astype("f")
+    expected = numpys(x.astype("d"), axis=axis, keepdims=keepdims)
+    for layout, given in layouts(x).items():
+        result = ours(given, axis=axis, keepdims=keepdims)
+        assert np.shape(result) == expected.shape and result.dtype == np.float32, layout
+        np.testing.assert_allclose(result, expected, rtol=4e-6, atol=2e-6)
+        out = np.empty(expected.shape, "f")
+        assert ours(given, axis=axis, keepdims=keepdims, out=out) is out
+        np.testing.assert_array_equal(out, result)
+
+
+def test_all_is_what_no_axis_means() -> None:
+    x = RNG.standard_normal((5, 7))
+    assert ts.sum(x) == ts.sum(x, axis=None) == ts.sum(x.ravel())
+    assert isinstance(ts.sum(x), np.float64)
+    assert ts.sum(x[0]) == ts.sum(x[0], axis=0) == ts.sum(list(x[0]))
+    assert ts.sum(3.0) == 3.0 and ts.max(np.array(3.0)) == 3.0
+    assert ts.sum(x, keepdims=True).shape == (1, 1)
+
+
+def test_positions_are_of_the_array_as_it_is_written() -> None:
+    x = RNG.permutation(60).reshape(3, 4, 5).astype("f")
+    for given in layouts(x).values():
+        assert ts.argmax(given) == np.argmax(x)
+        for axis, keepdims in itertools.product((None, 0, 1, -1), (False, True)):
+            expected = np.argmax(x, axis=axis, keepdims=keepdims)
+            result = ts.argmax(given, axis=axis, keepdims=keepdims)
+            np.testing.assert_array_equal(result, expected)
+            assert np.shape(result) == expected.shape
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3)])
+def test_nothing(shape: tuple[int, ...]) -> None:
+    x = np.empty(shape)
+    for axis in (None, 0, -1, tuple(range(len(shape)))):
+        np.testing.assert_array_equal(ts.sum(x, axis=axis), np.sum(x, axis=axis))
+        size = (
+            np.size(x) if axis is None else np.prod([np.shape(x)[a] for a in np.atleast_1d(axis)])
+        )
+        if size:
+            assert ts.max(x, axis=axis).shape == np.max(x, axis=axis).shape
+        elif np.sum(x, axis=axis).size:
+            with pytest.raises(ValueError, match="max: dim n must be at least 1, got 0"):
+                ts.max(x, axis=axis)
+
+
+def test_no_copy_where_axes_follow_each_other_in_memory() -> None:
+    x = np.asfortranarray(RNG.standard_normal((40, 50, 60)))
+    for axis in (None, (0, 1), (1, 2)):
+        ts.sum(x, axis=axis)
+        record = ts.last_call()
+        assert record is not None and not record["copied"]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: ts.sum(x, axis=3), np.exceptions.AxisError,
+         "sum: argument x: axis 3 is out of bounds for array of dimension 3"),
+        (lambda x: ts.sum(x, axis=(0, -4)), np.exceptions.AxisError,
+         "sum: argument x: axis -4 is out of bounds for array of dimension 3"),
+        (lambda x: ts.sum(x, axis=(1, -2)), ValueError, "sum: axis 1 is given twice"),
+        (lambda x: ts.sum(x, axis=1.0), TypeError, "sum: axis must be an integer, got float"),
+        (lambda x: ts.sum(x, axis=(0, None)), TypeError,
+         "sum: axis must be an integer, got NoneType"),
+        (lambda x: ts.argmax(x, axis=(0, 1)), TypeError,
+         "argmax: axis must be an integer or None, got tuple: a position along several axes is no"
+         " single index"),
+        (lambda x: ts.sum(x, axis=1, keepdims=True, out=np.empty((2, 4))), ValueError,
+         "sum: out must have shape (2, 1, 4), as keepdims keeps the axes, got (2, 4)"),
+        (lambda x: ts.sum(x, axis=1, keepdims=True, out=[1]), TypeError,
+         "sum: out must be an ndarray, got list"),
+        (lambda x: ts.sum(np.ma.masked_array(x, x > 0)), TypeError,
+         "sum: argument x is a masked array"),
+        (lambda x: ts.softmax(x, keepdims=True), TypeError,
+         "unexpected keyword argument 'keepdims'"),
+    ],
+)  # fmt: skip
+def test_errors(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as info:
+        call(RNG.standard_normal((2, 3, 4)))
+    assert message in str(info.value)
+
+
+# ---------------------------------------------------------------- threads
+
+
+def test_threads_inside() -> None:
+    before = ts.get_num_threads()
+    with ts.threads(1):
+        assert ts.get_num_threads() == 1
+        inner = ts.threads(3)
+        with inner, inner:
+            assert ts.get_num_threads() == 3
+        assert ts.get_num_threads() == 1
+    assert ts.get_num_threads() == before
+
+
+def test_threads_of_other_python_threads_are_theirs() -> None:
+    seen: list[int] = []
+    with ts.threads(5):
+        other = threading.Thread(target=lambda: seen.append(ts.get_num_threads()))
+        other.start()
+        other.join()
+    assert seen == [ts.get_num_threads()]
+
+
+def test_threads_go_back_after_an_error() -> None:
+    before = ts.get_num_threads()
+    with pytest.raises(KeyError), ts.threads(1):
+        raise KeyError
+    assert ts.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("count", "error", "message"),
+    [
+        (0, ValueError, "threads: num_threads must be from 1 to 1024, got 0"),
+        (1.5, TypeError, "threads: num_threads must be an integer, got float"),
+    ],
+)
+def test_counts_of_threads_are_checked(count: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as info:
+        ts.threads(count)
+    assert str(info.value) == message

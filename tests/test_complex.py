@@ -1,0 +1,66 @@
+"""Complex numbers from spec to compiled code, on every level of the machine, beside NumPy."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from build_tools.accuracy import machine_levels
+from gen import jit, trial
+from gen import spec as specs
+from gen.jit import Loaded
+from gen.lower.target import Level, Target
+from gen.pipeline import Dtypes, emit, prover, schedule, suffix
+from gen.spec.model import KernelSpec
+
+SPECS = sorted((Path(__file__).parent / "spec" / "complex").glob("*.yaml"))
+Array = NDArray[Any]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILESMITH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def _compiled(path: Path, level: Level, plain: bool) -> list[tuple[KernelSpec, Dtypes, Loaded]]:
+    text = path.read_text("utf-8")
+    if plain:
+        text = re.sub(r"^recipes:.*", "", text, flags=re.DOTALL | re.MULTILINE)
+    spec = specs.loads(text, path.name)
+    prove = prover(jit.cache_folder() / "proofs")
+    choices = {suffix(c): c for c in specs.choices(spec)}
+    variants = {s: schedule(spec, c, Target(level), prove) for s, c in choices.items()}
+    source = emit(spec, variants, level)
+    return [(spec, c, jit.load(spec, c, source, level)) for c in choices.values()]
+
+
+def _mandelbrot(c: Array, steps: int) -> Array:
+    z, count = np.zeros_like(c), np.zeros(c.shape, np.int32)
+    with np.errstate(all="ignore"):
+        for _ in range(steps):
+            z = z * z + c
+            count += z.real**2 + z.imag**2 <= 4
+    return count
+
+
+@pytest.mark.parametrize(
+    ("level", "plain"), [(machine_levels()[0], True), *((x, False) for x in machine_levels())]
+)
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_compiled(path: Path, level: str, plain: bool) -> None:
+    for spec, dtypes, kernel in _compiled(path, Level(level), plain):
+        lanes = Target(Level(level)).lanes(dtypes["T"])
+        rng = np.random.default_rng(lanes)
+        for sizes in trial.edges(spec, lanes):
+            arrays = trial.random_arrays(spec, dtypes, sizes, rng)
+            if spec.name == "mandelbrot":
+                kernel(arrays, sizes)
+                assert np.sum(arrays["count"] != _mandelbrot(arrays["c"], 40)) <= 1  # rounding
+                continue
+            case = trial.compare(spec, dtypes, kernel, arrays, sizes)
+            assert case.worst <= 1, (suffix(dtypes), case)

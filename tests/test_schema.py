@@ -1,0 +1,134 @@
+"""The JSON Schema of specs: it takes what ships, and refuses what the reader refuses."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+
+from gen import schema
+from gen.cli import main
+from gen.errors import TilesmithError
+from gen.lower.target import Level, Target
+from gen.pipeline import schedule
+from gen.schedule.registry import PRIMITIVES
+from gen.spec import choices, loads
+
+ROOT = Path(__file__).parents[1]
+SPECS = sorted(
+    path
+    for folder in ("kernels_spec", "tests/spec/specs", "tests/spec/sizes", "tests/spec/named",
+                   "docs/examples", "gen/templates/kernels_spec")
+    for path in (ROOT / folder).glob("*.yaml")
+)  # fmt: skip
+PAGE = (ROOT / "docs" / "language.md").read_text("utf-8")
+NORMALIZE = (ROOT / "gen" / "templates" / "kernels_spec" / "normalize.yaml").read_text("utf-8")
+
+VALIDATOR = jsonschema.Draft7Validator(schema.schema())
+
+
+def parsed(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft7Validator.check_schema(schema.schema())
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_specs_are_valid(path: Path) -> None:
+    VALIDATOR.validate(parsed(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("text", re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.S | re.M))
+def test_examples_of_the_language_are_valid(text: str) -> None:
+    VALIDATOR.validate(parsed(text))
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=lambda p: p.name)
+def test_examples_of_a_primitive_are_valid(primitive: Any) -> None:
+    """Those steps, too, that are refused: what refuses them is the tree."""
+    variant = {"$schema": "", **VALIDATOR.schema, "$ref": "#/definitions/variant"}
+    for example in primitive.EXAMPLES:
+        jsonschema.Draft7Validator(variant).validate({"steps": parsed(example.steps)})
+
+
+def test_what_may_be_left_empty() -> None:
+    text = NORMALIZE[: NORMALIZE.index("recipes:")] + "recipes:\nscalars:\noracle: 1\n"
+    text = text.replace("oracle: x / np.sqrt(np.sum(x * x, axis=-1, keepdims=True))\n", "")
+    loads(text.replace("oracle: 1", "oracle: x"), "k.yaml")
+    VALIDATOR.validate(parsed(text))
+
+
+def test_external_functions() -> None:
+    entry = "{arguments: {x: T}, result: T, header: math.h, oracle: scipy.special.j0(x)}"
+    text = f"externals:\n  bessel: {entry}\n"
+    body = NORMALIZE.replace("x[i, j] / sqrt(square[i])", "bessel(x[i, j]) / sqrt(square[i])")
+    loads(f"{body}{text}", "k.yaml")
+    VALIDATOR.validate(parsed(f"{body}{text}"))
+    for wrong in (text.replace("result: T, ", ""), text.replace("{x: T}", "{}")):
+        with pytest.raises(TilesmithError):
+            loads(f"{body}{wrong}", "k.yaml")
+        assert not VALIDATOR.is_valid(parsed(f"{body}{wrong}"))
+
+
+def test_a_parameter_stands_for_any_value() -> None:
+    text = NORMALIZE.replace("accumulators: 4}", "accumulators: $acc}")
+    text = text.replace("    variants:", "    params: {acc: {v4: 8, v3: 4}}\n    variants:")
+    loads(text, "k.yaml")
+    VALIDATOR.validate(parsed(text))
+
+
+MISTAKES = {
+    "an unknown key": ("oracle:", "oracel:"),
+    "a missing key": ("signature: (n)->(n)\n", ""),
+    "another version": ("tilesmith: 1", "tilesmith: 2"),
+    "a bad name": ("kernel: normalize", "kernel: 2d"),
+    "an unknown element type": ("float64]", "float46]"),
+    "an element type twice": ("float64]", "float32]"),
+    "an unknown intent": ("intent: out", "intent: output"),
+    "an unknown key of an argument": ("intent: out", "intend: out"),
+    "an argument without a type": ('{type: "T[m, n]", intent: out}', "{intent: out}"),
+    "constraints that are no list": ("oracle:", "constraints: n >= 1\noracle:"),
+    "an unknown primitive": ("- parallel:", "- paralel:"),
+    "an unknown argument": ("- parallel: {loop:", "- parallel: {loops:"),
+    "a missing argument": ("{block: square, loop: y.i}", "{block: square}"),
+    "an ill-typed argument": ("accumulators: 4", "accumulators: four"),
+    "an unknown choice": ("width: $lanes, accumulators: 4", "width: $lanes, tail: peel"),
+    "two primitives in a step": ("- parallel: {loop: y.i}\n",
+                                 "- parallel: {loop: y.i}\n            unroll: {loop: y.j}\n"),
+    "a recipe without variants": ("    variants:", "    params: {a: 1}\n    variant:"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_refused_by_schema_and_reader(mistake: str) -> None:
+    old, new = MISTAKES[mistake]
+    assert NORMALIZE.count(old) == 1
+    text = NORMALIZE.replace(old, new)
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(parsed(text))
+    with pytest.raises(TilesmithError):
+        _read(text)
+
+
+def _read(text: str) -> None:
+    """The spec with the steps of its recipes."""
+    spec = loads(text, "k.yaml")
+    schedule(spec, choices(spec)[0], Target(Level.V3), lambda plain, state: None)
+
+
+def test_every_key_is_explained_as_on_the_page() -> None:
+    keys = schema.schema()["properties"]
+    assert [*keys] == re.findall(r"^\| `(\w+)` \|", PAGE, re.M)
+    assert all("description" in value for value in keys.values())
+
+
+def test_the_command_prints_what_is_committed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == schema.schema()
+    assert printed == (ROOT / "docs" / "tilesmith.schema.json").read_text("utf-8")

@@ -1,0 +1,89 @@
+"""`gen.testing`: a package's functions beside their oracles, here functions of Python."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gen import testing
+from gen.errors import TilesmithError
+from gen.project import TEMPLATES
+
+NORMALIZE = (TEMPLATES / "kernels_spec" / "normalize.yaml").read_text("utf-8")
+SUM = """\
+tilesmith: 1
+kernel: total
+doc: Sums.
+signature: (n)->()
+dtypes: {T: [int64]}
+arguments: {x: {type: "T[m, n]"}, y: {type: "T[m]", intent: out}}
+compute: |
+  y[i] = sum(x[i, j] for j in n)
+oracle: np.sum(x, axis=-1)
+"""
+
+
+def package(name: str, function: Callable[..., Any]) -> ModuleType:
+    made = ModuleType("made")
+    made.show_config = lambda mode: {"level": "v2"}  # type: ignore[attr-defined]
+    setattr(made, name, function)
+    return made
+
+
+def normalize(x: Any, out: Any) -> None:
+    with np.errstate(invalid="ignore"):
+        out[...] = x / np.sqrt(np.sum(x * x, axis=-1, keepdims=True))
+
+
+def test_cases_are_the_specs_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "normalize.yaml").write_text(NORMALIZE)
+    (tmp_path / "total.yaml").write_text(SUM)
+    names = [str(case) for case in testing.cases(tmp_path)]
+    assert names == ["normalize-float32", "normalize-float64", "total-int64"]
+
+
+def test_what_is_right_passes_and_what_is_wrong_does_not(tmp_path: Path) -> None:
+    (tmp_path / "normalize.yaml").write_text(NORMALIZE)
+    case = testing.cases(tmp_path)[0]
+    case.check(package("normalize", normalize))
+
+    def wrong_in_tails(x: Any, out: Any) -> None:
+        normalize(x, out)
+        out[:, 4:] *= 1 + 1e-4
+
+    message = r"normalize-float32 at \{'m': 1, 'n': 5\}: y\[0, 4\] is off by .*e-05, .* of what the"
+    with pytest.raises(AssertionError, match=message):
+        case.check(package("normalize", wrong_in_tails))
+
+
+def test_reductions_run_along_the_last_axis(tmp_path: Path) -> None:
+    (tmp_path / "total.yaml").write_text(SUM)
+    (case,) = testing.cases(tmp_path)
+    axes = []
+
+    def total(x: Any, axis: Any, out: Any) -> None:
+        axes.append(axis)
+        np.sum(x, axis=axis, out=out)
+
+    case.check(package("total", total))
+    assert set(axes) == {-1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("oracle: np.sum(x, axis=-1)\n", "", "error: total has no oracle to compare with"),
+        ('intent: out}}\ncompute: |\n  y[i] = sum(', 'intent: out}}\nscalars: {w: {type: T}}\n'
+         "compute: |\n  y[i] = sum(w * ", "error: total: the scalar 'w' has no default"),
+    ],
+)  # fmt: skip
+def test_specs_that_cannot_be_tested(old: str, new: str, message: str, tmp_path: Path) -> None:
+    assert SUM.count(old) == 1
+    (tmp_path / "total.yaml").write_text(SUM.replace(old, new))
+    (case,) = testing.cases(tmp_path)
+    with pytest.raises(TilesmithError) as caught:
+        case.check(package("total", lambda *_: None))
+    assert str(caught.value) == message
