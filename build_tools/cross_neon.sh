@@ -3,7 +3,8 @@
 # the tools are absent. Installs them from Debian's packages, which needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if ! command -v aarch64-linux-gnu-gcc >/dev/null || ! command -v qemu-aarch64-static >/dev/null; then
+if ! [ -e /usr/aarch64-linux-gnu/include/stdio.h ] ||
+    ! command -v aarch64-linux-gnu-gcc >/dev/null || ! command -v qemu-aarch64-static >/dev/null; then
     apt-get update -qq
     apt-get install -y -qq --no-install-recommends \
         gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static

@@ -4,7 +4,13 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.dont_write_bytecode = True  # the source tree may be read-only, and is installed as it is
+
+# Bytecode is kept beside what is generated, for all the runs of a build: the source tree may be
+# read-only, and is installed as it is.
+sys.dont_write_bytecode = "--output-dir" not in sys.argv
+if not sys.dont_write_bytecode:
+    folder = sys.argv[sys.argv.index("--output-dir") + 1]
+    sys.pycache_prefix = str(Path(folder, "bytecode").resolve())
 
 from gen.build import main  # noqa: E402
 

@@ -73,8 +73,7 @@ def _decided(node: Node, facts: Facts, lanes: frozenset[str]) -> Node:
             inside = facts.where(condition)
             return map_children(node, lambda n: _decided(n, inside if n is then else facts, lanes))
         case Load() | Target():
-            new = map_children(node, go)
-            new = replace(new, indices=tuple(resolve(i, facts) for i in new.indices))
+            new = map_children(map_children(node, go), lambda i: resolve(i, facts))
             return selected(new, lanes, facts) if isinstance(new, Load) else new
         case _:
             return map_children(node, go)

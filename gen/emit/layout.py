@@ -4,8 +4,10 @@ Input: lines of C, a statement or less each. Output: the same tokens in lines of
 columns, where there is a comma or an operator to break at; continuations are indented.
 """
 
+import re
+
 WIDTH = 100
-_BREAKS = (", ", " && ", " || ", " = ", " + ", " ? ", " : ")
+_TOKEN = re.compile(r"[(\[{)\]}]|, | && | \|\| | = | \+ | \? | : ")
 
 
 def wrapped(line: str) -> list[str]:
@@ -31,15 +33,14 @@ def _place(line: str) -> int | None:
     """Where to break: after the last separator of the least nesting depth that fits."""
     best: tuple[int, int] | None = None
     depth, start = 0, len(line) - len(line.lstrip())
-    for k, c in enumerate(line[: WIDTH + 1]):
-        depth += (c in "([{") - (c in ")]}")
-        for separator in _BREAKS:
-            end = k + 1
-            if separator == " = " and depth:
-                continue
-            if line[:end].endswith(separator) and end - start > 20 and end <= WIDTH + 1:
-                before = separator not in (", ", " = ")
-                place = end - len(separator) + 1 if before else end
-                if best is None or depth <= best[0]:
-                    best = (depth, place)
+    for token in _TOKEN.finditer(line, start, WIDTH + 1):
+        separator = token[0]
+        if separator in "([{":
+            depth += 1
+        elif separator in ")]}":
+            depth -= 1
+        elif token.end() - start > 20 and not (separator == " = " and depth):
+            place = token.end() if separator in (", ", " = ") else token.start() + 1
+            if best is None or depth <= best[0]:
+                best = (depth, place)
     return None if best is None else best[1]

@@ -1,27 +1,37 @@
 """Expressions: the part of the IR's grammar that blocks and loops are made of (see `nodes`)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import final
+from typing import Any, final
 
 from ..errors import Span
-from .types import INDEX, DType
+from .types import INDEX, DType, Word
+
+
+class _Remembered:
+    """What was once found out about a node, which never changes: its children, and what functions
+    that `walk.remembered` marks have answered. No part of its value.
+    """
+
+    __slots__ = ("_answers", "_children")
+    _answers: dict[Callable[..., object], Any]
+    _children: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(_Remembered):
     span: Span | None = field(default=None, kw_only=True, compare=False, repr=False)
 
 
 @final
-class UnaryOp(Enum):
+class UnaryOp(Word):
     NEG = "-"
     NOT = "not"
     INVERT = "~"
 
 
 @final
-class BinaryOp(Enum):
+class BinaryOp(Word):
     """Both operands have one type; comparisons give bool, the rest that type."""
 
     ADD = "+"
@@ -53,7 +63,7 @@ COMPARISONS = frozenset(
 
 
 @final
-class Function(Enum):
+class Function(Word):
     """Functions of floats that keep their type, unless said."""
 
     ABS = "abs"  # of floats and complex numbers, a float

@@ -4,8 +4,14 @@ from enum import Enum
 from typing import final
 
 
+class Word(Enum):
+    """An Enum whose members hash as plain objects do, in C: trees are hashed all the time."""
+
+    __hash__ = object.__hash__
+
+
 @final
-class Kind(Enum):
+class Kind(Word):
     BOOL = "bool"
     SIGNED = "signed"
     UNSIGNED = "unsigned"
@@ -14,7 +20,7 @@ class Kind(Enum):
 
 
 @final
-class DType(Enum):
+class DType(Word):
     """An element type; the value is its name in specs and in NumPy."""
 
     BOOL = "bool"

@@ -6,6 +6,7 @@ same object.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import cache, wraps
 from typing import Any, TypeVar, assert_never, cast
 
 from .nodes import (
@@ -39,6 +40,10 @@ from .nodes import (
 from .types import INDEX, DType
 
 N = TypeVar("N", bound=Node)
+A = TypeVar("A")
+
+_NONE: frozenset[str] = frozenset()
+_STATEMENTS = (Allocate, Block, Delinearize, If, Loop, Seq)
 
 TRUE = Const(True, DType.BOOL)
 FALSE = Const(False, DType.BOOL)
@@ -59,8 +64,35 @@ def _holds_none(declared: object) -> bool:
     return isinstance(declared, type) and not issubclass(declared, Node | tuple)
 
 
-def children(node: Node) -> list[Node]:
+def remembered(f: Callable[[N], A]) -> Callable[[N], A]:
+    """A pure function of a node, asked once of each: trees share what a step leaves alone, so what
+    is known of their parts carries over.
+    """
+
+    def ask(node: N) -> A:
+        try:
+            answers = node._answers
+        except AttributeError:
+            answers = {}
+            object.__setattr__(node, "_answers", answers)
+        if f not in answers:
+            answers[f] = f(node)
+        return cast(A, answers[f])
+
+    return wraps(f)(ask)
+
+
+def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below, in field order."""
+    try:
+        return node._children
+    except AttributeError:
+        found = _children(node)
+        object.__setattr__(node, "_children", found)
+        return found
+
+
+def _children(node: Node) -> tuple[Node, ...]:
     found: list[Node] = []
     for name in _holders(type(node)):
         value = getattr(node, name)
@@ -68,7 +100,7 @@ def children(node: Node) -> list[Node]:
             found.append(value)
         elif isinstance(value, tuple):
             found += [item for item in value if isinstance(item, Node)]
-    return found
+    return tuple(found)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -77,7 +109,7 @@ def walk(node: Node) -> Iterator[Node]:
     while left:
         first = left.pop()
         yield first
-        left += reversed(children(first))
+        left += children(first)[::-1]
 
 
 def map_children(node: N, f: Callable[[Any], Any]) -> N:
@@ -112,19 +144,38 @@ def substitute(node: N, values: Mapping[str, Expr]) -> N:
     return cast(N, go(node))
 
 
+@remembered
 def variables(node: Node) -> frozenset[str]:
     """Names of all variables that occur."""
-    return frozenset(n.name for n in walk(node) if isinstance(n, Var))
+    if isinstance(node, Var):
+        return frozenset((node.name,))
+    return _NONE.union(*map(variables, children(node)))
 
 
-def blocks(stmt: Node) -> Iterator[Block]:
-    return (n for n in walk(stmt) if isinstance(n, Block))
+@remembered
+def accessed(node: Node) -> frozenset[str]:
+    """The buffers that are read or written, in a statement or below."""
+    here = (node.buffer,) if isinstance(node, Load | Target) else ()
+    return _NONE.union(here, *map(accessed, children(node)))
 
 
-def loops(stmt: Node) -> Iterator[Loop]:
-    return (n for n in walk(stmt) if isinstance(n, Loop))
+@remembered
+def blocks(node: Node) -> tuple[Block, ...]:
+    """The blocks, in textual order."""
+    if isinstance(node, Block):
+        return (node,)
+    return tuple(b for s in children(node) if isinstance(s, _STATEMENTS) for b in blocks(s))
 
 
+@remembered
+def loops(node: Node) -> tuple[Loop, ...]:
+    """The loops, outer ones first, in textual order."""
+    here = (node,) if isinstance(node, Loop) else ()
+    below = (s for s in children(node) if isinstance(s, _STATEMENTS))
+    return (*here, *(loop for s in below for loop in loops(s)))
+
+
+@remembered
 def loads(body: Node) -> tuple[Load, ...]:
     """The loads below, in textual order: a block's reads are numbered so, from 0.
 
@@ -157,8 +208,8 @@ def seq(statements: tuple[Stmt, ...]) -> Stmt:
 
 def dtype_of(expr: Expr) -> DType:
     match expr:
-        case Var(_, dtype) | Const(_, dtype) | Cast(dtype, _) | Load(_, _, dtype):
-            return dtype
+        case Var() | Const() | Cast() | Load():
+            return expr.dtype
         case Unary(UnaryOp.NOT, _) | Call(Function.ISNAN, _):
             return DType.BOOL
         case Unary(_, operand):
@@ -204,6 +255,7 @@ def bare_type(function: Function, context: DType | None) -> DType | None:
 # ---------------------------------------------------------------- index algebra
 
 
+@cache
 def index(value: int) -> Const:
     return Const(value, INDEX)
 
@@ -322,24 +374,25 @@ def simplify(e: Binary) -> Expr:
 
 def _neutral(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
     """The simpler form of `a op b`, index arithmetic, where a rule gives one."""
-    zero, one = index(0), index(1)
+    x = a.value if isinstance(a, Const) else None
+    y = b.value if isinstance(b, Const) else None
     match op:
-        case BinaryOp.ADD if b == zero:
+        case BinaryOp.ADD if y == 0:
             return a
-        case BinaryOp.ADD if a == zero:
+        case BinaryOp.ADD if x == 0:
             return b
-        case BinaryOp.SUB if b == zero:
+        case BinaryOp.SUB if y == 0:
             return a
         case BinaryOp.SUB if a == b:
-            return zero
-        case BinaryOp.MUL if zero in (a, b):
-            return zero
-        case BinaryOp.MUL | BinaryOp.FLOORDIV if b == one:
+            return index(0)
+        case BinaryOp.MUL if 0 in (x, y):
+            return index(0)
+        case BinaryOp.MUL | BinaryOp.FLOORDIV if y == 1:
             return a
-        case BinaryOp.MUL if a == one:
+        case BinaryOp.MUL if x == 1:
             return b
-        case BinaryOp.MOD if b == one:
-            return zero
+        case BinaryOp.MOD if y == 1:
+            return index(0)
         case BinaryOp.MIN | BinaryOp.MAX if a == b:
             return a
         case BinaryOp.MIN | BinaryOp.MAX if isinstance(b, Const):

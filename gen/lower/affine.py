@@ -10,7 +10,7 @@ from typing import final
 
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Unary, UnaryOp, Var
 from ..ir.types import INDEX
-from ..ir.walk import add, conjuncts, dtype_of, floordiv, index, mul, sub, variables
+from ..ir.walk import add, conjuncts, dtype_of, floordiv, index, mul, remembered, sub, variables
 
 
 @final
@@ -22,12 +22,16 @@ class Affine:
     constant: int = 0
 
     def __add__(self, other: "Affine | int") -> "Affine":
-        rhs = Affine((), other) if isinstance(other, int) else other
+        return self._plus(other, 1)
+
+    def _plus(self, other: "Affine | int", factor: int) -> "Affine":
+        if isinstance(other, int):
+            return Affine(self.terms, self.constant + other * factor)
         sums = dict(self.terms)
-        for atom, coefficient in rhs.terms:
-            sums[atom] = sums.get(atom, 0) + coefficient
+        for atom, coefficient in other.terms:
+            sums[atom] = sums.get(atom, 0) + coefficient * factor
         terms = tuple((atom, c) for atom, c in sums.items() if c)
-        return Affine(terms, self.constant + rhs.constant)
+        return Affine(terms, self.constant + other.constant * factor)
 
     def __mul__(self, factor: int) -> "Affine":
         if not factor:
@@ -35,11 +39,14 @@ class Affine:
         return Affine(tuple((a, c * factor) for a, c in self.terms), self.constant * factor)
 
     def __sub__(self, other: "Affine | int") -> "Affine":
-        return self + (-other if isinstance(other, int) else other * -1)
+        return self._plus(other, -1)
 
     def coefficient(self, name: str) -> int:
         """Of the variable `name`."""
-        return next((c for a, c in self.terms if isinstance(a, Var) and a.name == name), 0)
+        for atom, c in self.terms:
+            if isinstance(atom, Var) and atom.name == name:
+                return c
+        return 0
 
     def modulo(self, divisor: int) -> "Affine":
         """A form that leaves the same remainder, with coefficients in [0, divisor)."""
@@ -59,6 +66,7 @@ class Affine:
         return rest + value * c
 
 
+@remembered
 def affine(expr: Expr) -> Affine:
     match expr:
         case Const(int(value)):
@@ -104,6 +112,7 @@ def expression(value: Affine) -> Expr:
     return add(result, c) if c >= 0 else sub(result, -c)
 
 
+@remembered
 def tidy(expr: Expr) -> Expr:
     """An equal index expression with like terms gathered, minima and maxima included."""
     match expr:

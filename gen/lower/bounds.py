@@ -40,6 +40,7 @@ from ..ir.walk import (
     floordiv,
     loads,
     loops,
+    remembered,
     seq,
     substitute,
     variables,
@@ -230,6 +231,7 @@ def _without(stmt: Stmt, guard: Expr) -> Stmt:
             assert_never(stmt)
 
 
+@remembered
 def _bound_inside(stmt: Stmt) -> frozenset[str]:
     """Variables that loops and Delinearize nodes below bind."""
     parts = (n.vars for n in walk(stmt) if isinstance(n, Delinearize))

@@ -4,15 +4,25 @@ Input: an index expression, and facts about its variables. Output: the same valu
 maxima, quotients and remainders gone that the facts decide.
 """
 
-from ..ir.nodes import Binary, BinaryOp, Const, Expr
-from ..ir.walk import floordiv, index
+from ..ir.nodes import Binary, BinaryOp, Const, Expr, Var
+from ..ir.walk import floordiv, index, remembered
 from .affine import Affine, affine, expression, tidy
 from .facts import Facts
 
 
 def resolve(expr: Expr, facts: Facts) -> Expr:
     """The index expression, terms gathered."""
-    return tidy(_resolve(expr, facts))
+    return tidy(expr if _is_sum(expr) else _resolve(expr, facts))
+
+
+@remembered
+def _is_sum(expr: Expr) -> bool:
+    """Whether there is nothing in it that facts could decide."""
+    match expr:
+        case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL, lhs, rhs):
+            return _is_sum(lhs) and _is_sum(rhs)
+        case _:
+            return isinstance(expr, Const | Var)
 
 
 def _resolve(expr: Expr, facts: Facts) -> Expr:

@@ -21,19 +21,21 @@ from .witness import Refused
 
 def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
     """The pairs (input, output) that may be one array; none where isl cannot say what runs."""
-    try:
-        tree = extract(explicit_inits(kernel))
-    except Refused:
-        return frozenset()
-    relations = Relations(tree)
-    return frozenset(
+    alike = [
         (p.buffer.name, q.buffer.name)
         for p in kernel.parameters
         for q in kernel.parameters
         if p.intent is Intent.IN and q.intent is Intent.OUT
         if (p.buffer.shape, p.buffer.dtype) == (q.buffer.shape, q.buffer.dtype)
-        if _may_share(tree, relations, p.buffer.name, q.buffer.name)
-    )
+    ]
+    if not alike:
+        return frozenset()
+    try:
+        tree = extract(explicit_inits(kernel))
+    except Refused:
+        return frozenset()
+    relations = Relations(tree)
+    return frozenset(pair for pair in alike if _may_share(tree, relations, *pair))
 
 
 def _may_share(tree: Tree, relations: Relations, input_: str, output: str) -> bool:

@@ -5,13 +5,13 @@ what primitives work on, so that no allocation stands between two loops), or in 
 loop that holds all its accesses and that every read shares with its writer (`sink`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..ir.nodes import Allocate, Block, Buffer, Load, Loop, LoopKind, Seq, Stmt, Target
-from ..ir.walk import blocks, loads, loops, seq, substitute, targets, variables, walk
+from ..ir.walk import accessed, children, loads, seq, substitute, targets, variables, walk
 from ..poly.certificate import Flow, Scheduled
-from .edit import accessed, loops_around, under, update_stmts, with_body
+from .edit import under, update_stmts, with_body
 
 
 def hoist(state: Scheduled) -> Scheduled:
@@ -38,7 +38,8 @@ def sink(state: Scheduled) -> Scheduled:
     if not isinstance(kernel.body, Allocate):
         return state
     root = kernel.body.body
-    homes = {b.name: _home(root, state.flow, b.name) for b in kernel.body.buffers}
+    nests = _nests(root)
+    homes = {b.name: _home(nests, state.flow, b.name) for b in kernel.body.buffers}
     here = tuple(b for b in kernel.body.buffers if homes[b.name] is None)
     inside: dict[str, tuple[Buffer, ...]] = {}
     for b in kernel.body.buffers:
@@ -55,27 +56,40 @@ def _allocate(stmt: Stmt, inside: Mapping[str, tuple[Buffer, ...]]) -> Stmt:
     return stmt
 
 
-def _home(root: Stmt, flow: Flow, buffer: str) -> str | None:
+def _nests(stmt: Stmt, around: tuple[Loop, ...] = ()) -> list[tuple[Block, tuple[Loop, ...]]]:
+    """Each block with the loops around it, outermost first."""
+    match stmt:
+        case Block():
+            return [(stmt, around)]
+        case Loop():
+            return _nests(stmt.body, (*around, stmt))
+        case _:
+            return [
+                nest for s in children(stmt) if isinstance(s, Stmt) for nest in _nests(s, around)
+            ]
+
+
+def _home(nests: Sequence[tuple[Block, tuple[Loop, ...]]], flow: Flow, buffer: str) -> str | None:
     """The loop in whose iterations the buffer's values live; None for the whole kernel."""
-    users = [b for b in blocks(root) if buffer in accessed(b)]
+    users = [(block, around) for block, around in nests if buffer in accessed(block)]
     sources = [
         flow[block.name, number]
-        for block in users
+        for block, _ in users
         for number, load in enumerate(loads(block.body))
         if load.buffer == buffer
     ]
     if not sources:
         return None
-    lanes = {loop.var for loop in loops(root) if loop.kind is LoopKind.VECTORIZED}
-    around = [tuple(loop.var for loop in loops_around(root, block)) for block in users]
     home = None
-    for level in zip(*around, strict=False):
-        var = level[0]
-        if any(v != var for v in level) or any(var not in s.shared for s in sources):
+    for loop, *others in zip(*(around for _, around in users), strict=False):
+        if any(other is not loop for other in others):
             break
-        if var in lanes and all(_moves(block, buffer, var) for block in users):
+        if any(loop.var not in source.shared for source in sources):
+            break
+        vector = loop.kind is LoopKind.VECTORIZED
+        if vector and all(_moves(block, buffer, loop.var) for block, _ in users):
             break  # one buffer of all lanes, of which each has its own elements, is a vector
-        home = var
+        home = loop.var
     return home
 
 

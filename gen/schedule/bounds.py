@@ -13,7 +13,18 @@ from typing import cast, final
 
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, Var
 from ..ir.types import INDEX
-from ..ir.walk import add, dtype_of, floordiv, index, maximum, minimum, mul, sub, variables
+from ..ir.walk import (
+    add,
+    dtype_of,
+    floordiv,
+    index,
+    maximum,
+    minimum,
+    mul,
+    remembered,
+    sub,
+    variables,
+)
 
 
 @final
@@ -51,6 +62,7 @@ class Linear:
         return sub(result, -self.const) if self.const < 0 else add(result, self.const)
 
 
+@remembered
 def linear(e: Expr) -> Linear:
     """The normal form of an index expression: equal forms are equal values."""
     match e:
@@ -101,15 +113,16 @@ def highest(e: Expr, ranges: Iterable[Range]) -> Expr | None:
 
 
 def _extreme_over(e: Expr, ranges: tuple[Range, ...], sign: int) -> Expr | None:
-    bound: Expr | None = e
+    bound: Linear | None = linear(e)
     for r in reversed(ranges):
         bound = None if bound is None else _extreme(bound, r, sign)
-    return bound
+    return None if bound is None else bound.expr() if ranges else e
 
 
-def _extreme(e: Expr, r: Range, sign: int) -> Expr | None:
+def _extreme(form: Linear, r: Range, sign: int) -> Linear | None:
     """A bound above (sign 1) or below (sign -1), with `r.var` at whichever end attains it."""
-    form = linear(e)
+    if not any(r.var in variables(atom) for atom in form.terms):
+        return form
     result = Linear({}, form.const)
     for atom, c in form.terms.items():
         if r.var not in variables(atom):
@@ -119,7 +132,12 @@ def _extreme(e: Expr, r: Range, sign: int) -> Expr | None:
         if bound is None:
             return None
         result = result.plus(linear(bound), c)
-    return result.expr()
+    return result
+
+
+def _extreme_of_expr(e: Expr, r: Range, sign: int) -> Expr | None:
+    bound = _extreme(linear(e), r, sign)
+    return None if bound is None else bound.expr()
 
 
 def _extreme_atom(atom: Expr, r: Range, sign: int) -> Expr | None:
@@ -127,17 +145,17 @@ def _extreme_atom(atom: Expr, r: Range, sign: int) -> Expr | None:
         case Var():
             return r.upper if sign > 0 else r.lower
         case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
-            a, b = _extreme(lhs, r, sign), _extreme(rhs, r, sign)
+            a, b = _extreme_of_expr(lhs, r, sign), _extreme_of_expr(rhs, r, sign)
             if a is None or b is None:
                 return None
             return minimum(a, b) if op is BinaryOp.MIN else maximum(a, b)
         case Binary(BinaryOp.FLOORDIV, lhs, Const(int(c)) as divisor) if c > 0:
-            a = _extreme(lhs, r, sign)
+            a = _extreme_of_expr(lhs, r, sign)
             return None if a is None else floordiv(a, divisor)
         case Binary(BinaryOp.MOD, _, Const(int(c))) if c > 0:
             return index(c - 1 if sign > 0 else 0)
         case Select(_, then, otherwise):
-            a, b = _extreme(then, r, sign), _extreme(otherwise, r, sign)
+            a, b = _extreme_of_expr(then, r, sign), _extreme_of_expr(otherwise, r, sign)
             if a is None or b is None:
                 return None
             return maximum(a, b) if sign > 0 else minimum(a, b)
@@ -182,10 +200,10 @@ def _facts(ranges: tuple[Range, ...]) -> Iterator[Linear]:
 
 def _without_ranges(form: Linear, ranges: tuple[Range, ...]) -> bool:
     for r in reversed(ranges):
-        bound = _extreme(form.expr(), r, -1)
+        bound = _extreme(form, r, -1)
         if bound is None:
             return False
-        form = linear(bound)
+        form = bound
         if any(isinstance(a, Binary) and a.op in (BinaryOp.MIN, BinaryOp.MAX) for a in form.terms):
             return _not_negative(form, ranges[: ranges.index(r)])
     return _sum_not_negative(form)

@@ -18,16 +18,25 @@ from ..ir.nodes import (
     Expr,
     If,
     Kernel,
-    Load,
     Loop,
     LoopKind,
     Scope,
     Seq,
     Stmt,
-    Target,
-    Var,
 )
-from ..ir.walk import ancestors, blocks, conjuncts, index, loops, seq, sub, targets, walk
+from ..ir.walk import (
+    accessed,
+    ancestors,
+    blocks,
+    conjuncts,
+    index,
+    loops,
+    seq,
+    sub,
+    targets,
+    variables,
+    walk,
+)
 from ..poly.certificate import Flow, Source
 from .bounds import Range
 
@@ -65,11 +74,6 @@ def rebuild(kernel: Kernel, body: Stmt, buffers: tuple[Buffer, ...] | None = Non
     all_ = temporaries(kernel) if buffers is None else buffers
     kept = tuple(b for b in all_ if b.name in used)
     return replace(kernel, body=Allocate(kept, body) if kept else body)
-
-
-def accessed(stmt: Stmt) -> frozenset[str]:
-    """The buffers that blocks below read or write."""
-    return frozenset(n.buffer for n in walk(stmt) if isinstance(n, Load | Target))
 
 
 def buffer_named(kernel: Kernel, name: str) -> Buffer:
@@ -328,23 +332,19 @@ def loops_of(block: Block, kind: str) -> frozenset[str]:
     """Variables that the block's iteration variables of one kind depend on."""
     pairs = zip(block.iters, block.bindings, strict=True)
     bound = (b for v, b in pairs if v.kind.value == kind)
-    return frozenset(n.name for b in bound for n in walk(b) if isinstance(n, Var))
+    return frozenset(name for b in bound for name in variables(b))
 
 
 def without_loops(predicate: Expr, dropped: frozenset[str]) -> tuple[Expr, ...]:
     """The conjuncts that use none of the variables."""
-    return tuple(
-        c
-        for c in conjuncts(predicate)
-        if not any(isinstance(n, Var) and n.name in dropped for n in walk(c))
-    )
+    return tuple(c for c in conjuncts(predicate) if not variables(c) & dropped)
 
 
 def feeding(names_: frozenset[str], around: tuple[Stmt, ...]) -> frozenset[str]:
     """The variables, and those of fused loops that they are parts of."""
     for s in reversed(around):
         if isinstance(s, Delinearize) and names_ & set(s.vars):
-            names_ |= frozenset(n.name for n in walk(s.value) if isinstance(n, Var))
+            names_ |= variables(s.value)
     return names_
 
 

@@ -21,10 +21,10 @@ from ..ir.nodes import (
     Target,
     Var,
 )
-from ..ir.walk import add, index, map_children, sub, targets, variables
+from ..ir.walk import accessed, add, index, map_children, sub, targets, variables
 from ..poly.certificate import Scheduled
 from .bounds import highest, linear, lowest, normal, sides
-from .edit import CannotApply, accessed, ranges_of, update_blocks
+from .edit import CannotApply, ranges_of, update_blocks
 from .moving import read_region
 from .placing import Interval, Region
 

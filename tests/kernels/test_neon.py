@@ -3,7 +3,6 @@
 `build_tools/cross_neon.sh` installs what these need and runs them.
 """
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from gen.lower.target import Level
 from gen.spec.build import choices
 
+from ..simd.toolchain import works
 from . import driver
 from .support import SPECS, assert_right
 
@@ -19,9 +19,8 @@ COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
 
 @pytest.mark.parametrize("kernel", SPECS)
 def test_kernel_on_neon(kernel: str, tmp_path: Path) -> None:
-    for tool in (COMPILER, EMULATOR):
-        if shutil.which(tool) is None:
-            pytest.skip(f"no {tool}: build_tools/cross_neon.sh installs it")
+    if not works(COMPILER, EMULATOR):
+        pytest.skip(f"no {COMPILER} or {EMULATOR}: build_tools/cross_neon.sh installs them")
     program = driver.build(
         kernel, Level.NEON, tmp_path, flags=["-static"], compiler=COMPILER, runner=[EMULATOR]
     )

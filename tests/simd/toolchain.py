@@ -1,7 +1,9 @@
 """Builds and runs the C test programs on each ISA level with each compiler that is here."""
 
+import functools
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,13 +39,30 @@ TOOLCHAINS = (
 )
 
 
+@functools.cache
+def works(compiler: str, *runner: str) -> bool:
+    """Whether a program that includes a header can be built, statically linked, and run: Debian's
+    cross compilers come without the headers and the C library of their target."""
+    if shutil.which(compiler) is None or (runner and shutil.which(runner[0]) is None):
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "hello.c"), Path(folder, "hello")
+        source.write_text('#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n')
+        build = [compiler, "-static", str(source), "-o", str(program)]
+        commands = (build, [*runner, str(program)])
+        return all(
+            subprocess.run(each, capture_output=True, check=False).returncode == 0
+            for each in commands
+        )
+
+
 def run(toolchain: Toolchain, source: str, folder: Path) -> str:
     """What the program prints; skips where the tools or the instructions are absent."""
     compiler = next(filter(None, map(shutil.which, toolchain.compilers)), None)
     if compiler is None:
         pytest.skip(f"no {toolchain.compilers[0]}")
-    if toolchain.runner and shutil.which(toolchain.runner[0]) is None:
-        pytest.skip(f"no {toolchain.runner[0]}")
+    if toolchain.runner and not works(compiler, *toolchain.runner):
+        pytest.skip(f"no {toolchain.compilers[0]} with headers, or no {toolchain.runner[0]}")
     if not toolchain.runner and toolchain.level not in machine_levels():
         pytest.skip(f"this machine has no {toolchain.level}")
     program = folder / "program"

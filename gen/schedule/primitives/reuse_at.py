@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.nodes import Block, Delinearize, Kernel, Load, Store
-from ...ir.walk import blocks, dtype_of, replace_stmt, seq, sub, substitute, targets
+from ...ir.walk import accessed, blocks, dtype_of, replace_stmt, seq, sub, substitute, targets
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
 from ..edit import (
     CannotApply,
-    accessed,
     buffer_named,
     containing,
     insert,
