@@ -99,7 +99,8 @@ def _prove(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     sizes = dict(_size(text) for text in options.size)
     spec = specs.load(options.file)
-    dtypes, level = _dtypes(spec, options.dtype), Level(options.level)
+    level = Level(options.level) if options.level else jit.native_level()
+    dtypes = _dtypes(spec, options.dtype)
     with progress(2) as shown:
         report = trial.run(spec, dtypes, level, sizes, options.seed, shown)
     print(report)
@@ -287,7 +288,8 @@ def _add_show(commands: "_Commands[argparse.ArgumentParser]") -> None:
     )
     command.add_argument("--step", type=int, help="with scheduled: after this many steps")
     command.add_argument("--variant", default="0", help="a variant of the recipe (default 0)")
-    _dtype_and_level(command)
+    _dtype(command)
+    command.add_argument("--level", choices=LEVELS, default="v3", help="ISA level (default v3)")
     command.set_defaults(run=_show)
 
 
@@ -315,7 +317,8 @@ def _add_run(commands: "_Commands[argparse.ArgumentParser]") -> None:
         "--size", action="append", default=[], metavar="DIM=N", help="a dim's size (default 64)"
     )
     command.add_argument("--seed", type=int, default=0, help="of the random arrays")
-    _dtype_and_level(command)
+    _dtype(command)
+    command.add_argument("--level", choices=LEVELS, help="ISA level (default: this machine's best)")
     command.set_defaults(run=_run)
 
 
@@ -346,7 +349,7 @@ def _add_bench(commands: "_Commands[argparse.ArgumentParser]") -> None:
     command.add_argument(
         "--levels", type=_levels, help="ISA levels, such as v2,v3 (default: this machine's best)"
     )
-    command.add_argument("--dtype", help="for example float64 (default: the spec's first)")
+    _dtype(command)
     command.add_argument(
         "--rounds", type=_count, default=5, help="rounds, of which the best counts (default 5)"
     )
@@ -393,6 +396,5 @@ def _levels(text: str) -> list[str]:
     return levels
 
 
-def _dtype_and_level(command: argparse.ArgumentParser) -> None:
+def _dtype(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dtype", help="for example float64 (default: the spec's first)")
-    command.add_argument("--level", choices=LEVELS, default="v3", help="ISA level (default v3)")

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from gen import spec as specs
+from gen.ir.algebra import TRUE, add, index, sub
 from gen.ir.interp import InterpError, run
 from gen.ir.nodes import Allocate, Block, Expr, If, Init, Intent, Kernel, Loop, LoopKind, Seq, Stmt
 from gen.ir.verify import IRError, verify
-from gen.ir.walk import TRUE, add, blocks, index, replace_stmt, sub, substitute, walk
+from gen.ir.walk import blocks, replace_stmt, substitute, walk
 from gen.lower.target import Level, Target
 from gen.pipeline import Variant, prover, schedule
 from gen.poly.certificate import Scheduled

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ..errors import TilesmithError
+from ..ir.algebra import TRUE, conjuncts
 from ..ir.nodes import (
     Allocate,
     Block,
@@ -26,7 +27,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import DType
-from ..ir.walk import TRUE, conjuncts, loads, targets, variables
+from ..ir.walk import loads, targets, variables
 from ..lower.affine import constant
 from . import scan, streams, update
 from .before import Before

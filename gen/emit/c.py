@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from ..ir.algebra import conjunction
 from ..ir.nodes import (
     Allocate,
     Buffer,
@@ -25,7 +26,7 @@ from ..ir.nodes import (
 )
 from ..ir.nodes import Target as Place
 from ..ir.types import DType
-from ..ir.walk import blocks, conjunction, loads, loops, targets, variables, walk
+from ..ir.walk import blocks, loads, loops, targets, variables, walk
 from ..lower.affine import affine
 from ..lower.contract import contract
 from ..lower.facts import Facts, of_kernel

@@ -6,9 +6,9 @@ vectors of the value in the other type, as C; which casts can be made as memory 
 
 from itertools import pairwise
 
+from ..ir.algebra import dtype_of
 from ..ir.nodes import Cast, Expr
 from ..ir.types import DType
-from ..ir.walk import dtype_of
 from . import masks
 from .before import Before, Parts
 from .masks import Shape

@@ -6,6 +6,7 @@ that is roughly right: trip counts are exact, an operation counts as one whateve
 
 from typing import assert_never
 
+from ..ir.algebra import add, index, maximum, mul, sub
 from ..ir.nodes import (
     Allocate,
     Binary,
@@ -24,7 +25,7 @@ from ..ir.nodes import (
     Stmt,
     Unary,
 )
-from ..ir.walk import add, index, loads, maximum, mul, sub, substitute, walk
+from ..ir.walk import loads, substitute, walk
 from ..lower.affine import constant, tidy
 from .expr import Scalars
 

@@ -7,9 +7,10 @@ what each part becomes may use all of them; the combiner's operands are then the
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..ir.algebra import dtype_of
 from ..ir.nodes import DefinedCombiner, Expr, Load, Target, Var
 from ..ir.types import DType
-from ..ir.walk import dtype_of, substitute, walk
+from ..ir.walk import substitute, walk
 from ..lower.facts import Facts
 from .before import Before, Parts
 from .expr import Scalars, c_type, literal, suffix

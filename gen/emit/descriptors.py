@@ -7,10 +7,10 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
+from ..ir.algebra import dtype_of
 from ..ir.nodes import Binary, Cast, Const, Expr, Intent, Var
 from ..ir.sizes import told
 from ..ir.types import DType
-from ..ir.walk import dtype_of
 from .manifest import LEVELS, SIZE_OPERATIONS, Argument, Entry, Parameter
 
 _INTENT = {Intent.IN: "TS_IN", Intent.OUT: "TS_OUT", Intent.INOUT: "TS_INOUT"}

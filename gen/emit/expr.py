@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import assert_never, final
 
 from ..errors import TilesmithError
+from ..ir.algebra import dtype_of
 from ..ir.nodes import (
     COMPARISONS,
     AnyCombiner,
@@ -33,7 +34,7 @@ from ..ir.nodes import (
 )
 from ..ir.storage import bits
 from ..ir.types import INDEX, DType
-from ..ir.walk import dtype_of, loads, walk
+from ..ir.walk import loads, walk
 from ..lower.affine import affine
 from ..lower.facts import Facts
 from ..lower.resolve import resolve

@@ -4,6 +4,7 @@ Input: element types, and expressions over loop variables of which one is the la
 vectors hold them.
 """
 
+from ..ir.algebra import dtype_of
 from ..ir.nodes import (
     COMPARISONS,
     Binary,
@@ -21,7 +22,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import DType
-from ..ir.walk import dtype_of, variables
+from ..ir.walk import variables
 from ..lower.affine import Affine, affine
 from .expr import is_index
 from .names import SUFFIX

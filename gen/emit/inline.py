@@ -8,6 +8,7 @@ that follow from the loops' bounds and the guards are gone; clamped reads of vec
 from dataclasses import replace
 from typing import assert_never
 
+from ..ir.algebra import conjunction, conjuncts
 from ..ir.nodes import (
     Allocate,
     Block,
@@ -22,7 +23,7 @@ from ..ir.nodes import (
     Stmt,
     Target,
 )
-from ..ir.walk import conjunction, conjuncts, map_children, seq, substitute
+from ..ir.walk import map_children, seq, substitute
 from ..lower.bounds import implied
 from ..lower.facts import Facts
 from ..lower.resolve import resolve

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import final
 
 from ..errors import TilesmithError
+from ..ir.algebra import index
 from ..ir.nodes import Binary, BinaryOp, Expr, Intent, Var
 from ..ir.sizes import from_text, told
 from ..ir.types import INDEX, DType
-from ..ir.walk import index, variables, walk
+from ..ir.walk import variables, walk
 
 LEVELS = ("v2", "v3", "v4", "neon")  # as ts_level in ts_engine.h
 

@@ -6,8 +6,9 @@ integers: they may lie outside the array. `ahead` is 1, or 0 in a call that has 
 """
 
 from ..errors import TilesmithError
+from ..ir.algebra import index
 from ..ir.nodes import Block, Expr, Stmt
-from ..ir.walk import blocks, index, loads
+from ..ir.walk import blocks, loads
 from ..lower.affine import affine
 from .context import Context
 from .expr import c_type

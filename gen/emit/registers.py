@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never, final
 
+from ..ir.algebra import conjuncts, dtype_of
 from ..ir.nodes import (
     Allocate,
     Block,
@@ -31,7 +32,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import DType
-from ..ir.walk import children, conjuncts, dtype_of, loads, substitute, variables, walk
+from ..ir.walk import children, loads, substitute, variables, walk
 from ..lower.affine import Affine, constant, inequalities
 from ..lower.target import Target as Machine
 from .forms import WORDS, by_lane, maskable

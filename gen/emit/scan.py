@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
+from ..ir.algebra import conjunction, conjuncts, index
 from ..ir.nodes import (
     Allocate,
     Block,
@@ -35,7 +36,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import DType
-from ..ir.walk import conjunction, conjuncts, index, loads, seq, substitute, targets, variables
+from ..ir.walk import loads, seq, substitute, targets, variables
 from ..lower.affine import affine, inequalities
 from .before import Parts
 from .expr import COMBINE, suffix

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ..errors import Span, TilesmithError
+from ..ir.algebra import TRUE, index
 from ..ir.nodes import (
     Allocate,
     Block,
@@ -27,7 +28,7 @@ from ..ir.nodes import (
     Stmt,
     Target,
 )
-from ..ir.walk import TRUE, blocks, index, loads, loops, substitute, targets, variables, walk
+from ..ir.walk import blocks, loads, loops, substitute, targets, variables, walk
 from ..lower.affine import Affine, affine, constant
 from .context import Context
 from .expr import suffix

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
+from ..ir.algebra import conjuncts, index
 from ..ir.nodes import (
     Allocate,
     AnyCombiner,
@@ -22,14 +23,7 @@ from ..ir.nodes import (
     Update,
 )
 from ..ir.types import DType
-from ..ir.walk import (
-    conjuncts,
-    index,
-    seq,
-    substitute,
-    targets,
-    variables,
-)
+from ..ir.walk import seq, substitute, targets, variables
 from ..lower.affine import constant
 from . import defined
 from .forms import VECTOR_TYPES, maskable

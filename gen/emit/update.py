@@ -7,6 +7,7 @@ a fused multiply-add, in scalar and in vector code alike.
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
+from ..ir.algebra import dtype_of, index
 from ..ir.nodes import (
     AnyCombiner,
     Binary,
@@ -22,7 +23,7 @@ from ..ir.nodes import (
     Update,
 )
 from ..ir.types import DType
-from ..ir.walk import dtype_of, index, loads, targets
+from ..ir.walk import loads, targets
 from . import defined, masks
 from .before import Parts
 from .casts import as_accessed

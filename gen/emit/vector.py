@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from ..ir.algebra import ceildiv, dtype_of, floordiv, index, maximum, minimum
 from ..ir.evaluate import wrap
 from ..ir.nodes import (
     COMPARISONS,
@@ -26,7 +27,7 @@ from ..ir.nodes import (
     UnaryOp,
 )
 from ..ir.types import INDEX, DType
-from ..ir.walk import ceildiv, dtype_of, floordiv, index, loads, maximum, minimum, variables
+from ..ir.walk import loads, variables
 from ..lower.affine import Affine, affine, expression, inequalities
 from . import casts, masks, shifts
 from .before import Before, Parts

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import assert_never, final
 
+from ..ir.algebra import index
 from ..ir.nodes import Buffer, Expr, Var
-from ..ir.walk import index, substitute, variables
+from ..ir.walk import substitute, variables
 from ..lower.affine import Affine, affine, constant, expression
 from ..lower.facts import Facts
 from .expr import Scalars, suffix

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import TilesmithError
 from . import storage
+from .algebra import result_of
 from .nodes import (
     COMPARISONS,
     AnyCombiner,
@@ -25,7 +26,6 @@ from .nodes import (
     UnaryOp,
 )
 from .types import DType, Kind
-from .walk import result_of
 
 NumpyDType = np.dtype[Any]
 Value = Any  # bool, int or a NumPy scalar

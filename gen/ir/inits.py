@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NoReturn, assert_never
 
 from ..errors import ScheduleError
+from .algebra import conjunction, conjuncts
 from .nodes import (
     Allocate,
     Block,
@@ -26,16 +27,7 @@ from .nodes import (
     Update,
     Var,
 )
-from .walk import (
-    ancestors,
-    blocks,
-    conjunction,
-    conjuncts,
-    replace_stmt,
-    seq,
-    substitute,
-    variables,
-)
+from .walk import ancestors, blocks, replace_stmt, seq, substitute, variables
 
 
 def explicit_inits(kernel: Kernel) -> Kernel:

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from .algebra import dtype_of
 from .evaluate import Combine, InterpError, Value, binary, cast, function, scalar, unary
 from .nodes import (
     Binary,
@@ -29,7 +30,6 @@ from .nodes import (
     Var,
 )
 from .types import DType, Kind
-from .walk import dtype_of
 
 Array = np.ndarray[Any, Any]
 Thunk = Callable[[], Value]

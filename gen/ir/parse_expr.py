@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ..errors import Span, TilesmithError
+from .algebra import bare_type, result_of
 from .nodes import (
     AnyCombiner,
     Binary,
@@ -30,7 +31,6 @@ from .nodes import (
 )
 from .script_names import from_script
 from .types import INDEX, DType, Kind
-from .walk import bare_type, result_of
 
 
 class ScriptError(TilesmithError):

@@ -9,6 +9,7 @@ import ast
 from dataclasses import replace
 
 from ..errors import Span
+from .algebra import TRUE, index
 from .nodes import (
     Allocate,
     Block,
@@ -41,7 +42,6 @@ from .parse_expr import DTYPES, Names, ScriptError, dotted, expression, items, l
 from .printer import INTENTS, LOOP_KINDS, own_origin
 from .script_names import from_script
 from .types import INDEX, DType
-from .walk import TRUE, index
 
 __all__ = ["ScriptError", "from_text"]
 

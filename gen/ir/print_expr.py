@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import assert_never
 
+from .algebra import bare_type, result_of
 from .expressions import (
     COMPARISONS,
     Binary,
@@ -22,7 +23,6 @@ from .expressions import (
 )
 from .script_names import to_script
 from .types import INDEX, DType, Kind
-from .walk import bare_type, result_of
 
 # Python's own precedences; what binds tighter has the larger number.
 _SELECT, _OR, _AND, _NOT, _COMPARE = 0, 1, 2, 3, 4

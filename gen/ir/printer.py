@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from .algebra import TRUE, index
 from .nodes import (
     Allocate,
     Block,
@@ -50,7 +51,7 @@ from .nodes import (
 from .print_expr import expr_text, list_text, place_text, tuple_text
 from .script_names import to_script
 from .types import INDEX, DType
-from .walk import TRUE, blocks, externals, index
+from .walk import blocks, externals
 
 WIDTH = 100
 LOOP_KINDS = {

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from .algebra import index
 from .nodes import (
     Allocate,
     AnyCombiner,
@@ -37,7 +38,7 @@ from .nodes import (
 from .types import INDEX, DType, Kind
 from .verify_expr import IRError, check_place, expect, refuse
 from .verify_expr import Scope as Names
-from .walk import index, targets, variables, walk
+from .walk import targets, variables, walk
 
 __all__ = ["IRError", "verify", "verify_any"]
 

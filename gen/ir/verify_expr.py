@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn, assert_never
 
 from ..errors import TilesmithError
+from .algebra import result_of
 from .nodes import (
     COMPARISONS,
     Binary,
@@ -28,7 +29,6 @@ from .nodes import (
 )
 from .print_expr import expr_to_text
 from .types import INDEX, DType, Kind
-from .walk import result_of
 
 
 class IRError(TilesmithError):

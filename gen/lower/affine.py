@@ -8,9 +8,10 @@ is kept exactly.
 from dataclasses import dataclass
 from typing import final
 
+from ..ir.algebra import add, conjuncts, dtype_of, floordiv, index, mul, sub
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Unary, UnaryOp, Var
 from ..ir.types import INDEX
-from ..ir.walk import add, conjuncts, dtype_of, floordiv, index, mul, remembered, sub, variables
+from ..ir.walk import remembered, variables
 
 
 @final

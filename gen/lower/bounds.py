@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
+from ..ir.algebra import ceildiv, conjunction, conjuncts, floordiv
 from ..ir.nodes import (
     Allocate,
     Binary,
@@ -32,20 +33,7 @@ from ..ir.nodes import (
     Stmt,
     Var,
 )
-from ..ir.walk import (
-    blocks,
-    ceildiv,
-    conjunction,
-    conjuncts,
-    floordiv,
-    loads,
-    loops,
-    remembered,
-    seq,
-    substitute,
-    variables,
-    walk,
-)
+from ..ir.walk import blocks, loads, loops, remembered, seq, substitute, variables, walk
 from .affine import Affine, Ranges, affine, constant, expression, inequalities, least
 from .facts import Facts, of_kernel
 

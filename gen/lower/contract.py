@@ -10,6 +10,7 @@ the rounding alone.
 from dataclasses import replace
 from typing import cast
 
+from ..ir.algebra import dtype_of
 from ..ir.nodes import (
     Binary,
     BinaryOp,
@@ -23,7 +24,7 @@ from ..ir.nodes import (
     UnaryOp,
     Update,
 )
-from ..ir.walk import dtype_of, map_children
+from ..ir.walk import map_children
 
 
 def contract(kernel: Kernel) -> Kernel:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
+from ..ir.algebra import conjunction, conjuncts, index
 from ..ir.nodes import (
     Allocate,
     Binary,
@@ -34,19 +35,7 @@ from ..ir.nodes import (
     Update,
     Var,
 )
-from ..ir.walk import (
-    blocks,
-    conjunction,
-    conjuncts,
-    index,
-    loops,
-    map_children,
-    seq,
-    substitute,
-    targets,
-    variables,
-    walk,
-)
+from ..ir.walk import blocks, loops, map_children, seq, substitute, targets, variables, walk
 from .affine import Affine, affine, constant, inequalities
 from .bounds import bounded, implied
 from .facts import Facts, of_kernel

@@ -8,8 +8,8 @@ and scalars under which the condition holds, both compute the same, block for bl
 
 from dataclasses import replace
 
+from ..ir import algebra, walk
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.nodes import BinaryOp
 from ..spec.indices import tidy
 from ..spec.model import NamedSize
@@ -23,7 +23,7 @@ def where(kernel: ir.Kernel, condition: ir.Expr, sizes: tuple[NamedSize, ...]) -
     """The kernel under the condition. sizes: the spec's."""
     scalars = {s.name for s in kernel.scalars}
     fixed: dict[str, ir.Expr] = {}
-    for part in walk.conjuncts(condition):
+    for part in algebra.conjuncts(condition):
         match part:
             case ir.Binary(BinaryOp.EQ, ir.Var(name), ir.Const() as number) if name in scalars:
                 fixed[name] = number
@@ -46,8 +46,8 @@ def _settled(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:
         return walk.map_children(stmt, lambda s: _settled(s, facts) if _is_stmt(s) else s)
     only: dict[str, ir.Expr] = {}
     for v in stmt.iters:
-        if (v.lower, v.upper) == (walk.index(0), walk.index(1)):
-            only[v.name] = walk.index(0)
+        if (v.lower, v.upper) == (algebra.index(0), algebra.index(1)):
+            only[v.name] = algebra.index(0)
         name = affine(ir.Var(v.name))
         within = (name - affine(v.lower), affine(v.upper) - name - 1)
         facts = Facts((*facts.order, v.name), (*facts.known, *within))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
+from ..ir.algebra import FALSE, TRUE
 from ..ir.inits import explicit_inits
 from ..ir.nodes import (
     Allocate,
@@ -23,7 +24,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
 )
-from ..ir.walk import FALSE, TRUE, loops, seq, substitute
+from ..ir.walk import loops, seq, substitute
 from ..poly.certificate import Flow, Scheduled
 from .affine import constant, tidy
 from .bounds import hoist_guards, split_guards

@@ -14,6 +14,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
+from ..ir.algebra import (
+    TRUE,
+    add,
+    conjunction,
+    conjuncts,
+    dtype_of,
+    floordiv,
+    maximum,
+    minimum,
+    mul,
+    sub,
+)
 from ..ir.evaluate import identity
 from ..ir.nodes import (
     Allocate,
@@ -33,26 +45,7 @@ from ..ir.nodes import (
     Update,
 )
 from ..ir.types import INDEX
-from ..ir.walk import (
-    TRUE,
-    add,
-    blocks,
-    conjunction,
-    conjuncts,
-    dtype_of,
-    floordiv,
-    loads,
-    loops,
-    map_children,
-    maximum,
-    minimum,
-    mul,
-    seq,
-    sub,
-    targets,
-    variables,
-    walk,
-)
+from ..ir.walk import blocks, loads, loops, map_children, seq, targets, variables, walk
 from .affine import Affine, affine, expression, inequalities, least
 from .facts import Facts
 

@@ -4,8 +4,9 @@ Input: an index expression, and facts about its variables. Output: the same valu
 maxima, quotients and remainders gone that the facts decide.
 """
 
+from ..ir.algebra import floordiv, index
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Var
-from ..ir.walk import floordiv, index, remembered
+from ..ir.walk import remembered
 from .affine import Affine, affine, expression, tidy
 from .facts import Facts
 

@@ -12,6 +12,7 @@ from math import prod
 from typing import assert_never, final
 
 from ..errors import TilesmithError
+from ..ir.algebra import mod
 from ..ir.nodes import (
     Allocate,
     Binary,
@@ -32,7 +33,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import blocks, map_children, mod, seq, substitute, variables, walk
+from ..ir.walk import blocks, map_children, seq, substitute, variables, walk
 from .affine import Affine, Ranges, affine, constant, expression, least
 from .facts import Facts, of_kernel
 

@@ -13,6 +13,7 @@ from typing import assert_never, final
 
 import islpy as isl
 
+from ..ir.algebra import dtype_of
 from ..ir.nodes import (
     COMPARISONS,
     Binary,
@@ -28,7 +29,6 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import INDEX, DType, Kind
-from ..ir.walk import dtype_of
 
 
 class NotAffine(Exception):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
+from ..ir.algebra import floordiv, index, mod, mul
 from ..ir.nodes import (
     Binary,
     BinaryOp,
@@ -23,7 +24,6 @@ from ..ir.nodes import (
     Stmt,
     Var,
 )
-from ..ir.walk import floordiv, index, mod, mul
 from .witness import Refused
 
 

@@ -12,6 +12,7 @@ from typing import assert_never, final
 
 import islpy as isl
 
+from ..ir.algebra import TRUE, index
 from ..ir.nodes import (
     Allocate,
     Binary,
@@ -34,7 +35,6 @@ from ..ir.nodes import (
 )
 from ..ir.print_expr import expr_to_text
 from ..ir.types import INDEX
-from ..ir.walk import TRUE, index
 from .affine import NotAffine, affine, frame, region, tuple_map
 from .delinearize import Fused, constant_parts, fused
 from .statement import Access, Level, NotNegative, Statement, Storage, Surroundings, statement

@@ -15,6 +15,7 @@ from typing import assert_never, final
 
 import islpy as isl
 
+from ..ir.algebra import dtype_of
 from ..ir.nodes import (
     Binary,
     BinaryOp,
@@ -33,7 +34,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import children, dtype_of, loads
+from ..ir.walk import children, loads
 from .affine import Frame, NotAffine, affine, region
 from .flow import Computed, Contents, Logical, Values
 from .statement import Statement

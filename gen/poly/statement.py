@@ -12,6 +12,7 @@ from typing import final
 
 import islpy as isl
 
+from ..ir.algebra import conjuncts
 from ..ir.nodes import (
     Block,
     Buffer,
@@ -24,7 +25,7 @@ from ..ir.nodes import (
     Select,
 )
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import children, conjuncts, loads, targets
+from ..ir.walk import children, loads, targets
 from .affine import Frame, NotAffine, affine, frame, interval, region, tuple_map
 from .witness import Instance, Refused, Sample, Witness, partner, sample
 

@@ -11,20 +11,10 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import cast, final
 
+from ..ir.algebra import add, dtype_of, floordiv, index, maximum, minimum, mul, sub
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, Var
 from ..ir.types import INDEX
-from ..ir.walk import (
-    add,
-    dtype_of,
-    floordiv,
-    index,
-    maximum,
-    minimum,
-    mul,
-    remembered,
-    sub,
-    variables,
-)
+from ..ir.walk import remembered, variables
 
 
 @final

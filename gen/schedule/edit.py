@@ -10,6 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import assert_never
 
+from ..ir.algebra import conjuncts, index, sub
 from ..ir.nodes import (
     Allocate,
     Block,
@@ -24,19 +25,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
 )
-from ..ir.walk import (
-    accessed,
-    ancestors,
-    blocks,
-    conjuncts,
-    index,
-    loops,
-    seq,
-    sub,
-    targets,
-    variables,
-    walk,
-)
+from ..ir.walk import accessed, ancestors, blocks, loops, seq, targets, variables, walk
 from ..poly.certificate import Flow, Source
 from .bounds import Range
 

@@ -9,19 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from ..ir.algebra import add, ceildiv, conjunction, conjuncts, floordiv, index, less, sub
 from ..ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, IterVar, Loop, Stmt, Var
-from ..ir.walk import (
-    add,
-    ceildiv,
-    conjunction,
-    conjuncts,
-    floordiv,
-    index,
-    less,
-    sub,
-    substitute,
-    variables,
-)
+from ..ir.walk import substitute, variables
 from .bounds import (
     Range,
     at_most,

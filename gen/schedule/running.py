@@ -7,6 +7,7 @@ or the reason why it is no running reduction that can be taken apart.
 from dataclasses import dataclass, replace
 from typing import final
 
+from ..ir.algebra import add, index
 from ..ir.nodes import (
     Block,
     Buffer,
@@ -20,7 +21,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import add, blocks, index, substitute, variables
+from ..ir.walk import blocks, substitute, variables
 from .bounds import same
 from .edit import block_named, buffer_named, local_name, loops_around, reduction_loops, serial, tree
 

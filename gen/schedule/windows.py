@@ -7,6 +7,7 @@ where it moves along one axis by a constant step an iteration; else the reason w
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, final
 
+from ..ir.algebra import add, index, sub
 from ..ir.nodes import (
     BinaryOp,
     Block,
@@ -21,7 +22,7 @@ from ..ir.nodes import (
     Target,
     Var,
 )
-from ..ir.walk import accessed, add, index, map_children, sub, targets, variables
+from ..ir.walk import accessed, map_children, targets, variables
 from ..poly.certificate import Scheduled
 from .bounds import highest, linear, lowest, normal, sides
 from .edit import CannotApply, ranges_of, update_blocks

@@ -13,8 +13,8 @@ from typing import assert_never, final
 import numpy as np
 
 from ..errors import Span, SpecError
+from ..ir import algebra, walk
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.evaluate import identity
 from ..ir.types import INDEX, DType
 from . import syntax
@@ -178,7 +178,7 @@ def _enter(over: Range, block: str, place: Place) -> Place:
     value: ir.Expr = ir.Var(f"{block}.{over.index}", span=over.span)
     if over.reverse:  # the loop itself runs upwards
         lower, upper = (walk.substitute(e, place.loops) for e in (over.lower, over.upper))
-        value = tidy(walk.sub(walk.sub(walk.add(lower, upper), 1), value))
+        value = tidy(algebra.sub(algebra.sub(algebra.add(lower, upper), 1), value))
     return Place((*place.ranges, over), {**place.loops, over.index: value})
 
 
@@ -204,7 +204,7 @@ def _block(d: Definition, place: Place, types: Types) -> ir.Block:
         d.block,
         iters,
         tuple(place.loops[r.index] for r in place.ranges),
-        walk.substitute(walk.conjunction(*d.conditions), place.loops),
+        walk.substitute(algebra.conjunction(*d.conditions), place.loops),
         _body(d, types),
         d.initialises,
         ir.Origin(d.block, tuple(ir.Var(r.index) for r in place.ranges)),
@@ -272,7 +272,7 @@ def _guarded(
     guard = typed(d.guard, types)
     if guard.type is not DType.BOOL:
         raise SpecError("a condition must be a bool", d.guard.span, "compare, as in x[i] > 0")
-    dtypes = tuple(walk.dtype_of(v) for v in values)
+    dtypes = tuple(algebra.dtype_of(v) for v in values)
     nothing = (
         ir.Const(none.item() if isinstance(none, np.generic) else none, dtype, span=d.span)
         for none, dtype in zip(identity(combiner, dtypes), dtypes, strict=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never, final
 
 from ..errors import Span, SpecError
+from ..ir import algebra, walk
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.nodes import BinaryOp, Function, UnaryOp
 from ..ir.types import INDEX, DType
 from . import syntax
@@ -100,7 +100,7 @@ def as_index(expr: syntax.Expr, types: Types) -> ir.Expr:
 
 def _read(stored: ir.Expr) -> Typed:
     """What storage holds, in the type that is computed in."""
-    dtype = walk.dtype_of(stored)
+    dtype = algebra.dtype_of(stored)
     value = ir.Cast(dtype.computed, stored, span=stored.span) if dtype.only_stores else stored
     return Typed(value, dtype.computed)
 
@@ -148,7 +148,7 @@ def _binary(op: BinaryOp, lhs: Typed, rhs: Typed, span: Span) -> Typed:
     if op in _LOGICAL:
         for side in (lhs, rhs):
             needs(side.type is DType.BOOL, op.value, "bools", side.type, span)
-        return Typed(walk.simplify(ir.Binary(op, lhs.expr, rhs.expr, span=span)), DType.BOOL)
+        return Typed(algebra.simplify(ir.Binary(op, lhs.expr, rhs.expr, span=span)), DType.BOOL)
     if op in _OF_INTEGERS:
         needs(is_integer(common), op.value, "integers", common, span)
     elif op in _BITWISE:
@@ -166,7 +166,7 @@ def _binary(op: BinaryOp, lhs: Typed, rhs: Typed, span: Span) -> Typed:
         common = dtype = INDEX
     new = ir.Binary(op, convert(lhs, dtype, span), convert(rhs, dtype, span), span=span)
     if isinstance(common, Weak):
-        return Typed(walk.simplify(new), DType.BOOL)
+        return Typed(algebra.simplify(new), DType.BOOL)
     return Typed(new, DType.BOOL if op in ir.COMPARISONS else common)
 
 
@@ -199,7 +199,7 @@ def _weak(op: BinaryOp, lhs: Typed, rhs: Typed, span: Span) -> Typed:
     if op in _DIVISIONS and isinstance(b, ir.Const) and not b.value:
         raise SpecError("division by zero", span)
     if type_ is Weak.INT:
-        result = walk.simplify(ir.Binary(op, a, b, span=span))
+        result = algebra.simplify(ir.Binary(op, a, b, span=span))
         if isinstance(result, ir.Const):
             result = constant(result.value, INDEX, span)
         return Typed(result, type_)

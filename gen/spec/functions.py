@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable
 
 from ..errors import Span
+from ..ir import algebra
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.nodes import Function
 from ..ir.types import DType
 from .types import AnyType, Weak, as_float, complex_of, concrete, is_complex, real_of
@@ -80,7 +80,7 @@ def folded(function: Function, args: tuple[ir.Expr, ...], span: Span) -> ir.Cons
     try:
         if isinstance(args[0].value, complex):
             value = _COMPLEX_MATH[function](args[0].value)
-            dtype = walk.result_of(function, DType.COMPLEX128)
+            dtype = algebra.result_of(function, DType.COMPLEX128)
             return constant(value, dtype, span)
         return ir.Const(_MATH[function](real_value(args[0])), DType.FLOAT64, span=span)
     except (ValueError, OverflowError):

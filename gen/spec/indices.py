@@ -10,8 +10,8 @@ from functools import reduce
 from typing import final
 
 from ..errors import SpecError
+from ..ir import algebra, walk
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.nodes import BinaryOp, UnaryOp
 from . import syntax, yaml
 from .program import Range
@@ -31,12 +31,12 @@ def index_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
             message = f"'{name}' is not a dim, an index or an integer parameter here"
             raise SpecError(message, expr.span, yaml.hint(name, names))
         case syntax.Literal(int(value)) if not isinstance(value, bool):
-            return walk.index(value)
+            return algebra.index(value)
         case syntax.Unary(UnaryOp.NEG, operand):
-            return walk.sub(0, index_expr(operand, names))
+            return algebra.sub(0, index_expr(operand, names))
         case syntax.Binary(op, lhs, rhs) if op in ARITHMETIC:
             a, b = index_expr(lhs, names), index_expr(rhs, names)
-            return walk.simplify(ir.Binary(op, a, b, span=expr.span))
+            return algebra.simplify(ir.Binary(op, a, b, span=expr.span))
         case syntax.Element():
             raise SpecError(
                 "an array cannot be read here",
@@ -52,10 +52,10 @@ def condition_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
     match expr:
         case syntax.Binary(BinaryOp.AND | BinaryOp.OR as op, lhs, rhs):
             a, b = condition_expr(lhs, names), condition_expr(rhs, names)
-            return walk.simplify(ir.Binary(op, a, b, span=expr.span))
+            return algebra.simplify(ir.Binary(op, a, b, span=expr.span))
         case syntax.Binary(op, lhs, rhs) if op in ir.COMPARISONS:
             a, b = index_expr(lhs, names), index_expr(rhs, names)
-            return walk.simplify(ir.Binary(op, a, b, span=expr.span))
+            return algebra.simplify(ir.Binary(op, a, b, span=expr.span))
         case syntax.Unary(UnaryOp.NOT, operand):
             return ir.Unary(UnaryOp.NOT, condition_expr(operand, names), span=expr.span)
         case _:
@@ -116,14 +116,14 @@ def extent(index: ir.Expr, ranges: Mapping[str, Range], dims: Collection[str]) -
     None where that cannot be told.
     """
     largest = _bound(index, ranges, upper=True)
-    return None if largest is None else size(walk.add(largest, 1), dims)
+    return None if largest is None else size(algebra.add(largest, 1), dims)
 
 
 def size(expr: ir.Expr, dims: Collection[str]) -> ir.Expr:
     """The expression, or 0 where it is negative; constants gathered."""
     form = linear(expr)
     plain = _in_order(form)
-    return plain if is_not_negative(form, dims) else walk.maximum(plain, 0)
+    return plain if is_not_negative(form, dims) else algebra.maximum(plain, 0)
 
 
 def tidy(expr: ir.Expr) -> ir.Expr:
@@ -135,15 +135,15 @@ def _in_order(form: Linear) -> ir.Expr:
     """The sum as an expression: added terms first, the constant last."""
     result: ir.Expr | None = None
     for term, coefficient in sorted(form.terms.items(), key=lambda item: item[1] < 0):
-        part = walk.mul(abs(coefficient), term)
+        part = algebra.mul(abs(coefficient), term)
         if coefficient < 0:
-            result = walk.sub(result or 0, part)
+            result = algebra.sub(result or 0, part)
         else:
-            result = part if result is None else walk.add(result, part)
+            result = part if result is None else algebra.add(result, part)
     if result is None:
-        return walk.index(form.constant)
+        return algebra.index(form.constant)
     constant = form.constant
-    return walk.add(result, constant) if constant >= 0 else walk.sub(result, -constant)
+    return algebra.add(result, constant) if constant >= 0 else algebra.sub(result, -constant)
 
 
 _MAX_CHOICES = 8  # of one operand of a min or max each: twice the work for every one
@@ -183,7 +183,7 @@ def _bound(expr: ir.Expr, ranges: Mapping[str, Range], *, upper: bool) -> ir.Exp
     match expr:
         case ir.Var(name) if name in ranges:
             over = ranges[name]
-            last = walk.sub(over.upper, 1) if upper else over.lower
+            last = algebra.sub(over.upper, 1) if upper else over.lower
             return _bound(last, ranges, upper=upper)
         case ir.Var() | ir.Const():
             return expr
@@ -201,7 +201,7 @@ def _bound(expr: ir.Expr, ranges: Mapping[str, Range], *, upper: bool) -> ir.Exp
             return expr
         case _:
             return None
-    return None if a is None or b is None else walk.simplify(ir.Binary(op, a, b))
+    return None if a is None or b is None else algebra.simplify(ir.Binary(op, a, b))
 
 
 _MAX_SIZES = 16
@@ -215,7 +215,7 @@ def cover(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> ir.Expr | None:
             kept = (*(k for k in kept if not _at_least(part, k, dims)), part)
     if len(kept) > _MAX_SIZES:
         return None
-    return reduce(walk.maximum, sorted(kept, key=lambda part: isinstance(part, ir.Const)))
+    return reduce(algebra.maximum, sorted(kept, key=lambda part: isinstance(part, ir.Const)))
 
 
 def _maxima(expr: ir.Expr) -> tuple[ir.Expr, ...]:

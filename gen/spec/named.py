@@ -7,8 +7,8 @@ scalars and the names before it, so that a call can work the sizes out in order.
 from collections.abc import Collection, Mapping
 
 from ..errors import SpecError
+from ..ir import algebra, sizes, walk
 from ..ir import nodes as ir
-from ..ir import sizes, walk
 from ..ir.nodes import BinaryOp, UnaryOp
 from ..ir.types import INDEX, DType
 from . import language, syntax, yaml
@@ -63,12 +63,12 @@ def _value(expr: syntax.Expr, names: Collection[str], scalars: Mapping[str, str]
         case syntax.Apply(_, (operand,)):
             return ir.Cast(INDEX, _real(operand, scalars), span=expr.span)
         case syntax.Unary(UnaryOp.NEG, operand):
-            return walk.sub(0, _value(operand, names, scalars))
+            return algebra.sub(0, _value(operand, names, scalars))
         case syntax.Binary(op, lhs, rhs) if op in ARITHMETIC:
             a, b = _value(lhs, names, scalars), _value(rhs, names, scalars)
             if op in (BinaryOp.FLOORDIV, BinaryOp.MOD):
                 _check_divisor(b, rhs)
-            return walk.simplify(ir.Binary(op, a, b, span=expr.span))
+            return algebra.simplify(ir.Binary(op, a, b, span=expr.span))
         case _:
             return index_expr(expr, names)
 

@@ -6,7 +6,8 @@ axes into one, in whatever order memory has them.
 """
 
 from ..ir import nodes as ir
-from ..ir.walk import index, variables
+from ..ir.algebra import index
+from ..ir.walk import variables
 from . import syntax
 from .model import KernelSpec
 from .program import Definition, For, Part, Range

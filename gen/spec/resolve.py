@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from ..errors import SpecError
+from ..ir import algebra
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.nodes import BinaryOp, Combiner, UnaryOp
 from . import program, syntax, yaml
 from .data import with_guards
@@ -66,7 +66,7 @@ def _requires(parts: tuple[Part, ...], dims: tuple[str, ...]) -> tuple[str, ...]
         for d in definitions(parts)
         if d.combiner in _OF_AT_LEAST_ONE
         for over in d.loops
-        if over.index in d.reduction and over.lower == walk.index(0)
+        if over.index in d.reduction and over.lower == algebra.index(0)
         if isinstance(over.upper, ir.Var)
     }
     return tuple(dim for dim in dims if dim in found)
@@ -314,7 +314,7 @@ def _implicit_range(name: syntax.Name, statement: syntax.Assign, scope: Scope) -
     size = uses[0][1]
     for use in uses[1:]:
         _check_agrees(use[0], size, *use[1:])
-    return Range(name.name, walk.index(0), size, name.span)
+    return Range(name.name, algebra.index(0), size, name.span)
 
 
 def _check_order(statement: syntax.Assign, implicit: tuple[Range, ...], scope: Scope) -> None:

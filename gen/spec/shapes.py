@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Mapping
 
 from ..errors import SpecError
+from ..ir import algebra, walk
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.nodes import BinaryOp
 from ..ir.sizes import told
 from ..ir.types import INDEX
@@ -134,7 +134,7 @@ def extent(axis: Size) -> ir.Expr:
         case str():
             return ir.Var(axis)
         case int():
-            return walk.index(axis)
+            return algebra.index(axis)
         case _:
             return axis
 
@@ -206,7 +206,7 @@ def _constraint(
                     "a call may run it in parts; an axis of the signature is whole",
                 )
     names = frozenset((*dims, *scalars)) - {loop_dim}
-    parts = walk.conjuncts(condition_expr(expr, names))
+    parts = algebra.conjuncts(condition_expr(expr, names))
     compared = [c for c in parts if isinstance(c, ir.Binary) and c.op in ir.COMPARISONS]
     if not parts or len(compared) < len(parts):
         raise SpecError("a constraint must be a comparison of sizes", node.span, _COMPARISON)
@@ -261,7 +261,7 @@ def derived(spec: KernelSpec) -> tuple[ir.Expr, ...]:
 def not_negative(spec: KernelSpec) -> tuple[ir.Expr, ...]:
     """What a call checks of such sizes, and proofs may take for granted."""
     return tuple(
-        ir.Binary(BinaryOp.GE, axis, walk.index(0), span=axis.span)
+        ir.Binary(BinaryOp.GE, axis, algebra.index(0), span=axis.span)
         for axis in derived(spec)
         if not is_not_negative(linear(axis), spec.all_dims)
     )

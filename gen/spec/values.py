@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import final
 
 from ..errors import Span, SpecError
+from ..ir import algebra
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.types import INDEX, DType, Kind
 from .types import AnyType, Weak, concrete, is_complex
 
@@ -29,11 +29,11 @@ def convert(value: Typed, dtype: DType, span: Span) -> ir.Expr:
     expr = value.expr
     if isinstance(value.type, Weak) and isinstance(expr, ir.Const):
         return constant(expr.value, dtype, span)
-    if isinstance(expr, ir.Cast) and dtype.only_stores and walk.dtype_of(expr.operand) is dtype:
+    if isinstance(expr, ir.Cast) and dtype.only_stores and algebra.dtype_of(expr.operand) is dtype:
         return expr.operand  # as it was read
-    if dtype.only_stores and not walk.dtype_of(expr).is_float:
+    if dtype.only_stores and not algebra.dtype_of(expr).is_float:
         expr = ir.Cast(dtype.computed, expr, span=span)
-    return expr if walk.dtype_of(expr) is dtype else ir.Cast(dtype, expr, span=span)
+    return expr if algebra.dtype_of(expr) is dtype else ir.Cast(dtype, expr, span=span)
 
 
 def constant(value: bool | int | float | complex, dtype: DType, span: Span) -> ir.Const:

@@ -3,8 +3,8 @@
 import pytest
 
 from gen.emit.c import LoweredVariant, emit_file, emit_kernel
+from gen.ir.algebra import less
 from gen.ir.nodes import Var
-from gen.ir.walk import less
 from gen.lower.target import Level
 
 from ..conftest import Golden

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gen import spec
+from gen.ir.algebra import TRUE
 from gen.ir.inits import explicit_inits
 from gen.ir.nodes import (
     Allocate,
@@ -51,7 +52,6 @@ from gen.ir.printer import stmt_to_text, to_text
 from gen.ir.script_names import from_script
 from gen.ir.types import INDEX, DType, Kind
 from gen.ir.verify import verify
-from gen.ir.walk import TRUE
 
 SPECS = Path(__file__).parents[2] / "kernels_spec"
 ARRAYS = {"x": DType.FLOAT32, "p": INDEX, "z": DType.COMPLEX64, "flags": DType.BOOL}

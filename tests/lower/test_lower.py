@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from gen.errors import TilesmithError
+from gen.ir.algebra import TRUE, index
 from gen.ir.interp import run
 from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
 from gen.ir.parser import from_text
 from gen.ir.printer import to_text
 from gen.ir.types import DType
-from gen.ir.walk import TRUE, blocks, index, loops, walk
+from gen.ir.walk import blocks, loops, walk
 from gen.lower.affine import Affine, affine, expression, tidy
 from gen.lower.bounds import implied
 from gen.lower.facts import of_kernel

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from gen.ir.algebra import TRUE
 from gen.ir.interp import run
 from gen.ir.nodes import LoopKind
 from gen.ir.parser import from_text
-from gen.ir.walk import TRUE, blocks, loops
+from gen.ir.walk import blocks, loops
 from gen.lower.lower import lower
 from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled

@@ -7,11 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from gen.ir.algebra import index
 from gen.ir.interp import InterpError, run
 from gen.ir.nodes import Const, Expr, Intent, Kernel, Loop, LoopKind, Node, Seq
 from gen.ir.types import INDEX
 from gen.ir.verify import IRError, verify_any
-from gen.ir.walk import index, map_children, replace_stmt, substitute, walk
+from gen.ir.walk import map_children, replace_stmt, substitute, walk
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import Refused, prove
 

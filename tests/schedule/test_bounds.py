@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
+from gen.ir.algebra import add, floordiv, index, maximum, minimum, mod, mul, sub
 from gen.ir.nodes import Binary, BinaryOp, Const, Expr, Unary, UnaryOp, Var
-from gen.ir.walk import add, floordiv, index, maximum, minimum, mod, mul, sub
 from gen.schedule.bounds import Range, at_most, highest, larger, lowest, normal, smaller
 
 P, Q, N, M = Var("a.i"), Var("a.j"), Var("n"), Var("m")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+from ...ir.algebra import add, conjunction, dtype_of, sub
 from ...ir.nodes import (
     Binary,
     BinaryOp,
@@ -18,17 +19,7 @@ from ...ir.nodes import (
     Update,
     Var,
 )
-from ...ir.walk import (
-    add,
-    blocks,
-    conjunction,
-    dtype_of,
-    replace_stmt,
-    sub,
-    substitute,
-    variables,
-    walk,
-)
+from ...ir.walk import blocks, replace_stmt, substitute, variables, walk
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import linear

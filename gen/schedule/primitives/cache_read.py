@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import ClassVar, Literal, final
 
+from ...ir.algebra import TRUE, index
 from ...ir.nodes import (
     Block,
     Buffer,
@@ -19,7 +20,7 @@ from ...ir.nodes import (
     Target,
     Var,
 )
-from ...ir.walk import TRUE, index, loads, map_children, replace_stmt, seq
+from ...ir.walk import loads, map_children, replace_stmt, seq
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
 from ..edit import (

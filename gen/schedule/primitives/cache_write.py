@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
+from ...ir.algebra import conjunction
 from ...ir.nodes import (
     Block,
     Buffer,
@@ -17,7 +18,7 @@ from ...ir.nodes import (
     Target,
     Update,
 )
-from ...ir.walk import ancestors, conjunction, loads, replace_stmt, seq, targets, variables
+from ...ir.walk import ancestors, loads, replace_stmt, seq, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
 from ..edit import (

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+from ...ir.algebra import add, index, mul, sub
 from ...ir.nodes import Delinearize, Expr, Var
-from ...ir.walk import add, index, mul, replace_stmt, sub, substitute, variables
+from ...ir.walk import replace_stmt, substitute, variables
 from ...poly.certificate import Flow, Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import index_of, perfect_nest, rebuild, serial, serial_loop, taken_loops, tree

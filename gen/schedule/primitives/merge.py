@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+from ...ir.algebra import conjunction, less, maximum
 from ...ir.nodes import Expr, Loop, Seq, Stmt, Var
-from ...ir.walk import ancestors, conjunction, less, maximum, replace_stmt, seq, substitute
+from ...ir.walk import ancestors, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import at_most, normal, same

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+from ...ir.algebra import dtype_of, sub
 from ...ir.nodes import Block, Delinearize, Kernel, Load, Store
-from ...ir.walk import accessed, blocks, dtype_of, replace_stmt, seq, sub, substitute, targets
+from ...ir.walk import accessed, blocks, replace_stmt, seq, substitute, targets
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
 from ..edit import (

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+from ...ir.algebra import add, conjunction, less
 from ...ir.nodes import Binary, BinaryOp, Block, Expr, Store, Var
-from ...ir.walk import add, ancestors, conjunction, less, loads, replace_stmt, substitute
+from ...ir.walk import ancestors, loads, replace_stmt, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import Range, at_most

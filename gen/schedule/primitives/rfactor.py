@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never, final
 
+from ...ir.algebra import add, conjunction, index
 from ...ir.inits import explicit_init
 from ...ir.nodes import (
     Block,
@@ -20,17 +21,7 @@ from ...ir.nodes import (
     Update,
     Var,
 )
-from ...ir.walk import (
-    add,
-    ancestors,
-    conjunction,
-    index,
-    replace_stmt,
-    seq,
-    substitute,
-    targets,
-    variables,
-)
+from ...ir.walk import ancestors, replace_stmt, seq, substitute, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
 from ..bounds import Range, highest, lowest

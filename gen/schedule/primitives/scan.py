@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+from ...ir.algebra import add, ceildiv, conjunction, index, less, mul
 from ...ir.nodes import Binary, Block, Buffer, Combiner, Expr, IterKind, IterVar, Load, Stmt, Var
-from ...ir.walk import add, ceildiv, conjunction, index, less, mul, replace_stmt, seq
+from ...ir.walk import replace_stmt, seq
 from ...poly.certificate import Flow, Scheduled, Source
 from ...poly.roles import COMBINING
 from ..base import Example, Layer, Primitive

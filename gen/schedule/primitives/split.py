@@ -4,19 +4,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar, final
 
+from ...ir.algebra import add, ceildiv, conjunction, index, less, mul, sub
 from ...ir.nodes import Block, Const, Delinearize, Expr, Loop, Var
-from ...ir.walk import (
-    add,
-    ancestors,
-    ceildiv,
-    conjunction,
-    index,
-    less,
-    mul,
-    replace_stmt,
-    sub,
-    substitute,
-)
+from ...ir.walk import ancestors, replace_stmt, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import at_most, linear

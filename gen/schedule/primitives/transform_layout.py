@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+from ...ir.algebra import ceildiv, floordiv, index, mod
 from ...ir.nodes import Expr, Load, Node, Scope, Target
-from ...ir.walk import ceildiv, floordiv, index, map_children, mod
+from ...ir.walk import map_children
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import buffer_named, rebuild, temporaries, tree

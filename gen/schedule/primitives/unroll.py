@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+from ...ir.algebra import sub
 from ...ir.nodes import LoopKind
-from ...ir.walk import replace_stmt, sub
+from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import linear

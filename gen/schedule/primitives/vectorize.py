@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
+from ...ir.algebra import index, sub
 from ...ir.nodes import LoopKind, Update
-from ...ir.walk import blocks, index, replace_stmt, sub
+from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import same
