@@ -25,8 +25,19 @@ from ..ir.nodes import (
     Seq,
     Stmt,
 )
-from ..ir.walk import accessed, ancestors, blocks, loops, seq, targets, variables, walk
-from ..poly.certificate import Flow, Source
+from ..ir.walk import (
+    accessed,
+    ancestors,
+    blocks,
+    loops,
+    replace_stmt,
+    seq,
+    substitute,
+    targets,
+    variables,
+    walk,
+)
+from ..poly.certificate import Flow, Scheduled, Source
 from .bounds import Range
 
 
@@ -272,6 +283,13 @@ def serial_loop(var: str, lower: Expr, upper: Expr) -> Loop:
     return Loop(var, lower, upper, LoopKind.SERIAL, Seq(()))
 
 
+def renumbered(state: Scheduled, loop: Loop, lower: Expr, upper: Expr, value: Expr) -> Scheduled:
+    """The state with the loop over another range; `value` says what its variable was before."""
+    new = replace(loop, lower=lower, upper=upper, body=substitute(loop.body, {loop.var: value}))
+    kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
+    return replace(state, kernel=kernel)
+
+
 def chain(outer: Loop, count: int) -> tuple[Loop, ...]:
     """The loop and those directly inside it, up to `count`, each its parent's only child."""
     found = [outer]
@@ -307,6 +325,13 @@ def serial(loop: Loop) -> str | None:
     if loop.kind is LoopKind.SERIAL:
         return None
     return f"loop '{loop.var}' is {loop.kind.value} already"
+
+
+def unfused(loop: Loop) -> str | None:
+    """The refusal of a loop that runs over several variables, or is not serial any more."""
+    if isinstance(loop.body, Delinearize):
+        return f"loop '{loop.var}' is fused already; do this before"
+    return serial(loop)
 
 
 def reduction_loops(block: Block) -> frozenset[str]:

@@ -5,23 +5,28 @@ Input: a name. Output: the primitive's class. Invariant: every file in `primitiv
 
 from .base import Primitive
 from .edit import CannotApply, nearest
+from .primitives.add_unit_loop import AddUnitLoop
 from .primitives.align import Align
 from .primitives.cache_read import CacheRead
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
 from .primitives.decompose_reduction import DecomposeReduction
+from .primitives.fission import Fission
 from .primitives.fuse import Fuse
 from .primitives.merge import Merge
 from .primitives.parallel import Parallel
 from .primitives.prefetch import Prefetch
 from .primitives.reorder import Reorder
 from .primitives.reuse_at import ReuseAt
+from .primitives.reverse import Reverse
 from .primitives.reverse_compute_at import ReverseComputeAt
 from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
 from .primitives.scan import Scan
 from .primitives.set_scope import SetScope
+from .primitives.shift import Shift
+from .primitives.skew import Skew
 from .primitives.split import Split
 from .primitives.stream import Stream
 from .primitives.tile import Tile
@@ -37,6 +42,11 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Tile,
     Unroll,
     Merge,
+    Fission,
+    Reverse,
+    Shift,
+    Skew,
+    AddUnitLoop,
     Parallel,
     Vectorize,
     Stream,

@@ -11,19 +11,24 @@ from gen.poly.certificate import Scheduled
 from gen.schedule import examples
 from gen.schedule.base import Context, Primitive
 from gen.schedule.edit import written
+from gen.schedule.primitives.add_unit_loop import AddUnitLoop
 from gen.schedule.primitives.cache_read import CacheRead
 from gen.schedule.primitives.cache_write import CacheWrite
 from gen.schedule.primitives.compute_at import ComputeAt
 from gen.schedule.primitives.compute_inline import ComputeInline
 from gen.schedule.primitives.decompose_reduction import DecomposeReduction
+from gen.schedule.primitives.fission import Fission
 from gen.schedule.primitives.fuse import Fuse
 from gen.schedule.primitives.merge import Merge
 from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.reorder import Reorder
 from gen.schedule.primitives.reuse_at import ReuseAt
+from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.reverse_compute_at import ReverseComputeAt
 from gen.schedule.primitives.reverse_compute_inline import ReverseComputeInline
 from gen.schedule.primitives.rfactor import Rfactor
+from gen.schedule.primitives.shift import Shift
+from gen.schedule.primitives.skew import Skew
 from gen.schedule.primitives.split import Split
 from gen.schedule.primitives.tile import Tile
 from gen.schedule.primitives.unroll import Unroll
@@ -58,6 +63,11 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(Parallel, loop),
         st.builds(Vectorize, loop, few, st.integers(1, 2)),
         st.builds(Merge, two),
+        st.builds(Fission, loop),
+        st.builds(Reverse, loop),
+        st.builds(Shift, loop, st.integers(-3, 3)),
+        st.builds(Skew, two, st.sampled_from([-1, 1, 2])),
+        st.builds(AddUnitLoop, block),
         st.builds(ComputeAt, block, loop),
         st.builds(ReverseComputeAt, block, loop),
         st.builds(ComputeInline, block),

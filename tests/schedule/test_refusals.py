@@ -128,7 +128,7 @@ REFUSALS = [
     (
         INPLACE,
         "cache_read: {block: y, buffer: x}\n- merge: {loops: [x_cache.d0, y.i]}",
-        "loops 'x_cache.d0' and 'y.i' do not start at the same value",
+        "the proof was refused: y[i=1, j=2] reads 'x_cache' before x_cache[d0=2] computes it",
     ),
     (TWICE, "vectorize: {loop: y.i, width: 4, accumulators: 0}", "accumulators 0 is not positive"),
     (TWICE, "vectorize: {loop: y.i, width: 513}", "width 513 is more than 512 lanes"),

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.algebra import conjunction, less, maximum
-from ...ir.nodes import Expr, Loop, Seq, Stmt, Var
+from ...ir.algebra import conjunction, less
+from ...ir.nodes import Binary, BinaryOp, Expr, Loop, Seq, Stmt, Var
 from ...ir.walk import ancestors, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import at_most, normal, same
+from ..bounds import larger, same, smaller
 from ..edit import (
     loop_named,
     ranges_of,
@@ -27,11 +27,10 @@ from ..shared import share_loop
 @final
 @dataclass(frozen=True)
 class Merge(Primitive):
-    """Makes one loop of siblings that start at the same value; each iteration runs the bodies in
-    the loops' order.
+    """Makes one loop of siblings; each iteration runs the bodies in the loops' order.
 
-    It stands where the first loop stood. Where one loop ends before another, its blocks get a
-    guard. The prover decides whether the new order keeps every value.
+    It stands where the first loop stood. Where one loop starts after another, or ends before it,
+    its blocks get a guard. The prover decides whether the new order keeps every value.
     """
 
     loops: tuple[str, ...]
@@ -81,8 +80,6 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
                 return f"loop '{loop.var}' has no siblings"
             if around[-1] is not parents[0][-1]:
                 return f"loops '{found[0].var}' and '{loop.var}' are not siblings"
-            if not same(loop.lower, found[0].lower):
-                return f"loops '{found[0].var}' and '{loop.var}' do not start at the same value"
             if reason := serial(loop):
                 return reason
         if self.as_ is not None and len(self.as_) != 1:
@@ -99,13 +96,11 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         root, found, var = tree(state.kernel), self._found(state), self._merged()
         around = ancestors(root, found[0])
         ranges = ranges_of(around)
-        upper = found[0].upper
+        lower, upper = found[0].lower, found[0].upper
         for loop in found[1:]:
-            if not at_most(loop.upper, upper, ranges):
-                fits = at_most(upper, loop.upper, ranges)
-                upper = loop.upper if fits else maximum(upper, loop.upper)
-        bodies = tuple(_body(loop, var, upper) for loop in found)
-        merged = with_body(Loop(var, found[0].lower, normal(upper), found[0].kind, Seq(())), bodies)
+            lower, upper = smaller(lower, loop.lower, ranges), larger(upper, loop.upper, ranges)
+        bodies = tuple(_body(loop, var, lower, upper) for loop in found)
+        merged = with_body(Loop(var, lower, upper, found[0].kind, Seq(())), bodies)
         parent = around[-1]
         assert isinstance(parent, Seq)
         first = next(k for k, s in enumerate(parent.body) if any(s is x for x in found))
@@ -119,10 +114,14 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         return Scheduled(kernel, share_loop(kernel, flow, var))
 
 
-def _body(loop: Loop, var: str, upper: Expr) -> Stmt:
+def _body(loop: Loop, var: str, lower: Expr, upper: Expr) -> Stmt:
     """The loop's body under the merged loop's variable, with a guard where that runs further."""
     body = substitute(loop.body, {loop.var: Var(var)})
-    if same(loop.upper, upper):
+    guards: list[Expr] = []
+    if not same(loop.lower, lower):
+        guards.append(Binary(BinaryOp.GE, Var(var), loop.lower))
+    if not same(loop.upper, upper):
+        guards.append(less(Var(var), loop.upper))
+    if not guards:
         return body
-    guard = less(Var(var), loop.upper)
-    return update_blocks(body, lambda b: replace(b, predicate=conjunction(b.predicate, guard)))
+    return update_blocks(body, lambda b: replace(b, predicate=conjunction(b.predicate, *guards)))

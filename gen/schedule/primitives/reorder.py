@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from ...ir.walk import replace_stmt, variables
+from ...ir.nodes import Loop
+from ...ir.walk import ancestors, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import nest, perfect_nest, rebuild, tree
+from ..edit import nest, perfect_nest, ranges_of, rebuild, tree
 from ..examples import SCALE, TRIANGLE, TWICE
+from ..exchange import exchanged
 
 
 @final
@@ -15,7 +17,8 @@ from ..examples import SCALE, TRIANGLE, TWICE
 class Reorder(Primitive):
     """Puts loops of a perfect nest in the given order, outermost first.
 
-    Loops between them that are not named stay where they are.
+    Loops between them that are not named stay where they are. Where the bounds of a loop depend on
+    one that goes inside, both get bounds that run over the same points.
     """
 
     loops: tuple[str, ...]
@@ -37,10 +40,29 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
 """,
         ),
         Example(
-            "Bounds that depend on a loop that would be inside",
+            "Bounds that depend on a loop that goes inside: diagonals",
+            SCALE,
+            "- skew: {loops: [y.i, y.j]}\n- reorder: {loops: [y.j, y.i]}",
+            after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.j in range(n + m - 1):
+        for y.i in range(max(0, y.j - n + 1), min(m, y.j + 1)):
+            with block("y", i=spatial(y.i, m), j=spatial(y.j - y.i, n)):
+                y[i, j] = x[i, j] * 2.0
+""",
+        ),
+        Example(
+            "A sum whose places depend on the loop around them",
             TRIANGLE,
             "- reorder: {loops: [y.j, y.i]}",
-            refused="the bounds of loop 'y.j' depend on 'y.i', which goes inside",
+            refused="the init of block 'y' cannot go there: the bounds of the spatial loop 'y.i' "
+            "depend on 'y.j'",
+        ),
+        Example(
+            "Bounds that say nothing simple of the loop that goes inside",
+            TRIANGLE.replace("y.i + 1)", "max(y.i, 1))").replace("i + 1", "max(i, 1)"),
+            "- reorder: {loops: [y.j, y.i]}",
+            refused="the bounds of loop 'y.j' depend on 'y.i', which goes inside, by `max(y.i, 1)`",
         ),
         Example(
             "Loops that are not nested",
@@ -54,24 +76,25 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     def check(self, state: Scheduled) -> str | None:
         if len(self.loops) < 2:
             return "it takes at least two loops"
-        old = perfect_nest(state.kernel, self.loops)
-        inside = [loop.var for loop in old]
-        for name in self._order(inside):
-            inside.remove(name)
-            loop = next(x for x in old if x.var == name)
-            used = (variables(loop.lower) | variables(loop.upper)) & set(inside)
-            if used:
-                return f"the bounds of loop '{name}' depend on '{min(used)}', which goes inside"
+        self._new(state)
         return None
 
-    def _order(self, old: list[str]) -> list[str]:
+    def _new(self, state: Scheduled) -> tuple[Loop, ...]:
+        """The loops in the new order, by exchanges of neighbours. Raises CannotApply."""
+        old = perfect_nest(state.kernel, self.loops)
+        known = ranges_of(ancestors(tree(state.kernel), old[0]))
         wanted = iter(self.loops)
-        return [next(wanted) if var in self.loops else var for var in old]
+        order = [next(wanted) if loop.var in self.loops else loop.var for loop in old]
+        new = list(old)
+        for place, name in enumerate(order):
+            found = next(k for k, loop in enumerate(new) if loop.var == name)
+            for k in range(found, place, -1):
+                around = (*known, *ranges_of(new[: k - 1]))
+                new[k - 1 : k + 1] = exchanged(new[k - 1], new[k], around)
+        return tuple(new)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         old = perfect_nest(state.kernel, self.loops)
-        by_name = {loop.var: loop for loop in old}
-        order = self._order([loop.var for loop in old])
-        new = nest((by_name[name] for name in order), old[-1].body)
+        new = nest(self._new(state), old[-1].body)
         kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), old[0], new))
         return Scheduled(kernel, state.flow)

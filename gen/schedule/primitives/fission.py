@@ -1,0 +1,84 @@
+"""fission: a loop over several statements becomes several loops."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir.nodes import Delinearize, Loop, Stmt, Var
+from ...ir.walk import blocks, replace_stmt, seq, substitute
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..edit import (
+    loop_named,
+    prune_shared,
+    rebuild,
+    rename_shared,
+    serial,
+    taken_loops,
+    tree,
+    under,
+)
+from ..examples import PAIR, SHARE, TWICE
+
+
+@final
+@dataclass(frozen=True)
+class Fission(Primitive):
+    """Gives each statement in a loop's body a loop of its own, in the order in which they stood.
+
+    The opposite of `merge`; `as` names the loops. What one statement hands another in the same
+    iteration is then kept for all iterations.
+    """
+
+    loop: str
+    as_: tuple[str, ...] | None = None
+
+    name: ClassVar[str] = "fission"
+    aliases: ClassVar[tuple[str, ...]] = ("loop_distribution",)
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "The temporary holds all elements again",
+            TWICE,
+            "- merge: {loops: [t.i, y.i], as: [z.i]}\n- fission: {loop: z.i, as: [t.i, y.i]}",
+            after=TWICE,
+        ),
+        Example(
+            "There is nothing to take apart",
+            SHARE,
+            "- fission: {loop: t.i}",
+            refused="there is one statement in loop 't.i'",
+        ),
+        Example(
+            "A name a loop",
+            PAIR,
+            "- merge: {loops: [t.i, y.i, z.i], as: [w.i]}\n- fission: {loop: w.i, as: [t.i, y.i]}",
+            refused="`as` must give 3 names",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        loop = loop_named(state.kernel, self.loop)
+        if len(under(loop)) < 2:
+            return f"there is one statement in loop '{self.loop}'"
+        if isinstance(loop.body, Delinearize):
+            return f"loop '{self.loop}' is fused; its parts have no loops of their own"
+        if len(self._names(loop)) != len(under(loop)):
+            return f"`as` must give {len(under(loop))} names"
+        return serial(loop) or taken_loops(state.kernel, self._names(loop), {self.loop})
+
+    def _names(self, loop: Loop) -> tuple[str, ...]:
+        """By default each is named after its first block."""
+        index = loop.var.split(".", 1)[1]
+        return self.as_ or tuple(f"{blocks(s)[0].name}.{index}" for s in under(loop))
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        loop = loop_named(state.kernel, self.loop)
+        names = self._names(loop)
+
+        def alone(name: str, statement: Stmt) -> Stmt:
+            body = substitute(statement, {loop.var: Var(name)})
+            return replace(loop, var=name, body=body)
+
+        parts = tuple(map(alone, names, under(loop)))
+        kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, seq(parts)))
+        return Scheduled(kernel, prune_shared(kernel, rename_shared(state.flow, {loop.var: names})))
