@@ -16,6 +16,7 @@ from .primitives.fission import Fission
 from .primitives.fuse import Fuse
 from .primitives.merge import Merge
 from .primitives.parallel import Parallel
+from .primitives.peel import Peel
 from .primitives.prefetch import Prefetch
 from .primitives.reorder import Reorder
 from .primitives.reuse_at import ReuseAt
@@ -43,6 +44,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Unroll,
     Merge,
     Fission,
+    Peel,
     Reverse,
     Shift,
     Skew,

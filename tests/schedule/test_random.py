@@ -21,6 +21,7 @@ from gen.schedule.primitives.fission import Fission
 from gen.schedule.primitives.fuse import Fuse
 from gen.schedule.primitives.merge import Merge
 from gen.schedule.primitives.parallel import Parallel
+from gen.schedule.primitives.peel import Peel
 from gen.schedule.primitives.reorder import Reorder
 from gen.schedule.primitives.reuse_at import ReuseAt
 from gen.schedule.primitives.reverse import Reverse
@@ -64,6 +65,7 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(Vectorize, loop, few, st.integers(1, 2)),
         st.builds(Merge, two),
         st.builds(Fission, loop),
+        st.builds(Peel, loop, st.integers(-2, 3)),
         st.builds(Reverse, loop),
         st.builds(Shift, loop, st.integers(-3, 3)),
         st.builds(Skew, two, st.sampled_from([-1, 1, 2])),
