@@ -136,7 +136,7 @@ def greater(a: Expr, b: Expr, facts: Facts) -> Expr:
 def tightened(loop: Loop, facts: Facts) -> Loop:
     """The loop with the guards that all its blocks share, of its own variable alone, as bounds."""
     inner = _bound_inside(loop.body)
-    inside = list(blocks(loop.body))
+    inside = blocks(loop.body)
     for guard in conjuncts(inside[0].predicate) if inside else ():
         forms = inequalities(guard)
         if forms is None or any(guard not in conjuncts(b.predicate) for b in inside):
@@ -349,7 +349,7 @@ def hoist(stmt: Stmt) -> Stmt:
             return stmt
         case Loop():
             bound = {stmt.var} | _bound_inside(stmt.body)
-            inside = list(blocks(stmt.body))
+            inside = blocks(stmt.body)
             shared = [
                 guard
                 for guard in (conjuncts(inside[0].predicate) if inside else ())

@@ -97,7 +97,7 @@ def _walkers(body: Stmt) -> Iterator[_Walkers]:
     for group in found.values():
         first, extent = group[0], constant(group[0].upper)
         inside = [b for loop in group for b in blocks(loop)]
-        if first.lower == index(0) and extent and len(inside) == len(list(blocks(body))):
+        if first.lower == index(0) and extent and len(inside) == len(blocks(body)):
             yield _Walkers(tuple(group), extent, _guards(first) or (), _lanes(first))
 
 

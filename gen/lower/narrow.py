@@ -78,7 +78,7 @@ def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
 
 
 def _narrowed(loop: Loop, facts: Facts, shapes: Shapes) -> Stmt:
-    body = tuple(blocks(loop.body))
+    body = blocks(loop.body)
     condition = _condition(body[0])
     if condition is None or any(_condition(block) != condition for block in body):
         return loop

@@ -38,7 +38,7 @@ def kept_iters(root: Stmt, block: Block, loop: Loop) -> frozenset[str]:
 
 def freed(root: Stmt, block: Block) -> tuple[Loop, ...]:
     """The loops that hold nothing but the block, and go when it goes."""
-    return tuple(x for x in loops_around(root, block) if len(list(blocks(x))) == 1)
+    return tuple(x for x in loops_around(root, block) if len(blocks(x)) == 1)
 
 
 def used_names(state: Scheduled, block: Block) -> frozenset[str]:

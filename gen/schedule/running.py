@@ -163,7 +163,7 @@ def _refused(found: Running) -> str | None:
     for loop in (found.outer, *found.between, found.inner):
         if reason := serial(loop):
             return reason
-    if len(list(blocks(found.outer))) > 1:
+    if len(blocks(found.outer)) > 1:
         return f"loop '{found.outer.var}' is not around block '{name}' alone"
     if len(found.body.targets) > 1:
         return f"block '{name}' reduces to several values"

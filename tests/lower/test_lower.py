@@ -154,9 +154,9 @@ def k(n, y: Out[int64[n]]):
         with block("y", i=spatial(y.i, n), where={text} == {result}):
             y[i] = 1
 """)
-    block = next(blocks(kernel.body))
+    block = blocks(kernel.body)[0]
     assert isinstance(block.predicate, Binary)
-    facts = of_kernel(kernel).loop(next(loops(kernel.body)))
+    facts = of_kernel(kernel).loop(loops(kernel.body)[0])
     found, wanted = resolve(block.predicate.lhs, facts), block.predicate.rhs
     assert affine(found) - affine(wanted) == Affine(())
 
@@ -170,7 +170,7 @@ def copy(n, x: float32[n], y: Out[float32[n]]):
                 y[i] = x[i]
 """)
     assert "for y.i_1 in range(min(4, n - y.i_0 * 4))" in to_text(kernel)
-    assert next(blocks(kernel.body)).predicate == TRUE
+    assert blocks(kernel.body)[0].predicate == TRUE
 
 
 def test_guards_that_a_loop_does_not_change_stand_around_it() -> None:
@@ -259,7 +259,7 @@ def k(n, x: float32[n], y: Out[float32[n]]):
     source = Source(initial=True, shared=("y.one", "y.i"))
     state = lower(Scheduled(kernel, {("y", 0): source}), Target(Level.V3))
     assert [loop.var for loop in loops(state.kernel.body)] == ["y.i"]
-    assert next(blocks(state.kernel.body)).bindings == (Var("y.i"),)
+    assert blocks(state.kernel.body)[0].bindings == (Var("y.i"),)
     assert state.flow["y", 0].shared == ("y.i",)
 
 

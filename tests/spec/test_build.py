@@ -103,11 +103,11 @@ def test_explicit_loops_are_shared_and_named_after_their_first_block() -> None:
     built = kernel("cholesky")
     assert [loop.var for loop in loops(built)] == ["a.i", "a.j", "a.k", "a_2.k"]
     assert [block.name for block in blocks(built)] == ["a", "a_1", "a_2", "a_3"]
-    update = next(blocks(built))
+    update = blocks(built)[0]
     assert isinstance(update.body, Update) and not update.initialises
     assert [i.kind for i in update.iters] == [IterKind.SPATIAL] * 2 + [IterKind.REDUCTION]
     assert update.iters[2].upper == Var("j")
-    inner = list(loops(built))[2]
+    inner = loops(built)[2]
     assert inner.upper == Var("a.j")
 
 
@@ -136,7 +136,7 @@ def test_nested_reductions_keep_the_indices_that_they_use() -> None:
 
 def test_a_reduction_depends_on_the_indices_of_its_bounds_too() -> None:
     built = plain("y[i] = x[i] * sum(T(1) for j in range(i + 1))", COPY, "(n)->(n)")
-    assert [i.name for i in next(blocks(built)).iters] == ["i", "j"]
+    assert [i.name for i in blocks(built)[0].iters] == ["i", "j"]
 
 
 def test_a_loop_downwards_runs_upwards_and_binds_its_index() -> None:
@@ -190,7 +190,7 @@ def test_a_recurrence_needs_no_first_statement() -> None:
 
 
 def test_argmax_updates_a_value_and_an_index() -> None:
-    block = next(blocks(kernel("argmax", DType.FLOAT32)))
+    block = blocks(kernel("argmax", DType.FLOAT32))[0]
     assert isinstance(block.body, Update) and block.body.combiner is Combiner.ARGMAX
     assert [t.buffer for t in block.body.targets] == ["y_value", "y"]
 
@@ -282,7 +282,7 @@ def test_implicit_indices_run_over_a_declared_shape() -> None:
         "(n)->(n)",
         'temporaries: {e: "T[n + 2]"}\n',
     )
-    assert next(loops(built)).upper == Binary(BinaryOp.ADD, Var("n"), Const(2, DType.INT64))
+    assert loops(built)[0].upper == Binary(BinaryOp.ADD, Var("n"), Const(2, DType.INT64))
 
 
 def test_conditions_are_predicates() -> None:
@@ -337,7 +337,7 @@ def test_a_stated_type_of_a_temporary_is_its_accumulators() -> None:
     args = 'x: {type: "T[n]"}, y: {type: "T[]", intent: out}'
     extra = "temporaries: {s: float64}\n"
     built = plain("s = sum(x[j] for j in n)\ny = T(s)", args, "(n)->()", extra)
-    update = next(blocks(built)).body
+    update = blocks(built)[0].body
     assert isinstance(update, Update)
     assert isinstance(update.values[0], Cast) and update.values[0].dtype is DType.FLOAT64
 

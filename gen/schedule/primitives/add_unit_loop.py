@@ -20,6 +20,7 @@ class AddUnitLoop(Primitive):
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "add_unit_loop"
+    aliases: ClassVar[tuple[str, ...]] = ("add_loop",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -24,6 +24,7 @@ class Fuse(Primitive):
     as_: str | None = None
 
     name: ClassVar[str] = "fuse"
+    aliases: ClassVar[tuple[str, ...]] = ("mult_loops",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

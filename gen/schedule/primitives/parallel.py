@@ -19,10 +19,7 @@ class Parallel(Primitive):
     loop: str
 
     name: ClassVar[str] = "parallel"
-    aliases: ClassVar[tuple[str, ...]] = (
-        "parallelize",
-        "tag_parallel_level",
-    )
+    aliases: ClassVar[tuple[str, ...]] = ("parallelize", "tag_parallel_level", "parallelize_loop")
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

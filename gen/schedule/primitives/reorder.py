@@ -24,7 +24,7 @@ class Reorder(Primitive):
     loops: tuple[str, ...]
 
     name: ClassVar[str] = "reorder"
-    aliases: ClassVar[tuple[str, ...]] = ("interchange",)
+    aliases: ClassVar[tuple[str, ...]] = ("interchange", "reorder_loops")
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

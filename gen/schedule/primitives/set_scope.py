@@ -24,7 +24,7 @@ class SetScope(Primitive):
     scope: Literal["auto", "heap", "stack", "register"]
 
     name: ClassVar[str] = "set_scope"
-    aliases: ClassVar[tuple[str, ...]] = ("set_buffer",)
+    aliases: ClassVar[tuple[str, ...]] = ("set_buffer", "set_memory")
     layer: ClassVar[Layer] = Layer.STORAGE
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

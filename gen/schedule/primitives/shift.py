@@ -25,6 +25,7 @@ class Shift(Primitive):
     by: int
 
     name: ClassVar[str] = "shift"
+    aliases: ClassVar[tuple[str, ...]] = ("shift_loop",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -39,6 +39,7 @@ class Split(Primitive):
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "split"
+    aliases: ClassVar[tuple[str, ...]] = ("divide_loop",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

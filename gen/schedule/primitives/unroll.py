@@ -27,7 +27,7 @@ class Unroll(Primitive):
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "unroll"
-    aliases: ClassVar[tuple[str, ...]] = ("tag_unroll_level",)
+    aliases: ClassVar[tuple[str, ...]] = ("tag_unroll_level", "unroll_loop")
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
