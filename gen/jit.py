@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -45,6 +46,7 @@ FLAGS = (
     "-fPIC",
 )
 _SOURCES = ("ts_cache.c", "ts_levels.c", "ts_threads.c", "ts_workspace.c")
+_HEADER = "ts_precompiled.h"
 
 Array = NDArray[np.generic]
 Number = complex  # and so int and float
@@ -286,18 +288,50 @@ def build(source: str, command: Sequence[str]) -> Path:
     library = folder / f"{digest[:32]}.so"
     if library.exists():
         return library
-    folder.mkdir(parents=True, exist_ok=True)
+    shared = runtime(tuple(command), _SOURCES)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         path, made = Path(scratch) / "kernel.c", Path(scratch) / "kernel.so"
         path.write_text(source, encoding="utf-8")
-        sources = [str(path), *(str(RUNTIME / name) for name in _SOURCES)]
+        objects = map(str, sorted(shared.glob("*.o")))
+        header = ("-include", str(shared / _HEADER))
         done = subprocess.run(
-            [*command, "-shared", *sources, "-o", str(made), "-lm"], capture_output=True, text=True
+            [*command, *header, "-shared", str(path), *objects, "-o", str(made), "-lm"],
+            capture_output=True,
+            text=True,
         )
         if done.returncode:
             raise TilesmithError(f"the C compiler refused the kernel:\n{done.stderr}")
         made.replace(library)
     return library
+
+
+def runtime(command: tuple[str, ...], sources: tuple[str, ...]) -> Path:
+    """A folder with what all builds by a command share: the runtime's objects, and its headers
+    precompiled, from the cache if it is there.
+    """
+    digest = hashlib.sha256("\0".join([*command, *sources, _runtime_digest()]).encode())
+    folder = cache_folder() / f"runtime-{digest.hexdigest()[:32]}"
+    if folder.exists():
+        return folder
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
+        made = Path(scratch, "made")
+        made.mkdir()
+        shutil.copy(RUNTIME / _HEADER, made)
+        paths = [str(RUNTIME / name) for name in sources]
+        for work in (
+            ["-x", "c-header", str(made / _HEADER), "-o", str(made / f"{_HEADER}.gch")],
+            ["-c", *paths],
+        ):
+            done = subprocess.run([*command, *work], cwd=made, capture_output=True, text=True)
+            if done.returncode:
+                raise TilesmithError(f"the C compiler refused the runtime:\n{done.stderr}")
+        try:
+            made.rename(folder)
+        except OSError:  # another process was faster
+            if not folder.exists():
+                raise
+    return folder
 
 
 def cache_folder() -> Path:

@@ -3,7 +3,8 @@
 `pytest --update-golden` writes them anew; look at the difference before you commit it.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,13 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Compiled kernels are not taken from, nor left in, the user's cache; all workers share one."""
+    root = tmp_path_factory.getbasetemp()
+    folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "tilesmith-cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILESMITH_CACHE", str(folder))
+        yield

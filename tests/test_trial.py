@@ -1,7 +1,5 @@
 """What `run` does with specs that promise nothing, or whose oracle fails."""
 
-from pathlib import Path
-
 import pytest
 
 from gen import trial
@@ -20,11 +18,6 @@ compute: |
   y[i] = x[i]
 oracle: ORACLE
 """
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILESMITH_CACHE", str(tmp_path))
 
 
 def run(oracle: str) -> trial.Report:

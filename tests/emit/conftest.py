@@ -1,16 +1,6 @@
-from collections.abc import Iterator
-
 import pytest
 
 from gen.lower.target import Level
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compiled kernels are not taken from, nor left in, the user's cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILESMITH_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def _has(level: Level) -> bool:

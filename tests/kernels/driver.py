@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
-from gen import trial
+from gen import jit, trial
 from gen.build import RUNTIME, RUNTIME_SOURCES
 from gen.emit.descriptors import descriptors
 from gen.emit.manifest import entry_from_json
@@ -111,9 +111,11 @@ def build(
     (folder / "kernel.c").write_text(text)
     (folder / "ts_kernels.c").write_text(descriptors([entry_from_json(made.manifest)]))
     sources = [folder / "kernel.c", folder / "ts_kernels.c", Path(__file__).parent / "driver.c"]
-    sources += [RUNTIME / name for name in RUNTIME_SOURCES]
     strict = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-std=gnu11")
     command = [compiler, *FLAGS, *strict, *Target(level).flags, *flags, f"-I{RUNTIME}"]
+    shared = jit.runtime(tuple(command), tuple(RUNTIME_SOURCES))
+    sources += sorted(shared.glob("*.o"))
+    command += ["-include", str(shared / "ts_precompiled.h")]
     program = folder / "program"
     done = subprocess.run(
         [*command, *map(str, sources), "-o", str(program), "-lm"],

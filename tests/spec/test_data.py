@@ -1,7 +1,6 @@
 """Bounds, positions and conditions that depend on data: interpreted and compiled, against NumPy."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,6 @@ from gen.spec import KernelSpec, build, loads
 Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 RNG = np.random.default_rng(5)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILESMITH_CACHE", str(tmp_path))
 
 
 def spec(compute: str, signature: str, arguments: str, rest: str = "") -> KernelSpec:

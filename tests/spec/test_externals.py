@@ -1,7 +1,5 @@
 """External functions: read, interpreted by their formulas, compiled as they are."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.special
@@ -57,10 +55,7 @@ def spec(externals: str, value: str, rest: str = "") -> KernelSpec:
 
 @pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT64])
 @pytest.mark.parametrize("recipe", ["", RECIPE], ids=["plain", "vectorized"])
-def test_interpreted_and_compiled(
-    recipe: str, dtype: DType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TILESMITH_CACHE", str(tmp_path))
+def test_interpreted_and_compiled(recipe: str, dtype: DType) -> None:
     kernel = spec(J_ZERO + TIMES, "times(j_zero(x[i, j]), j + 1) + 1", recipe)
     x = np.linspace(-9, 9, 57).reshape(3, 19).astype(dtype.value)
     expected = scipy.special.j0(x.astype(float)) * np.arange(1, 20) + 1
@@ -88,10 +83,7 @@ def test_the_interpreter_asks_for_them() -> None:
         run(kernel, {"x": np.ones((1, 1))})
 
 
-def test_what_no_header_declares_is_an_error_of_the_compiler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TILESMITH_CACHE", str(tmp_path))
+def test_what_no_header_declares_is_an_error_of_the_compiler() -> None:
     kernel = spec(J_ZERO.replace("math.h", "string.h").replace("j0", "j_none"), "j_zero(x[i, j])")
     level, dtypes = jit.native_level(), {"T": DType.FLOAT64}
     code = emit(kernel, {"float64": schedule(kernel, dtypes, Target(level), prove)}, level)

@@ -1,6 +1,5 @@
 """Reductions that a spec defines: read, tried for their laws, proved, interpreted and compiled."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,11 +73,6 @@ OUTER = """recipes:
           - vectorize: {{loop: {block}.init.i1, width: $lanes}}
           - vectorize: {{loop: {block}.i1, width: $lanes}}
 """
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILESMITH_CACHE", str(tmp_path))
 
 
 def spec(reduction: str, compute: str, outputs: str, rest: str = "") -> KernelSpec:

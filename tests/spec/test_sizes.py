@@ -25,11 +25,6 @@ SPECS = Path(__file__).parent / "sizes"
 RNG = np.random.default_rng(11)
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILESMITH_CACHE", str(tmp_path))
-
-
 def normal(*shape: int) -> Array:
     return RNG.standard_normal(shape)
 
