@@ -20,13 +20,6 @@ SPECS = sorted((Path(__file__).parent / "spec" / "complex").glob("*.yaml"))
 Array = NDArray[Any]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILESMITH_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 def _compiled(path: Path, level: Level, plain: bool) -> list[tuple[KernelSpec, Dtypes, Loaded]]:
     text = path.read_text("utf-8")
     if plain:

@@ -40,13 +40,6 @@ pytestmark = pytest.mark.xdist_group("corpus")  # what is compiled is compiled o
 Kernels = Mapping[str, "jit.Loaded | TilesmithError"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILESMITH_CACHE", str(tmp_path_factory.mktemp("corpus")))
-        yield
-
-
 @pytest.fixture(scope="module")
 def plain(cache: None) -> Kernels:
     kernels = {name: replace(specs.load(path), recipes=()) for name, path in SPECS.items()}
