@@ -39,7 +39,7 @@ def proofs(pytestconfig: pytest.Config) -> Path:
     return pytestconfig.cache.mkdir("proofs")
 
 
-@pytest.mark.parametrize("level", Level, ids=lambda level: level.value)
+@pytest.mark.parametrize("level", [Level.V3, Level.NEON], ids=lambda level: level.value)
 @pytest.mark.parametrize("path", SPECS, ids=name_of)
 def test_every_step_is_proved(
     path: Path, level: Level, proofs: Path, capfd: pytest.CaptureFixture[str]
@@ -52,7 +52,9 @@ def test_every_step_is_proved(
         remembered(plain, state)
         proved.append(state)
 
-    dtypes = specs.choices(spec)[0]  # of the others, the build proves what is emitted
+    dtypes = specs.choices(spec)[
+        0
+    ]  # of the others, and of v2 and v4, the build proves what it emits
     variants = schedule(spec, dtypes, Target(level), prove)
     assert proved == [
         state for v in variants for state in (v.start, *(s.state for s in v.steps), v.lowered)
