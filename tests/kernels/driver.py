@@ -115,7 +115,6 @@ def build(
     command = [compiler, *FLAGS, *strict, *Target(level).flags, *flags, f"-I{RUNTIME}"]
     shared = jit.runtime(tuple(command), tuple(RUNTIME_SOURCES))
     sources += sorted(shared.glob("*.o"))
-    command += ["-include", str(shared / "ts_precompiled.h")]
     program = folder / "program"
     done = subprocess.run(
         [*command, *map(str, sources), "-o", str(program), "-lm"],
