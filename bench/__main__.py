@@ -8,7 +8,7 @@ python -m bench report FILE         the table of a run kept by --json
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import cases, compare, peers, plot, prefer_installed, report, results, run
@@ -42,7 +42,7 @@ def _measure(words: Sequence[str]) -> None:
     _add_outputs(parser)
     options = parser.parse_intermixed_args(words)
     chosen, others = _cases(options), peers.choose(options.peers)
-    found = run.run(chosen, others, _settings(options))
+    found = run.run(chosen, others, _settings(options), _keeper(options))
     print(report.markdown(found), end="", flush=True)
     _write(found, options)
 
@@ -59,7 +59,7 @@ def _compare(words: Sequence[str]) -> None:
     options = parser.parse_intermixed_args(words)
     chosen = _cases(options)
     pair = compare.peers(options.before, options.after)
-    found = run.run(chosen, pair, _settings(options))
+    found = run.run(chosen, pair, _settings(options), _keeper(options))
     print(compare.markdown(found, options.before, options.after), end="", flush=True)
     _write(found, options)
 
@@ -125,6 +125,11 @@ def _cases(options: argparse.Namespace) -> list[cases.Case]:
 
 def _settings(options: argparse.Namespace) -> run.Settings:
     return run.Settings(options.threads, options.rounds, options.offset, options.level)
+
+
+def _keeper(options: argparse.Namespace) -> Callable[[results.Results], None]:
+    """Keeps what is measured by each case's end: a long run may be ended by hand."""
+    return lambda found: found.write(options.json) if options.json else None
 
 
 def _write(found: results.Results, options: argparse.Namespace) -> None:

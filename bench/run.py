@@ -5,7 +5,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -103,8 +103,15 @@ class Crew:
             worker.stop()
 
 
-def run(cases: Sequence[Case], peers: Sequence[Peer], settings: Settings) -> Results:
-    """Every case by every peer by every number of threads."""
+def run(
+    cases: Sequence[Case],
+    peers: Sequence[Peer],
+    settings: Settings,
+    keep: Callable[[Results], None] = lambda results: None,
+) -> Results:
+    """Every case by every peer by every number of threads; `keep` is given what there is by then
+    after each case.
+    """
     results = Results(machine(), vars(settings) | {"threads": list(settings.threads)})
     for threads in settings.threads:
         with Crew(peers, threads, settings) as crew:
@@ -113,6 +120,7 @@ def run(cases: Sequence[Case], peers: Sequence[Peer], settings: Settings) -> Res
             for number, case in enumerate(cases, 1):
                 _progress(f"[{number}/{len(cases)}] {case.label}, {threads} thread(s)")
                 results.rows.append(measure(case, crew))
+                keep(results)
     _progress("")
     return results
 

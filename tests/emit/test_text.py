@@ -10,7 +10,7 @@ from gen.emit.layout import WIDTH, wrapped
 from gen.emit.names import c_names
 from gen.errors import TilesmithError
 from gen.ir.types import DType
-from gen.jit import build, compile_kernel, shape_of
+from gen.jit import build, compile_kernel, compiler_command, shape_of
 from gen.lower.target import Level
 
 from .kernels import lowered
@@ -67,7 +67,7 @@ def k(n, x: {dtype}[n], y: InOut[{dtype}[n]]):
 
 def test_the_compilers_words_are_passed_on() -> None:
     with pytest.raises(TilesmithError, match=r"(?s)compiler refused the kernel:.*no_such_thing"):
-        build("int x = no_such_thing;\n", ("cc",))
+        build("int x = no_such_thing;\n", compiler_command(Level.V2, ()))
 
 
 def test_names_of_arrays_do_not_meet_those_of_the_code() -> None:
