@@ -6,7 +6,7 @@ BIN     = $(abspath $(VENV))/bin
 PEERS  ?= .venv-bench
 ARGS   ?= --json build/bench-results.json --plot build/bench-results.svg
 
-.PHONY: help demo test lint fast bench golden docs clean
+.PHONY: help demo test thorough lint fast bench golden docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -33,6 +33,9 @@ lint: $(VENV)/.ready  ## ruff and mypy
 
 test: lint install  ## everything that CI checks
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+thorough: lint install  ## the tests on more kernels, levels and sizes: an hour or more
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadgroup --thorough
 
 fast: lint  ## the generator's own tests, without a build
 	$(BIN)/python -m pytest -n 2 tests --ignore tests/kernels --ignore tests/packaging

@@ -1,6 +1,8 @@
 """Goldens: texts that the generator made before, kept under `tests/golden/`.
 
 `pytest --update-golden` writes them anew; look at the difference before you commit it.
+`pytest --thorough` runs those tests, too, that repeat others on more kernels, levels or sizes and
+would take longer than one waits for: they are marked `thorough`.
 """
 
 import os
@@ -15,6 +17,15 @@ Golden = Callable[[str, str], None]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the goldens anew")
+    parser.addoption("--thorough", action="store_true", help="more kernels, levels and sizes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--thorough"):
+        return
+    left = [item for item in items if item.get_closest_marker("thorough")]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_columns_become_rows_in_registers(level: Level) -> None:
     check(transposed(lanes, "float32", **places), level, "float32", turned=True)
 
 
-@pytest.mark.parametrize("vectors", [2, 3, 4])
+@pytest.mark.parametrize("vectors", [2, 3, pytest.param(4, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_of_several_vectors(level: Level, dtype: str, vectors: int) -> None:
     width = vectors * Target(level).lanes(DType(dtype))

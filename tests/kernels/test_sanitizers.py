@@ -21,6 +21,7 @@ from .support import SPECS, assert_right
 SUPPORTED = ts.show_config("dicts")["levels_supported"]
 LEVELS = [level for level in (Level.V3, Level.V4, Level.NEON) if level.value in SUPPORTED]
 FLOAT32 = {"T": DType.FLOAT32}
+SLOW = {"blur", "matmul", "softmax"}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -31,11 +32,15 @@ def sanitizers() -> None:
         pytest.skip("the compiler has no address sanitizer")
 
 
-# Every kind of statement on each level; the largest, which compile for long, on the best one alone.
+# Every kind of statement on the best level; those that compile for long seldom on the others.
 SANITIZED = [
-    (kernel, level)
+    pytest.param(
+        kernel,
+        level,
+        marks=pytest.mark.thorough if kernel in SLOW and level != LEVELS[-1] else (),
+    )
     for kernel in ("argmax", "blur", "cumsum", "grey", "matmul", "softmax")
-    for level in (LEVELS[-1:] if kernel in ("blur", "matmul") else LEVELS)
+    for level in LEVELS
 ]
 
 
