@@ -27,7 +27,7 @@ from gen.ir.types import DType
 from gen.jit import FLAGS
 from gen.lower.target import Level, Target
 from gen.pipeline import Generated, generate
-from gen.spec import oracle
+from gen.spec import choices, oracle
 from gen.spec.model import KernelSpec
 
 from .support import ROOT, SPECS, outputs, random_arrays
@@ -50,7 +50,7 @@ def edge_calls(kernel: str, dtypes: Mapping[str, DType], level: Level) -> list[d
     calls = [random_arrays(spec, dtypes, sizes, rng) for sizes in trial.edges(spec, lanes)]
     for arrays in calls:
         for name in outputs(spec):
-            arrays[name][...] = -1
+            arrays[name][...] = 77
     return calls
 
 
@@ -129,8 +129,7 @@ def build(
 def _encoded(spec: KernelSpec, dtypes: Mapping[str, DType], arrays: Arrays, threads: int) -> bytes:
     sizes = oracle.sizes(spec, arrays)
     leading = [] if spec.loop_dim is None else [sizes[spec.loop_dim]]
-    choices = overloads_of(spec)
-    overload = choices.index(tuple(d.value for d in dtypes.values()))
+    overload = choices(spec).index(dtypes)
     head = [overload, threads, len(leading), *leading, *(sizes[d] for d in spec.dims)]
     parts = [_integers(*head)]
     for s in spec.scalars:
@@ -145,14 +144,6 @@ def _encoded(spec: KernelSpec, dtypes: Mapping[str, DType], arrays: Arrays, thre
         parts.append(_integers(array.itemsize, *strides))
         parts.append(ctypes.string_at(low, high - low))
     return b"".join(parts)
-
-
-def overloads_of(spec: KernelSpec) -> list[tuple[str, ...]]:
-    """The choices of dtypes in the order of the kernel's descriptor."""
-    types: list[tuple[str, ...]] = [()]
-    for variable in spec.dtypes:
-        types = [(*chosen, d.value) for chosen in types for d in variable.choices]
-    return types
 
 
 def _integers(*values: int) -> bytes:
