@@ -42,6 +42,7 @@ FLAGS = (
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
+    "-fschedule-insns",
     "-fopenmp",
     "-fPIC",
 )
