@@ -9,6 +9,7 @@ from typing import assert_never
 from ..ir.algebra import add, index, maximum, mul, sub
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     Block,
     Call,
@@ -57,6 +58,8 @@ def grain(loop: Loop, scalars: Scalars) -> str:
 
 def _work(stmt: Stmt) -> Expr:
     match stmt:
+        case Barrier():
+            return index(0)
         case Block(body=body):
             return index(1 + sum(_operations(node) for node in walk(body)))
         case Loop(var, lower, upper, kind, body):
