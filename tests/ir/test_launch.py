@@ -53,7 +53,7 @@ def test_threads_meet_at_a_barrier(seed: int | None) -> None:
 
 def test_a_missing_barrier_shows() -> None:
     x = np.ones((2, 8), np.float32)
-    with pytest.raises(InterpError, match="reads t.*, which was never written"):
+    with pytest.raises(InterpError, match=r"reads t.*, which was never written"):
         run(from_text(REVERSED.replace(BARRIER, "")), {"x": x}, seed=1)
 
 
@@ -63,7 +63,7 @@ def test_shared_memory_is_one_in_all_iterations() -> None:
         got = run(from_text(ROTATED), {"x": x}, seed=seed)["y"]
         np.testing.assert_array_equal(got, x[:, ::-1])
     early = ROTATED[: ROTATED.rindex("                barrier()")]  # the last one
-    with pytest.raises(InterpError, match="reads t.*, which was never written"):
+    with pytest.raises(InterpError, match=r"reads t.*, which was never written"):
         run(from_text(early), {"x": x}, seed=1)
 
 
@@ -136,7 +136,8 @@ def k(x: int64[2], y: Out[int64[2]]):
         (
             BARRIER + "            for y.j in threadIdx.x(8):\n",
             "            for y.j in threadIdx.x(8):\n"
-            "                with delinearize(y.j, 2, 4) as (p, q):\n                    barrier()\n",
+            "                with delinearize(y.j, 2, 4) as (p, q):\n"
+            "                    barrier()\n",
             "which parts 'p' has differs from thread to thread",
         ),
     ],
