@@ -132,3 +132,18 @@ def matmul(m, n, k, a: float32[m, k], b: float32[k, n], c: Out[float32[m, n]]):
                 ):
                     c[i, j] = combine.sum(c[i, j], a[i, p] * b[p, j])
 """
+
+ROTATED = """\
+def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
+    for y.i in blockIdx.x(m):
+        for y.k in range(n):
+            with allocate(t=float32[m, n, 4] @ shared):
+                barrier()
+                for t.j in threadIdx.x(4):
+                    with block("t", i=spatial(y.i), k=spatial(y.k), j=spatial(t.j)):
+                        t[i, k, j] = x[i, k, j] * 2.0
+                barrier()
+                for y.j in threadIdx.x(4):
+                    with block("y", i=spatial(y.i), k=spatial(y.k), j=spatial(y.j)):
+                        y[i, k, j] = t[i, k, 3 - j]
+"""

@@ -16,12 +16,14 @@ from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
 from .primitives.decompose_reduction import DecomposeReduction
+from .primitives.double_buffer import DoubleBuffer
 from .primitives.fission import Fission
 from .primitives.fuse import Fuse
 from .primitives.gpu import Gpu
 from .primitives.merge import Merge
 from .primitives.parallel import Parallel
 from .primitives.peel import Peel
+from .primitives.pipeline import Pipeline
 from .primitives.prefetch import Prefetch
 from .primitives.reorder import Reorder
 from .primitives.reuse_at import ReuseAt
@@ -79,6 +81,8 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     BarrierAt,
     CacheSharedAt,
     CacheLocalAt,
+    DoubleBuffer,
+    Pipeline,
 )
 
 BY_NAME: dict[str, type[Primitive]] = {
