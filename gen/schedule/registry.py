@@ -15,6 +15,7 @@ from .primitives.cache_shared_at import CacheSharedAt
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
+from .primitives.cross_thread_reduction import CrossThreadReduction
 from .primitives.decompose_reduction import DecomposeReduction
 from .primitives.double_buffer import DoubleBuffer
 from .primitives.fission import Fission
@@ -83,6 +84,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     CacheLocalAt,
     DoubleBuffer,
     Pipeline,
+    CrossThreadReduction,
 )
 
 BY_NAME: dict[str, type[Primitive]] = {

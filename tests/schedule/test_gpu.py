@@ -18,7 +18,7 @@ from gen.schedule import examples
 from gen.schedule.base import Context, Step
 from gen.schedule.recipe import run as run_steps
 
-from .support import assert_same, inputs, schedule, start, steps
+from .support import assert_same, from_spec, inputs, schedule, start, steps
 
 TILED = """
 - tile: {loops: [c.i, c.j], sizes: [4, 2]}
@@ -220,3 +220,29 @@ def test_a_pipelined_matmul() -> None:
     inside = lines[lines.index("for c.p_0 in range((k + 2) // 3):") :]
     assert inside[1] == "barrier()" and inside.count("barrier()") == 1
     assert_same(plain.kernel, kernel, sizes=(7,))
+
+
+def test_rows_of_threads_that_reduce() -> None:
+    """Barriers in the loop of the rows' threads, and shared memory of which each row has a part."""
+    recipe = """
+- split: {loop: y.i, factors: [null, 2]}
+- bind: {loop: y.i_0, axis: blockIdx.x}
+- bind: {loop: y.i_1, axis: threadIdx.y}
+- cross_thread_reduction: {block: y, loop: y.j, threads: 3}
+"""
+    rows = start(examples.ROW_SUM)
+    kernel = schedule(rows, recipe)[-1].state.kernel
+    assert outline(kernel)[1:3] == [
+        "for y.i_1 in threadIdx.y(2):",
+        "with allocate(y_rf=float32[m, 3] @ shared):",
+    ]
+    assert_same(rows.kernel, kernel, sizes=(1, 5))
+
+
+def test_an_argmax_of_threads() -> None:
+    recipe = """
+- bind: {loop: y.i, axis: blockIdx.x}
+- cross_thread_reduction: {block: y, loop: y.j, threads: 4, fan: 2}
+"""
+    _, state = from_spec("argmax")
+    assert_same(state.kernel, schedule(state, recipe)[-1].state.kernel, sizes=(1, 9))
