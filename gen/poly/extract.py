@@ -134,10 +134,10 @@ def _allocated(buffer: Buffer, around: Surroundings) -> Storage:
         here = range(depth, depth + len(level.dims))
         bound_here = {kind for kind in level.kinds if kind.is_bound}
         depth += len(level.dims)
-        if bound_here - axes and (bound_here & axes or len(level.kinds) > 1):
+        if bound_here and len(level.kinds) > 1 and not set(level.kinds) <= axes:
             raise Refused(
-                f"'{buffer.name}' is allocated in fused loop '{level.loops[0]}', which is bound to"
-                " threads that share it",
+                f"'{buffer.name}' is allocated in fused loop '{level.loops[0]}', of which the proof"
+                " does not say which iterations have one memory",
                 span=buffer.span,
             )
         kept += [] if bound_here - axes else here

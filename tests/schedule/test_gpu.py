@@ -246,3 +246,16 @@ def test_an_argmax_of_threads() -> None:
 """
     _, state = from_spec("argmax")
     assert_same(state.kernel, schedule(state, recipe)[-1].state.kernel, sizes=(1, 9))
+
+
+def test_fission_at_a_barrier() -> None:
+    parted = "- sync_threads: {loop: t.j, where: after}\n- fission: {loop: y.i, as: [t.i, y.i]}"
+    lines = outline(schedule(start(examples.REVERSED), parted)[-1].state.kernel)
+    assert lines == [
+        "with allocate(t=float32[m, 4]):",
+        "for t.i in range(m):",
+        "for t.j in range(4):",
+        "barrier()",
+        "for y.i in range(m):",
+        "for y.j in range(4):",
+    ]
