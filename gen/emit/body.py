@@ -14,6 +14,7 @@ from ..errors import TilesmithError
 from ..ir.algebra import TRUE, conjuncts
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Delinearize,
@@ -49,6 +50,8 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
             return _block(stmt, context)
         case Loop():
             return _loop(stmt, context)
+        case Barrier():
+            raise AssertionError("lowering lets no barrier through")
         case Delinearize():
             return _delinearize(stmt, context)
         case If(condition, body):
@@ -196,7 +199,7 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
                 else:
                     lines += _vectorized(group, lanes, context)
             return lines
-        case Delinearize() | Allocate():
+        case Delinearize() | Allocate() | Barrier():
             raise AssertionError("in_lanes lets none of these through")
         case _:
             assert_never(stmt)

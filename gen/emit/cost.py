@@ -10,6 +10,7 @@ from ..ir.algebra import add, index, maximum, mul, sub
 from ..ir.expressions import POLYNOMIALS
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     Block,
     Call,
@@ -42,6 +43,8 @@ def grain(loop: Loop, scalars: Scalars) -> str:
 
 def _work(stmt: Stmt) -> Expr:
     match stmt:
+        case Barrier():
+            return index(0)
         case Block(body=body):
             return index(1 + sum(_operations(node) for node in walk(body)))
         case Loop(var, lower, upper, kind, body):

@@ -11,6 +11,7 @@ from typing import assert_never
 from ..ir.algebra import conjunction, conjuncts
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Block,
     Delinearize,
     If,
@@ -33,6 +34,8 @@ from .clamps import selected
 def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stmt:
     """lanes: the variables of the vectorized loops around."""
     match stmt:
+        case Barrier():
+            return stmt
         case Block():
             values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}
             guards = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))

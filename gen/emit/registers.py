@@ -16,6 +16,7 @@ from typing import assert_never, final
 from ..ir.algebra import conjuncts, dtype_of
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Delinearize,
@@ -143,6 +144,8 @@ def _accesses(
     stmt: Stmt, name: str, dtypes: Mapping[str, DType], lane: str, lanes: int
 ) -> Iterator[_Access]:
     match stmt:
+        case Barrier():
+            pass
         case Block():
             vector = lane if lane and has_vector_form(stmt, lane, dtypes) else ""
             on_lane = (p for p in conjuncts(stmt.predicate) if lane and lane in variables(p))

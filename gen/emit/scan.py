@@ -22,6 +22,7 @@ from typing import assert_never
 from ..ir.algebra import conjunction, conjuncts, index
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Block,
     Combiner,
     Delinearize,
@@ -53,7 +54,7 @@ ANEW, ONTO = "anew", "onto"
 def scans(stmt: Stmt, dtypes: Mapping[str, DType]) -> Stmt:
     """The tree with the scans of lanes marked. dtypes: of all buffers."""
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop(var, _, _, LoopKind.VECTORIZED):
             body = _marked(stmt.body, var, dtypes)

@@ -17,6 +17,7 @@ from ..errors import Span, TilesmithError
 from ..ir.algebra import TRUE, index
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Block,
     Delinearize,
     Expr,
@@ -221,7 +222,7 @@ def _direct(stmt: Stmt, lane: str, lanes: int) -> Iterator[_Stored]:
                 yield from _direct(part, lane, lanes)
         case Allocate(_, body):
             yield from _direct(body, lane, lanes)
-        case Loop() | If() | Delinearize():
+        case Loop() | If() | Delinearize() | Barrier():
             return
         case _:
             assert_never(stmt)

@@ -11,6 +11,7 @@ from ..ir.algebra import conjuncts, index
 from ..ir.nodes import (
     Allocate,
     AnyCombiner,
+    Barrier,
     Block,
     Combiner,
     DefinedCombiner,
@@ -34,7 +35,7 @@ MOST_TRIPS = 64  # of a loop that is unrolled as text
 
 def unroll(stmt: Stmt) -> Stmt:
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop(var, lower, upper, kind):
             body = unroll(stmt.body)
@@ -127,7 +128,7 @@ def in_lanes(stmt: Stmt, lane: str) -> bool:
             return lane not in variables(condition) and in_lanes(body, lane)
         case Seq(body_):
             return all(in_lanes(s, lane) for s in body_)
-        case Delinearize() | Allocate():
+        case Delinearize() | Allocate() | Barrier():
             return False
         case _:
             assert_never(stmt)

@@ -14,6 +14,7 @@ from ..errors import ScheduleError
 from .algebra import conjunction, conjuncts
 from .nodes import (
     Allocate,
+    Barrier,
     Block,
     Delinearize,
     Expr,
@@ -125,7 +126,7 @@ def _init_nest(
                 guards.append(condition)
             case Allocate(buffers, _):
                 _refuse_local(block, {b.name for b in buffers})
-            case Seq() | Block():
+            case Seq() | Block() | Barrier():
                 pass
             case _:
                 assert_never(outer)

@@ -3,10 +3,10 @@
 Input: a verified kernel, NumPy arrays and scalars. Output: the arrays that it writes. The tree is
 turned into nested closures once, then run. Every access is checked against the array's shape,
 every read against what has been written; iterations of parallel and vectorized loops run in an
-order drawn from a seed, so that what depends on their order shows.
+order drawn from a seed, and so do the threads of a launch from one barrier to the next, so that
+what depends on their order shows.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never
 
@@ -19,14 +19,26 @@ from .evaluate import (
     combine,
     identity,
     numpy_dtype,
-    poison,
     scalar,
 )
 from .inits import explicit_inits
-from .machine import Array, Machine, Place, defined, expression, reader, writer
+from .machine import (
+    Array,
+    Machine,
+    Place,
+    allocation,
+    coordinate,
+    defined,
+    expression,
+    fresh,
+    parts,
+    reader,
+    writer,
+)
 from .nodes import (
     Allocate,
     AnyCombiner,
+    Barrier,
     Block,
     Buffer,
     DefinedCombiner,
@@ -45,6 +57,7 @@ from .nodes import (
 )
 from .print_expr import expr_to_text
 from .sizes import found
+from .threads import inside, launched, place_of
 from .types import DType
 from .verify import verify_any
 from .walk import walk
@@ -158,23 +171,14 @@ def _check_assumptions(kernel: Kernel, machine: Machine) -> None:
 
 def _argument(buffer: Buffer, given: Array | None, machine: Machine) -> Place:
     if given is None:
-        return _fresh(buffer, machine)
+        return fresh(buffer, machine)
     expected = numpy_dtype(buffer.dtype)
     if given.dtype != expected:
         raise InterpError(f"'{buffer.name}' has type {given.dtype}, expected {expected}")
-    place = _fresh(buffer, machine)
+    place = fresh(buffer, machine)
     if place.values.shape != given.shape:
         raise InterpError(f"'{buffer.name}' has shape {given.shape}, not {place.values.shape}")
     return Place(given.copy(), np.ones(given.shape, bool))
-
-
-def _fresh(buffer: Buffer, machine: Machine) -> Place:
-    """New places, none written yet."""
-    shape = tuple(expression(extent, machine)() for extent in buffer.shape)
-    if any(extent < 0 for extent in shape):
-        raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
-    values = np.full(shape, poison(buffer.dtype), numpy_dtype(buffer.dtype))
-    return Place(values, np.zeros(shape, bool))
 
 
 def _check_complete(name: str, place: Place) -> None:
@@ -199,6 +203,8 @@ def _stmt(stmt: Stmt, machine: Machine) -> Action:
             return lambda: inner() if holds() else None
         case Allocate():
             return _allocate(stmt, machine)
+        case Barrier():
+            return lambda: None  # outside of a launch; `threads` sees to those inside
         case Seq(body_):
             actions = [_stmt(s, machine) for s in body_]
 
@@ -212,44 +218,39 @@ def _stmt(stmt: Stmt, machine: Machine) -> Action:
 
 
 def _loop(loop: Loop, machine: Machine) -> Action:
+    if loop.kind.is_bound:
+        return _bound(loop, machine)
     lower, upper = expression(loop.lower, machine), expression(loop.upper, machine)
-    body, values, random = _stmt(loop.body, machine), machine.values, machine.random
+    body, values = _stmt(loop.body, inside(loop, machine)), machine.values
     any_order = loop.kind in (LoopKind.PARALLEL, LoopKind.VECTORIZED)
 
     def iterate() -> None:
         iterations: Sequence[int] = range(lower(), upper())
-        if any_order and random is not None:
-            iterations = random.permutation(np.asarray(iterations)).tolist()
-        for values[loop.var] in iterations:
+        for values[loop.var] in machine.shuffled(iterations) if any_order else iterations:
             body()
 
     return iterate
 
 
+def _bound(loop: Loop, machine: Machine) -> Action:
+    """The one iteration that the running thread has; of the outermost, the launch."""
+    if machine.launch is None:
+        return launched(loop, machine, _stmt)
+    body = _stmt(loop.body, inside(loop, machine))
+    mine = place_of(loop, machine)
+    return lambda: body() if mine() else None
+
+
 def _delinearize(stmt: Delinearize, machine: Machine) -> Action:
-    value = expression(stmt.value, machine)
-    extents = [expression(e, machine) for e in stmt.extents]
-    body, values = _stmt(stmt.body, machine), machine.values
-
-    def split() -> None:
-        rest, sizes = value(), [extent() for extent in extents]
-        if rest < 0:
-            raise InterpError(f"{rest} has no parts {', '.join(stmt.vars)}", stmt.span)
-        if rest >= math.prod(sizes):
-            return
-        for var, size in zip(reversed(stmt.vars), reversed(sizes), strict=True):
-            rest, values[var] = divmod(rest, size)
-        body()
-
-    return split
+    split, body = parts(stmt, machine), _stmt(stmt.body, machine)
+    return lambda: body() if split() else None
 
 
 def _allocate(stmt: Allocate, machine: Machine) -> Action:
-    body = _stmt(stmt.body, machine)
+    enter, body = allocation(stmt, machine), _stmt(stmt.body, machine)
 
     def live() -> None:
-        for buffer in stmt.buffers:
-            machine.places[buffer.name] = _fresh(buffer, machine)
+        enter()
         body()
 
     return live
@@ -262,9 +263,11 @@ def _block(block: Block, machine: Machine) -> Action:
     lowers = [expression(v.lower, machine) for v in block.iters]
     uppers = [expression(v.upper, machine) for v in block.iters]
     body, values = _body(block.body, machine), machine.values
+    missing = machine.launch.missing if machine.launch else frozenset()
+    elsewhere = [coordinate(axis) for axis in missing]
 
     def instance() -> None:
-        if not predicate():
+        if any(values[axis] for axis in elsewhere) or not predicate():
             return
         for name, binding in zip(names, bindings, strict=True):
             values[name] = binding()

@@ -4,26 +4,43 @@ Input: expressions and targets. Output: functions of no arguments that compute, 
 Machine; reads and writes are checked. A read that the kernel must not do raises InterpError.
 """
 
+import math
 import operator
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, assert_never
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, assert_never
 
 import numpy as np
 
 from .algebra import dtype_of
-from .evaluate import Combine, InterpError, Value, binary, cast, function, scalar, unary
+from .evaluate import (
+    Combine,
+    InterpError,
+    Value,
+    binary,
+    cast,
+    function,
+    numpy_dtype,
+    poison,
+    scalar,
+    unary,
+)
+from .launch import Axes, owners
 from .nodes import (
+    Allocate,
     Binary,
     BinaryOp,
+    Buffer,
     Call,
     Cast,
     Const,
     DefinedCombiner,
+    Delinearize,
     Expr,
     External,
     Function,
     Load,
+    LoopKind,
     Select,
     Target,
     Unary,
@@ -33,14 +50,39 @@ from .types import DType, Kind
 
 Array = np.ndarray[Any, Any]
 Thunk = Callable[[], Value]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A buffer's elements, and which of them have been written."""
+    """A buffer's elements, and which of them have been written.
+
+    latest: where several entries of an Allocate have one memory, the place of the entry that wrote
+    last; what the others held is gone.
+    """
 
     values: Array
     written: Array
+    latest: list["Place"] | None = None
+
+    def take_over(self) -> None:
+        """Makes this the place that the memory holds."""
+        if self.latest is not None and self.latest[0] is not self:
+            self.latest[0].written[...] = False
+            self.latest[0] = self
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A launch while it is built. missing: its axes that no loop around is bound to. loops: those
+    around that are bound to none. memory: what the threads of the running block have of each
+    buffer, by their places on its axes; and by its loops' variables, too.
+    """
+
+    axes: Axes
+    missing: frozenset[LoopKind]
+    memory: dict[tuple[str, tuple[Value, ...]], Place]
+    loops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +92,7 @@ class Machine:
     values: of dims, scalars, loop variables and the running block's iteration variables.
     places: of the buffers in scope. dtypes: of all buffers. random: draws the order of parallel
     iterations. check: whether reading what was never written is an error. externals: what stands
-    for external functions, by name.
+    for external functions, by name. launch: what the statement being built runs in.
     """
 
     values: dict[str, Value]
@@ -59,6 +101,19 @@ class Machine:
     random: np.random.Generator | None
     check: bool
     externals: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    launch: Launched | None = None
+
+    def shuffled(self, items: Iterable[T]) -> list[T]:
+        """The items in an order that is drawn, if orders are."""
+        found = list(items)
+        if self.random is None:
+            return found
+        return [found[k] for k in self.random.permutation(len(found))]
+
+
+def coordinate(axis: LoopKind) -> str:
+    """The name in `Machine.values` of the running thread's place on an axis."""
+    return f"@{axis.value}"
 
 
 def expression(expr: Expr, machine: Machine) -> Thunk:
@@ -153,6 +208,7 @@ def writer(place: Target, machine: Machine) -> Callable[[Value], None]:
 
     def write(value: Value) -> None:
         memory, index = places[name], at()
+        memory.take_over()
         memory.values[index] = value
         memory.written[index] = True
 
@@ -177,3 +233,62 @@ def _position(place: Target, machine: Machine) -> Callable[[], tuple[int, ...]]:
 
 def _text(name: str, at: tuple[int, ...]) -> str:
     return f"{name}{list(at)}"
+
+
+# ---------------------------------------------------------------- statements
+
+
+def fresh(buffer: Buffer, machine: Machine) -> Place:
+    """New places, none written yet."""
+    shape = tuple(expression(extent, machine)() for extent in buffer.shape)
+    if any(extent < 0 for extent in shape):
+        raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
+    values = np.full(shape, poison(buffer.dtype), numpy_dtype(buffer.dtype))
+    return Place(values, np.zeros(shape, bool))
+
+
+def allocation(stmt: Allocate, machine: Machine) -> Callable[[], None]:
+    """The function that enters an Allocate: buffers are new, or those that the running thread of a
+    launch shares with others, or had before.
+    """
+    launch, values = machine.launch, machine.values
+    shared: dict[str, list[str]] = {}
+    for buffer in stmt.buffers if launch else ():
+        assert launch is not None
+        axes = owners(buffer, launch.axes, launch.missing)
+        if axes is not None:
+            shared[buffer.name] = [coordinate(a) for a in launch.axes if a in axes]
+
+    def enter() -> None:
+        for buffer in stmt.buffers:
+            if launch is None or buffer.name not in shared:
+                machine.places[buffer.name] = fresh(buffer, machine)
+                continue
+            owner = buffer.name, tuple(values[axis] for axis in shared[buffer.name])
+            entry = buffer.name, (*owner[1], *(values[var] for var in launch.loops))
+            if entry not in launch.memory:
+                new = fresh(buffer, machine)
+                first = launch.memory.setdefault(owner, replace(new, latest=[new]))
+                launch.memory[entry] = replace(new, latest=first.latest)
+            machine.places[buffer.name] = launch.memory[entry]
+
+    return enter
+
+
+def parts(stmt: Delinearize, machine: Machine) -> Callable[[], bool]:
+    """The function that binds the parts, and says whether there are any."""
+    value = expression(stmt.value, machine)
+    extents = [expression(e, machine) for e in stmt.extents]
+    values = machine.values
+
+    def split() -> bool:
+        rest, sizes = value(), [extent() for extent in extents]
+        if rest < 0:
+            raise InterpError(f"{rest} has no parts {', '.join(stmt.vars)}", stmt.span)
+        if rest >= math.prod(sizes):
+            return False
+        for var, size in zip(reversed(stmt.vars), reversed(sizes), strict=True):
+            rest, values[var] = divmod(rest, size)
+        return True
+
+    return split

@@ -39,6 +39,7 @@ __all__ = [
     "COMPARISONS",
     "Allocate",
     "AnyCombiner",
+    "Barrier",
     "Binary",
     "BinaryOp",
     "Block",
@@ -90,6 +91,9 @@ class Scope(Enum):
     HEAP = "heap"
     STACK = "stack"
     REGISTER = "register"
+    SHARED = "shared"  # one for each block of a launch
+    LOCAL = "local"  # one for each thread of a launch
+    CONSTANT = "constant"  # written before a launch, read in it
 
 
 @final
@@ -250,12 +254,34 @@ class LoopKind(Enum):
     PARALLEL = "parallel"
     VECTORIZED = "vectorized"
     UNROLLED = "unrolled"
+    BLOCK_X = "blockIdx.x"
+    BLOCK_Y = "blockIdx.y"
+    BLOCK_Z = "blockIdx.z"
+    THREAD_X = "threadIdx.x"
+    THREAD_Y = "threadIdx.y"
+    THREAD_Z = "threadIdx.z"
+
+    @property
+    def is_block(self) -> bool:
+        return self in (LoopKind.BLOCK_X, LoopKind.BLOCK_Y, LoopKind.BLOCK_Z)
+
+    @property
+    def is_thread(self) -> bool:
+        return self in (LoopKind.THREAD_X, LoopKind.THREAD_Y, LoopKind.THREAD_Z)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is an axis of a launch."""
+        return self.is_block or self.is_thread
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Loop(Node):
-    """`for var in range(lower, upper)`; runs nothing where upper <= lower."""
+    """`for var in range(lower, upper)`; runs nothing where upper <= lower.
+
+    The outermost loop of a kind that is bound to an axis is a *launch*; `ir.launch` says what runs.
+    """
 
     var: str
     lower: Expr
@@ -299,11 +325,17 @@ class Allocate(Node):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Barrier(Node):
+    """In a launch, no thread of a block goes on before all of them are here; elsewhere nothing."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Seq(Node):
     body: tuple["Stmt", ...]
 
 
-Stmt = Block | Loop | Delinearize | If | Allocate | Seq
+Stmt = Block | Loop | Delinearize | If | Allocate | Barrier | Seq
 
 
 # ---------------------------------------------------------------- kernels

@@ -12,6 +12,7 @@ from ..errors import Span
 from .algebra import TRUE, index
 from .nodes import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Combiner,
@@ -200,8 +201,12 @@ def _seq(statements: list[ast.stmt], names: Names) -> Seq:
 def _stmt(statement: ast.stmt, names: Names) -> Stmt:
     at = names.span(statement)
     match statement:
-        case ast.For(target, ast.Call(ast.Name(kind)) as bounds, body, []) if kind in _LOOP_KINDS:
+        case ast.For(target, ast.Call(kind) as bounds, body, []) if (
+            ast.unparse(kind) in _LOOP_KINDS
+        ):
             return _loop(target, bounds, body, names, at)
+        case ast.Expr(ast.Call(ast.Name("barrier"), [], [])):
+            return Barrier(span=at)
         case ast.If(condition, body, []):
             guard = expression(condition, DType.BOOL, names)
             return If(guard, _suite(body, names), span=at)
@@ -212,17 +217,17 @@ def _stmt(statement: ast.stmt, names: Names) -> Stmt:
 
 
 def _loop(target: ast.expr, bounds: ast.Call, body: list[ast.stmt], names: Names, at: Span) -> Loop:
-    match bounds.func, bounds.keywords:
-        case ast.Name(word), []:
+    match bounds.keywords:
+        case []:
             annotations: tuple[tuple[str, int | str], ...] = ()
-        case ast.Name(word), [ast.keyword("annotations", value)]:
+        case [ast.keyword("annotations", value)]:
             annotations = _annotations(value, names)
         case _:
             names.refuse(bounds, "a loop's bounds take one keyword: 'annotations'")
     var = dotted(target, names)
     lower, upper = _range(bounds, bounds.args, names)
     inner = replace(names, bounds={**names.bounds, var: (lower, upper)})
-    kind = _LOOP_KINDS[word]
+    kind = _LOOP_KINDS[ast.unparse(bounds.func)]
     return Loop(var, lower, upper, kind, _suite(body, inner), annotations, span=at)
 
 

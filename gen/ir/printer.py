@@ -25,6 +25,7 @@ from typing import assert_never
 from .algebra import TRUE, index
 from .nodes import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     DefinedCombiner,
@@ -59,6 +60,7 @@ LOOP_KINDS = {
     LoopKind.PARALLEL: "parallel",
     LoopKind.VECTORIZED: "vectorized",
     LoopKind.UNROLLED: "unrolled",
+    **{kind: kind.value for kind in LoopKind if kind.is_bound},
 }
 INTENTS = {Intent.OUT: "Out", Intent.INOUT: "InOut"}
 
@@ -153,6 +155,8 @@ def _stmt(stmt: Stmt, known: _Known, depth: int) -> list[str]:
             parts = {n: (index(0), e) for n, e in zip(names, extents, strict=True)}
             inner = replace(known, bounds={**known.bounds, **parts})
             return [head, *_suite(body, inner, depth + 1)]
+        case Barrier():
+            return [f"{pad}barrier()"]
         case If(condition, body):
             head = f"{pad}if {expr_text(condition, DType.BOOL)}:"
             return [head, *_suite(body, known, depth + 1)]

@@ -12,6 +12,7 @@ from .algebra import index
 from .nodes import (
     Allocate,
     AnyCombiner,
+    Barrier,
     Block,
     Buffer,
     Combiner,
@@ -38,6 +39,7 @@ from .nodes import (
 from .types import INDEX, DType, Kind
 from .verify_expr import IRError, check_place, expect, refuse
 from .verify_expr import Scope as Names
+from .verify_launch import check_launches
 from .walk import targets, variables, walk
 
 __all__ = ["IRError", "verify", "verify_any"]
@@ -82,6 +84,7 @@ def verify_any(kernel: Kernel) -> None:
     inputs = frozenset(p.buffer.name for p in kernel.parameters if p.intent is Intent.IN)
     buffers = {b.name: b for b in parameters}
     _check_stmt(kernel.body, _Surroundings(known, {}, buffers, inputs))
+    check_launches(kernel)
 
 
 # ---------------------------------------------------------------- rules of one stage
@@ -164,6 +167,8 @@ def _check_stmt(stmt: Stmt, around: _Surroundings) -> None:
             for buffer in buffers:
                 around = _allocate(buffer, around)
             _check_stmt(body, around)
+        case Barrier():
+            pass
         case Seq(body_):
             for inner in body_:
                 _check_stmt(inner, around)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, assert_never, cast
 from .algebra import simplify
 from .nodes import (
     Allocate,
+    Barrier,
     Binary,
     Block,
     Call,
@@ -35,7 +36,7 @@ N = TypeVar("N", bound=Node)
 A = TypeVar("A")
 
 _NONE: frozenset[str] = frozenset()
-_STATEMENTS = (Allocate, Block, Delinearize, If, Loop, Seq)
+_STATEMENTS = (Allocate, Barrier, Block, Delinearize, If, Loop, Seq)
 
 
 _HOLDERS: dict[type[Node], tuple[str, ...]] = {}
@@ -205,7 +206,7 @@ def replace_stmt(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
         if s is old:
             return new
         match s:
-            case Block():
+            case Block() | Barrier():
                 return s
             case Loop() | Delinearize() | If() | Allocate():
                 body = go(s.body)
@@ -227,7 +228,7 @@ def ancestors(stmt: Stmt, node: Stmt) -> tuple[Stmt, ...]:
         if s is node:
             return ()
         for child in children(s):
-            if isinstance(child, Block | Loop | Delinearize | If | Allocate | Seq):
+            if isinstance(child, _STATEMENTS):
                 below = go(child)
                 if below is not None:
                     return (s, *below)

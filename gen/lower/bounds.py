@@ -17,6 +17,7 @@ from typing import assert_never, final
 from ..ir.algebra import ceildiv, conjunction, conjuncts, floordiv
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     BinaryOp,
     Block,
@@ -46,6 +47,8 @@ def split_guards(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts, in_edge: bool) -> Stmt:
     match stmt:
+        case Barrier():
+            return stmt
         case Block():
             left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
             return replace(stmt, predicate=conjunction(*left))
@@ -174,6 +177,8 @@ def _equal(a: Affine, b: Affine) -> bool:
 def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Affine], Ranges]]:
     """What each block's guards hold >= 0, and the unrolled and vectorized loops around it."""
     match stmt:
+        case Barrier():
+            pass
         case Block():
             conditions = conjuncts(stmt.predicate)
             yield [f for p in conditions for f in inequalities(p) or ()], ranges
@@ -208,6 +213,8 @@ def _limit(form: Affine, var: str) -> Expr:
 
 def _without(stmt: Stmt, guard: Expr) -> Stmt:
     match stmt:
+        case Barrier():
+            return stmt
         case Block():
             left = (p for p in conjuncts(stmt.predicate) if p != guard)
             return replace(stmt, predicate=conjunction(*left))
@@ -290,6 +297,8 @@ def _placed(
     vectorized.
     """
     match stmt:
+        case Barrier():
+            pass
         case Block():
             yield stmt, ranges, vectorized
         case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
@@ -345,7 +354,7 @@ def hoist_guards(kernel: Kernel) -> Kernel:
 def hoist(stmt: Stmt) -> Stmt:
     """Guards that all blocks of a loop share and that nothing inside it changes, around it."""
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop():
             bound = {stmt.var} | _bound_inside(stmt.body)

@@ -15,6 +15,7 @@ from typing import assert_never, final
 from ..ir.algebra import conjunction, conjuncts, index
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     BinaryOp,
     Block,
@@ -50,7 +51,7 @@ def edge_tiles(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts) -> Stmt:
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop():
             return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))
@@ -253,7 +254,7 @@ def _shrunk(buffer: Buffer, place: _Place) -> Buffer:
 def _without(stmt: Stmt, walkers: _Walkers, var: str) -> Stmt:
     """The tile's body in one iteration."""
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop():
             if any(stmt is loop for loop in walkers.loops):
@@ -286,6 +287,8 @@ def _moved(stmt: Stmt, name: str, place: _Place) -> Stmt:
 def _unguarded(stmt: Stmt, facts: Facts) -> Stmt:
     """Without the guards that the facts imply."""
     match stmt:
+        case Barrier():
+            return stmt
         case Block():
             left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
             return replace(stmt, predicate=conjunction(*left))

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
+from ..errors import ScheduleError
 from ..ir.algebra import FALSE, TRUE
 from ..ir.inits import explicit_inits
+from ..ir.launch import has_barrier, launches
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     BinaryOp,
     Block,
@@ -24,7 +27,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
 )
-from ..ir.walk import loops, seq, substitute
+from ..ir.walk import loops, map_children, seq, substitute
 from ..poly.certificate import Flow, Scheduled
 from .affine import constant, tidy
 from .bounds import hoist_guards, split_guards
@@ -33,7 +36,31 @@ from .storage import contract, place
 from .target import Target
 from .turns import turned_edges
 
+
+def without_launches(kernel: Kernel) -> Kernel:
+    """The kernel without barriers, which order nothing outside of launches.
+
+    Raises ScheduleError for a launch: to run its threads one after another, each from barrier to
+    barrier, would need memory and loops that no recipe asked for.
+    """
+    for launch in launches(kernel.body):
+        raise ScheduleError(
+            f"loop '{launch.var}' is bound to {launch.kind.value}, and C code has no launches",
+            launch.span,
+            "leave `bind` and what stands for it to recipes of another target",
+        )
+    return replace(kernel, body=_without_barriers(kernel.body)) if has_barrier(kernel) else kernel
+
+
+def _without_barriers(node: Stmt) -> Stmt:
+    new = map_children(node, lambda n: _without_barriers(n) if isinstance(n, Stmt) else n)
+    if isinstance(new, Seq):
+        return seq(tuple(s for s in new.body if not isinstance(s, Barrier)))
+    return Seq(()) if isinstance(new, Barrier) else new
+
+
 PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
+    ("launches", without_launches),
     ("explicit inits", explicit_inits),
     ("contract temporaries", contract),
     ("place temporaries", place),
@@ -69,7 +96,7 @@ def _flow(flow: Flow, kernel: Kernel) -> Flow:
 def fold_unit_loops(stmt: Stmt) -> Stmt:
     """Loops that run exactly once are their body; those that never run are gone."""
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop(var, lower, upper):
             trips = constant(tidy(Binary(BinaryOp.SUB, upper, lower)))
@@ -90,6 +117,8 @@ def fold_unit_loops(stmt: Stmt) -> Stmt:
 def simplify_bounds(stmt: Stmt) -> Stmt:
     """Bounds and bindings with like terms gathered; nothing under a condition that never holds."""
     match stmt:
+        case Barrier():
+            return stmt
         case Block():
             return replace(stmt, bindings=tuple(tidy(b) for b in stmt.bindings))
         case Loop():

@@ -29,6 +29,7 @@ from ..ir.algebra import (
 from ..ir.evaluate import identity
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     BinaryOp,
     Block,
@@ -60,7 +61,7 @@ def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
     facts: what holds around it; shapes: of all arrays.
     """
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop():
             new = replace(stmt, body=narrow(stmt.body, facts.loop(stmt), shapes))

@@ -15,6 +15,7 @@ from ..errors import TilesmithError
 from ..ir.algebra import mod
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     BinaryOp,
     Block,
@@ -48,7 +49,7 @@ def contract(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts) -> Stmt:
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop():
             return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))
@@ -178,6 +179,8 @@ def _accesses(stmt: Stmt, name: str, ranges: Ranges) -> list[tuple[Span, ...]]:
                 (v, Affine(()), affine(e) - 1) for v, e in zip(vars_, extents, strict=True)
             )
             return _accesses(body, name, (*ranges, *parts))
+        case Barrier():
+            return []
         case If() | Allocate():
             return _accesses(stmt.body, name, ranges)
         case Seq(body_):
@@ -202,6 +205,8 @@ def _span(index: Expr, ranges: Ranges) -> Span:
 def _shifted(stmt: Stmt, name: str, windows: tuple[Expr | _Window, ...]) -> Stmt:
     """The accesses of the buffer moved into its windows; a dimension that is no window stays."""
     match stmt:
+        case Barrier():
+            return stmt
         case Block():
             return _shift_block(stmt, name, windows)
         case Loop() | Delinearize() | If() | Allocate():

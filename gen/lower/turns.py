@@ -13,6 +13,7 @@ from typing import assert_never
 
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Block,
     Delinearize,
     If,
@@ -36,7 +37,7 @@ def turned_edges(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts) -> Stmt:
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return stmt
         case Loop():
             return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))

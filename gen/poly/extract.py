@@ -13,16 +13,20 @@ from typing import assert_never, final
 import islpy as isl
 
 from ..ir.algebra import TRUE, index
+from ..ir.launch import axes, owners
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     BinaryOp,
     Block,
     Buffer,
+    Combiner,
     Const,
     Delinearize,
     Expr,
     If,
+    Init,
     IterVar,
     Kernel,
     Loop,
@@ -37,20 +41,34 @@ from ..ir.print_expr import expr_to_text
 from ..ir.types import INDEX
 from .affine import NotAffine, affine, frame, region, tuple_map
 from .delinearize import Fused, constant_parts, fused
-from .statement import Access, Level, NotNegative, Statement, Storage, Surroundings, statement
+from .statement import (
+    Access,
+    Launch,
+    Level,
+    NotNegative,
+    Statement,
+    Storage,
+    Surroundings,
+    statement,
+)
 from .witness import Refused
+
+_BARRIER = Block("a barrier", (), (), TRUE, Init(Combiner.SUM, ()))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What a kernel executes. context: what is assumed of the dims."""
+    """What a kernel executes. context: what is assumed of the dims. barriers: as statements that
+    touch nothing.
+    """
 
     kernel: Kernel
     parameters: isl.Space
     context: isl.Set
     statements: tuple[Statement, ...]
     arguments: dict[str, Storage]
+    barriers: tuple[Statement, ...] = ()
 
     def end(self, storage: Storage) -> Access:
         """The caller's read of every element of an argument, after everything else."""
@@ -93,9 +111,41 @@ def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
     tree = Tree(kernel, parameters, context.params(), (), arguments)
     start = Surroundings(parameters, context.params(), (0,), storages=tuple(arguments.values()))
     visited = enumerate(_visit(kernel.body, start, count()))
+    found = tuple(statement(block, around, k) for k, (block, around) in visited)
     return replace(
-        tree, statements=tuple(statement(block, around, k) for k, (block, around) in visited)
+        tree,
+        statements=tuple(s for s in found if s.block is not _BARRIER),
+        barriers=tuple(s for s in found if s.block is _BARRIER),
     )
+
+
+def _allocated(buffer: Buffer, around: Surroundings) -> Storage:
+    """A buffer as an Allocate makes it."""
+    levels = [item for item in around.path if isinstance(item, Level)]
+    bound = frozenset(kind for level in levels for kind in level.kinds)
+    launch = around.launch
+    axes = owners(buffer, launch.axes, frozenset(launch.axes) - bound) if launch else None
+    if launch is None or axes is None:
+        return _storage(buffer, around.dims, around.parameters)
+    kept: list[int] = []
+    entries: list[int] = []
+    depth = 0
+    for level in levels:
+        here = range(depth, depth + len(level.dims))
+        bound_here = {kind for kind in level.kinds if kind.is_bound}
+        depth += len(level.dims)
+        if bound_here and len(level.kinds) > 1 and not set(level.kinds) <= axes:
+            raise Refused(
+                f"'{buffer.name}' is allocated in fused loop '{level.loops[0]}', of which the proof"
+                " does not say which iterations have one memory",
+                span=buffer.span,
+            )
+        kept += [] if bound_here - axes else here
+        entries += here if here.start >= launch.outside and not bound_here else ()
+    rest = tuple(axis for axis in launch.axes if axis in axes - bound)
+    dims = tuple(around.dims[k] for k in kept)
+    found = _storage(buffer, (*dims, *(axis.value for axis in rest)), around.parameters)
+    return replace(found, kept=tuple(kept), owners=rest, entries=tuple(entries))
 
 
 def _storage(
@@ -113,7 +163,7 @@ def _storage(
                 span=buffer.span,
             ) from e
         box = box.intersect(inside).lower_bound_val(isl.dim_type.set, len(dims) + k, 0)
-    return Storage(buffer, len(dims), parameter, box)
+    return Storage(buffer, tuple(range(len(dims))), parameter, box)
 
 
 def _parameters(kernel: Kernel) -> isl.Space:
@@ -134,13 +184,15 @@ def _visit(
     match stmt:
         case Block():
             yield stmt, around
+        case Barrier():
+            yield _BARRIER, around
         case Seq(body):
             for k, s in enumerate(body):
                 yield from _visit(s, replace(around, path=(*around.path, k)), uid)
         case If(condition, body):
             yield from _visit(body, replace(around, steps=(*around.steps, condition)), uid)
         case Allocate(buffers, body):
-            made = tuple(_storage(b, around.dims, around.parameters) for b in buffers)
+            made = tuple(_allocated(b, around) for b in buffers)
             yield from _visit(body, replace(around, storages=around.storages + made), uid)
         case Loop():
             yield from _visit_loop(stmt, around, uid)
@@ -155,6 +207,9 @@ def _visit_loop(
     loop: Loop, around: Surroundings, uid: Iterator[int]
 ) -> Iterator[tuple[Block, Surroundings]]:
     nest = fused(loop)
+    if loop.kind.is_bound and around.launch is None:
+        launch = Launch(next(uid), len(around.dims), axes(loop))
+        around = replace(around, launch=launch)
     if isinstance(nest, Fused):
         level = Level(next(uid), nest.loops, nest.kinds, nest.vars)
         required = [NotNegative(extent) for extent in nest.extents]

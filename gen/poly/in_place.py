@@ -13,6 +13,7 @@ import islpy as isl
 
 from ..ir.inits import explicit_inits
 from ..ir.nodes import Intent, Kernel, LoopKind
+from ..ir.walk import loops
 from .extract import Tree, extract
 from .order import IN, OUT, Relations, common, space
 from .statement import Access
@@ -20,7 +21,9 @@ from .witness import Refused
 
 
 def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
-    """The pairs (input, output) that may be one array; none where isl cannot say what runs."""
+    """The pairs (input, output) that may be one array; none where isl cannot say what runs, and of
+    a kernel with launches: that its threads may share elements is not looked into.
+    """
     alike = [
         (p.buffer.name, q.buffer.name)
         for p in kernel.parameters
@@ -28,7 +31,7 @@ def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
         if p.intent is Intent.IN and q.intent is Intent.OUT
         if (p.buffer.shape, p.buffer.dtype) == (q.buffer.shape, q.buffer.dtype)
     ]
-    if not alike:
+    if not alike or any(loop.kind.is_bound for loop in loops(kernel.body)):
         return frozenset()
     try:
         tree = extract(explicit_inits(kernel))

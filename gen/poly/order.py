@@ -4,6 +4,10 @@ Input: statements and accesses of one tree. Output: maps between their instances
 events of accesses (an instance and its free coordinates). Two instances are ordered by the loops
 that both are in, and then by textual position: the maps are unions of at most one piece a common
 loop, which is the lexicographic order of a 2d+1 schedule without its padding.
+
+Threads run in lockstep: the loops that are bound to them count last. That is one of the orders that
+barriers leave open, since all threads of a block reach a barrier together; `barriers` refuses what
+depends on which.
 """
 
 from functools import cached_property
@@ -29,7 +33,8 @@ class Relations:
         """{a's events -> b's events : a's instance runs before b's}"""
         key = (a.statement.uid, a.free, b.statement.uid, b.free)
         if key not in self._before:
-            self._before[key] = _before(self.tree.parameters, a, b)
+            into = space(self.tree.parameters, a, b)
+            self._before[key] = ordered(a.statement, b.statement, into)
         return self._before[key]
 
     def meet(self, a: Access, b: Access) -> isl.Map:
@@ -77,19 +82,29 @@ def common(a: Statement, b: Statement) -> tuple[Level, ...]:
     return tuple(result)
 
 
-def _before(parameters: isl.Space, a: Access, b: Access) -> isl.Map:
-    equal = isl.Map.universe(space(parameters, a, b))
-    result = isl.Map.empty(equal.get_space())
-    depth = 0
-    for x, y in zip(a.statement.path, b.statement.path, strict=False):
+def ordered(a: Statement, b: Statement, into: isl.Space) -> isl.Map:
+    """{a's instances -> b's instances : the first runs before the second}, in a space of maps whose
+    tuples begin with the instances.
+    """
+    equal = isl.Map.universe(into)
+    result = isl.Map.empty(into)
+    depth, threads = 0, []
+    for x, y in zip(a.path, b.path, strict=False):
         if isinstance(x, int) and isinstance(y, int):
             if x != y:
                 return result.union(equal) if x < y else result
-        elif isinstance(x, Level):
+        elif isinstance(x, Level) and isinstance(y, Level):
+            if x.is_thread and y.is_thread:
+                threads.append(depth)
+                depth += 1
+                continue
             for _ in x.dims:
                 result = result.union(equal.order_lt(IN, depth, OUT, depth))
                 equal = equal.equate(IN, depth, OUT, depth)
                 depth += 1
+    for k in threads:
+        result = result.union(equal.order_lt(IN, k, OUT, k))
+        equal = equal.equate(IN, k, OUT, k)
     return result
 
 

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from ..ir.inits import explicit_inits
 from ..ir.nodes import Kernel, Update
+from .barriers import check_threads
 from .certificate import Scheduled
 from .extract import extract
 from .flow import Computed, Logical, Values, logical_flow, merged, through, with_free
@@ -54,6 +55,7 @@ def prove(plain: Kernel, state: Scheduled) -> None:
     for name, wanted in logical.finals.items():
         taken.values(tree.end(tree.arguments[name]), None, wanted)
     check_races(run)
+    check_threads(run.tree, run.relations)
 
 
 def _require_same_signature(plain: Kernel, kernel: Kernel) -> None:

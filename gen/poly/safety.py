@@ -67,7 +67,7 @@ def check_races(run: Execution) -> None:
     for level, depth, inside in _parallel_levels(run):
         for s in inside:
             for w in s.writes:
-                if w.storage.depth > depth:
+                if depth in w.storage.kept:
                     continue  # allocated inside the loop: a place of its own in each iteration
                 for other in inside:
                     for access in (*other.writes, *other.reads):

@@ -13,6 +13,7 @@ from typing import final
 import islpy as isl
 
 from ..ir.algebra import conjuncts
+from ..ir.launch import Axes
 from ..ir.nodes import (
     Block,
     Buffer,
@@ -40,20 +41,54 @@ class Level:
     kinds: tuple[LoopKind, ...]
     dims: tuple[str, ...]
 
+    @property
+    def is_fused(self) -> bool:
+        return self.dims != self.loops
+
+    @property
+    def is_thread(self) -> bool:
+        """Whether its iterations are the threads along an axis."""
+        return not self.is_fused and self.kinds[0].is_thread
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The launch around a statement. node: which one. outside: the number of dims around it."""
+
+    node: int
+    outside: int
+    axes: Axes
+
+    def kinds(self, *, threads: bool) -> tuple[LoopKind, ...]:
+        return tuple(kind for kind in self.axes if kind.is_thread is threads)
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
     """An argument, or a buffer as one Allocate makes it.
 
-    depth: the number of dims of the loops around the Allocate; their values are the leading
-        coordinates of a place, since each entry makes new places. box: the places that there are.
+    kept: which dims of the loops around the Allocate are the leading coordinates of a place: all,
+        since each entry makes new places, but for those of threads that share the buffer.
+    owners: axes of the launch that no loop around the Allocate is bound to, but along which there
+        are several such buffers; the place of an access on them is a coordinate, too.
+    entries: of a buffer that threads share, the dims of loops that enter its Allocate again and
+        again; the memory is the same, so that what one iteration holds overlaps what another did.
+    box: the places that there are.
     """
 
     buffer: Buffer
-    depth: int
+    kept: tuple[int, ...]
     parameter: Parameter | None
     box: isl.Set
+    owners: tuple[LoopKind, ...] = ()
+    entries: tuple[int, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """The number of leading coordinates."""
+        return len(self.kept) + len(self.owners)
 
     @property
     def name(self) -> str:
@@ -100,6 +135,7 @@ class Statement:
     instance: isl.Map
     origin: isl.Map | None
     opaque: tuple[Expr, ...]
+    launch: Launch | None = None
     guards: list[Access] = field(default_factory=list)
     reads: list[Access] = field(default_factory=list)
     writes: list[Access] = field(default_factory=list)
@@ -111,6 +147,15 @@ class Statement:
     @property
     def levels(self) -> tuple[Level, ...]:
         return tuple(item for item in self.path if isinstance(item, Level))
+
+    def on(self, axis: LoopKind) -> tuple[Level, int] | None:
+        """The loop around that is bound to an axis, and which of `dims` is its first."""
+        depth = 0
+        for level in self.levels:
+            if axis in level.kinds:
+                return level, depth
+            depth += len(level.dims)
+        return None
 
     def describe(self, case: Sample, point: tuple[int, ...] | None = None) -> Instance:
         """The instance at a point of `dims`, the case's own if none is given; free coordinates
@@ -148,6 +193,7 @@ class Surroundings:
     dims: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     storages: tuple[Storage, ...] = ()
+    launch: Launch | None = None
 
     def enter(self, level: Level, *conditions: Step) -> "Surroundings":
         return replace(
@@ -194,6 +240,7 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
         instance,
         origin,
         tuple(c for c, _ in opaque),
+        around.launch,
     )
     storages = {s.name: s for s in around.storages}
     for condition, where in opaque:
@@ -275,7 +322,8 @@ def _access(
     domain: isl.Set,
 ) -> Access:
     at, depth = statement.at, len(statement.dims)
-    outer = tuple(at.values[name] for name in statement.dims[: storage.depth])
+    outer = tuple(at.values[statement.dims[k]] for k in storage.kept)
+    outer += tuple(_on(axis, statement, storage) for axis in storage.owners)
     known = [_known(expr, at) for expr in indices]
     free = sum(value is None for value in known)
     events = domain.add_dims(isl.dim_type.set, free)
@@ -289,6 +337,22 @@ def _access(
             part = isl.Map.from_pw_aff(value).add_dims(isl.dim_type.in_, free)
         place = place.flat_range_product(part)
     return Access(statement, number, storage, free, place)
+
+
+def _on(axis: LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:
+    """A statement's place on an axis of its launch, in which no loop may be bound to the axis."""
+    found = statement.on(axis)
+    if found is None:
+        return statement.at.constant(0)
+    level, _ = found
+    if level.is_fused:
+        raise Refused(
+            f"block '{statement.name}' accesses '{storage.name}', which each {axis.value} has for"
+            f" itself, in fused loop '{level.loops[0]}', of which the proof does not say where that"
+            " is",
+            span=statement.block.span,
+        )
+    return statement.at.values[level.dims[0]]
 
 
 def _between(

@@ -55,10 +55,14 @@ class Refused(TilesmithError):
     """The prover's no: a reason in one sentence, and a case in which it shows, if there is one."""
 
     def __init__(
-        self, reason: str, witness: Witness | None = None, span: Span | None = None
+        self,
+        reason: str,
+        witness: Witness | None = None,
+        span: Span | None = None,
+        hint: str | None = None,
     ) -> None:
         case = f" (for example: {witness})" if witness and str(witness) else ""
-        super().__init__(reason + case, span)
+        super().__init__(reason + case, span, hint)
         self.reason = reason
         self.witness = witness
 

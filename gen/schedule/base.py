@@ -163,7 +163,7 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
 def _refused(primitive: Primitive, refused: Refused) -> ScheduleError:
     case = refused.witness.lines() if refused.witness else ()
     notes = tuple(f"{'  ' if k else 'for example: '}{line}" for k, line in enumerate(case))
-    return _error(primitive, f"the proof was refused: {refused.reason}", notes=notes)
+    return _error(primitive, f"the proof was refused: {refused.reason}", refused.hint, notes)
 
 
 def _error(

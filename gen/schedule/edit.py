@@ -13,6 +13,7 @@ from typing import assert_never
 from ..ir.algebra import conjuncts, index, sub
 from ..ir.nodes import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Delinearize,
@@ -172,7 +173,7 @@ def scope_of(stmts: Iterable[Stmt]) -> tuple[str, ...]:
                 bound.append(s.var)
             case Delinearize():
                 bound.extend(s.vars)
-            case Block() | If() | Allocate() | Seq():
+            case Block() | Barrier() | If() | Allocate() | Seq():
                 pass
             case _:
                 assert_never(s)
@@ -189,7 +190,7 @@ def ranges_of(stmts: Iterable[Stmt]) -> tuple[Range, ...]:
             case Delinearize():
                 parts = zip(s.vars, s.extents, strict=True)
                 result += [Range(v, index(0), sub(extent, 1)) for v, extent in parts]
-            case Block() | If() | Allocate() | Seq():
+            case Block() | Barrier() | If() | Allocate() | Seq():
                 pass
             case _:
                 assert_never(s)
@@ -228,7 +229,7 @@ def remove(root: Stmt, node: Stmt) -> Stmt:
         if s is node:
             return None
         match s:
-            case Block():
+            case Block() | Barrier():
                 return s
             case Loop() | Delinearize() | If() | Allocate():
                 body = go(s.body)
@@ -252,7 +253,7 @@ def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
 
     def go(s: Stmt) -> Stmt:
         match s:
-            case Block():
+            case Block() | Barrier():
                 return f(s)
             case Loop() | Delinearize() | If() | Allocate():
                 body = go(s.body)

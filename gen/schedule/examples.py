@@ -109,3 +109,41 @@ def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
                 ):
                     y[i, j] = combine.sum(y[i, j], x[i, k])
 """
+
+REVERSED = """\
+def reversed_rows(m, x: float32[m, 4], y: Out[float32[m, 4]]):
+    with allocate(t=float32[m, 4]):
+        for y.i in range(m):
+            for t.j in range(4):
+                with block("t", i=spatial(y.i), j=spatial(t.j)):
+                    t[i, j] = x[i, j] * 2.0
+            for y.j in range(4):
+                with block("y", i=spatial(y.i), j=spatial(y.j)):
+                    y[i, j] = t[i, 3 - j]
+"""
+
+MATMUL = """\
+def matmul(m, n, k, a: float32[m, k], b: float32[k, n], c: Out[float32[m, n]]):
+    for c.i in range(m):
+        for c.j in range(n):
+            for c.p in range(k):
+                with block(
+                    "c", i=spatial(c.i), j=spatial(c.j), p=reduction(c.p), initialises=True
+                ):
+                    c[i, j] = combine.sum(c[i, j], a[i, p] * b[p, j])
+"""
+
+ROTATED = """\
+def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
+    for y.i in blockIdx.x(m):
+        for y.k in range(n):
+            with allocate(t=float32[m, n, 4] @ shared):
+                barrier()
+                for t.j in threadIdx.x(4):
+                    with block("t", i=spatial(y.i), k=spatial(y.k), j=spatial(t.j)):
+                        t[i, k, j] = x[i, k, j] * 2.0
+                barrier()
+                for y.j in threadIdx.x(4):
+                    with block("y", i=spatial(y.i), k=spatial(y.k), j=spatial(y.j)):
+                        y[i, k, j] = t[i, k, 3 - j]
+"""

@@ -7,16 +7,24 @@ from .base import Primitive
 from .edit import CannotApply, nearest
 from .primitives.add_unit_loop import AddUnitLoop
 from .primitives.align import Align
+from .primitives.barrier_at import BarrierAt
+from .primitives.bind import Bind
+from .primitives.cache_local_at import CacheLocalAt
 from .primitives.cache_read import CacheRead
+from .primitives.cache_shared_at import CacheSharedAt
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
+from .primitives.cross_thread_reduction import CrossThreadReduction
 from .primitives.decompose_reduction import DecomposeReduction
+from .primitives.double_buffer import DoubleBuffer
 from .primitives.fission import Fission
 from .primitives.fuse import Fuse
+from .primitives.gpu import Gpu
 from .primitives.merge import Merge
 from .primitives.parallel import Parallel
 from .primitives.peel import Peel
+from .primitives.pipeline import Pipeline
 from .primitives.prefetch import Prefetch
 from .primitives.reorder import Reorder
 from .primitives.reuse_at import ReuseAt
@@ -30,7 +38,9 @@ from .primitives.shift import Shift
 from .primitives.skew import Skew
 from .primitives.split import Split
 from .primitives.stream import Stream
+from .primitives.sync_threads import SyncThreads
 from .primitives.tile import Tile
+from .primitives.tile_gpu import TileGpu
 from .primitives.transform_layout import TransformLayout
 from .primitives.unroll import Unroll
 from .primitives.vectorize import Vectorize
@@ -65,6 +75,16 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     DecomposeReduction,
     Rfactor,
     Scan,
+    Bind,
+    Gpu,
+    TileGpu,
+    SyncThreads,
+    BarrierAt,
+    CacheSharedAt,
+    CacheLocalAt,
+    DoubleBuffer,
+    Pipeline,
+    CrossThreadReduction,
 )
 
 BY_NAME: dict[str, type[Primitive]] = {

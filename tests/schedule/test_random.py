@@ -12,7 +12,9 @@ from gen.schedule import examples
 from gen.schedule.base import Context, Primitive
 from gen.schedule.edit import written
 from gen.schedule.primitives.add_unit_loop import AddUnitLoop
+from gen.schedule.primitives.bind import Bind
 from gen.schedule.primitives.cache_read import CacheRead
+from gen.schedule.primitives.cache_shared_at import CacheSharedAt
 from gen.schedule.primitives.cache_write import CacheWrite
 from gen.schedule.primitives.compute_at import ComputeAt
 from gen.schedule.primitives.compute_inline import ComputeInline
@@ -31,6 +33,7 @@ from gen.schedule.primitives.rfactor import Rfactor
 from gen.schedule.primitives.shift import Shift
 from gen.schedule.primitives.skew import Skew
 from gen.schedule.primitives.split import Split
+from gen.schedule.primitives.sync_threads import SyncThreads
 from gen.schedule.primitives.tile import Tile
 from gen.schedule.primitives.unroll import Unroll
 from gen.schedule.primitives.vectorize import Vectorize
@@ -55,6 +58,7 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
     writes = st.sampled_from(stores)
     at = st.one_of(st.none(), loop)
     few = st.integers(1, 4)
+    axis = st.sampled_from(["blockIdx.x", "threadIdx.x", "threadIdx.y"])
     return st.one_of(
         st.builds(Split, loop, st.sampled_from([(None, 2), (None, 3), (None, 2, 2), (4, None)])),
         st.builds(Fuse, two),
@@ -62,6 +66,9 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(Tile, two, st.sampled_from([(2, 3), (4, 1)])),
         st.builds(Unroll, loop, few),
         st.builds(Parallel, loop),
+        st.builds(Bind, axis, loop),
+        st.builds(SyncThreads, loop),
+        st.builds(lambda c, a: CacheSharedAt(c[0], c[1], a), cached, loop),
         st.builds(Vectorize, loop, few, st.integers(1, 2)),
         st.builds(Merge, two),
         st.builds(Fission, loop),

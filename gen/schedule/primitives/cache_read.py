@@ -59,7 +59,7 @@ class CacheRead(Primitive):
     block: str
     buffer: str
     at: str | None = None
-    scope: Literal["auto", "heap", "stack", "register"] = "auto"
+    scope: Literal["auto", "heap", "stack", "register", "shared", "local"] = "auto"
     as_: str | None = None
 
     name: ClassVar[str] = "cache_read"

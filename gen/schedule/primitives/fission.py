@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.nodes import Delinearize, Loop, Stmt, Var
+from ...ir.nodes import Barrier, Delinearize, Loop, Stmt, Var
 from ...ir.walk import blocks, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
@@ -26,7 +26,8 @@ class Fission(Primitive):
     """Gives each statement in a loop's body a loop of its own, in the order in which they stood.
 
     The opposite of `merge`; `as` names the loops. What one statement hands another in the same
-    iteration is then kept for all iterations.
+    iteration is then kept for all iterations. A barrier between two statements is one between
+    their loops.
     """
 
     loop: str
@@ -58,27 +59,36 @@ class Fission(Primitive):
 
     def check(self, state: Scheduled) -> str | None:
         loop = loop_named(state.kernel, self.loop)
-        if len(under(loop)) < 2:
+        if len(_parted(loop)) < 2:
             return f"there is one statement in loop '{self.loop}'"
         if isinstance(loop.body, Delinearize):
             return f"loop '{self.loop}' is fused; its parts have no loops of their own"
-        if len(self._names(loop)) != len(under(loop)):
-            return f"`as` must give {len(under(loop))} names"
+        if len(self._names(loop)) != len(_parted(loop)):
+            return f"`as` must give {len(_parted(loop))} names"
         return serial(loop) or taken_loops(state.kernel, self._names(loop), {self.loop})
 
     def _names(self, loop: Loop) -> tuple[str, ...]:
         """By default each is named after its first block."""
         index = loop.var.split(".", 1)[1]
-        return self.as_ or tuple(f"{blocks(s)[0].name}.{index}" for s in under(loop))
+        return self.as_ or tuple(f"{blocks(s)[0].name}.{index}" for s in _parted(loop))
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         loop = loop_named(state.kernel, self.loop)
         names = self._names(loop)
+        unused = iter(names)
 
-        def alone(name: str, statement: Stmt) -> Stmt:
+        def alone(statement: Stmt) -> Stmt:
+            if isinstance(statement, Barrier):
+                return statement
+            name = next(unused)
             body = substitute(statement, {loop.var: Var(name)})
             return replace(loop, var=name, body=body)
 
-        parts = tuple(map(alone, names, under(loop)))
+        parts = tuple(map(alone, under(loop)))
         kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, seq(parts)))
         return Scheduled(kernel, prune_shared(kernel, rename_shared(state.flow, {loop.var: names})))
+
+
+def _parted(loop: Loop) -> tuple[Stmt, ...]:
+    """The statements that get loops."""
+    return tuple(s for s in under(loop) if not isinstance(s, Barrier))

@@ -14,17 +14,26 @@ from ..examples import TWICE
 @dataclass(frozen=True)
 class SetScope(Primitive):
     """Says where a temporary lives: on the stack, on the heap, `auto`, where lowering decides by
-    size, or in registers.
+    size, or in registers; on a GPU in memory that the threads of a block share, that each thread
+    has for itself, or that is constant during a launch.
 
     A buffer in registers has a small constant size. It is vectors there if every access of it is a
     whole vector at a constant place, once loops are unrolled; if not, it is a local array.
     """
 
     buffer: str
-    scope: Literal["auto", "heap", "stack", "register"]
+    scope: Literal["auto", "heap", "stack", "register", "shared", "local", "constant"]
 
     name: ClassVar[str] = "set_scope"
-    aliases: ClassVar[tuple[str, ...]] = ("set_buffer", "set_memory")
+    aliases: ClassVar[tuple[str, ...]] = (
+        "set_buffer",
+        "SetBuffer",
+        "set_memory",
+        "tag_gpu_global",
+        "tag_gpu_shared",
+        "tag_gpu_local",
+        "tag_gpu_constant",
+    )
     layer: ClassVar[Layer] = Layer.STORAGE
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -61,15 +61,16 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         for loop in perfect_nest(state.kernel, self.loops):
             if loop.var in self.loops and (reason := serial(loop)):
                 return reason
-        if len(self._names()) != 2 * len(self.loops):
+        if len(self.names()) != 2 * len(self.loops):
             return f"`as` must give {2 * len(self.loops)} names"
-        return taken_loops(state.kernel, self._names(), self.loops)
+        return taken_loops(state.kernel, self.names(), self.loops)
 
-    def _names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
+        """The names of the new loops: the outer parts, then the inner ones."""
         return self.as_ or tuple(f"{loop}_{k}" for k in (0, 1) for loop in self.loops)
 
     def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
-        count, new = len(self.loops), self._names()
+        count, new = len(self.loops), self.names()
         splits = (
             Split(loop, (None, size), (new[k], new[count + k]), span=self.span)
             for k, (loop, size) in enumerate(zip(self.loops, self.sizes, strict=True))

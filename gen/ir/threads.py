@@ -1,0 +1,165 @@
+"""Launches in the interpreter: each thread runs up to a barrier, then another one does.
+
+Input: a launch, a Machine, and what builds statements without barriers. Output: the function that
+runs the launch. Blocks run one after another; the threads of a block from barrier to barrier, in an
+order that is drawn anew each time. What a thread needs to go on, the values of its variables and
+its memory, is put back when its turn comes.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import assert_never
+
+from .evaluate import InterpError, Value
+from .launch import axes, has_barrier
+from .machine import Launched, Machine, Place, allocation, coordinate, expression, parts
+from .nodes import Allocate, Barrier, Block, Delinearize, If, Loop, LoopKind, Seq, Stmt
+
+Action = Callable[[], None]
+Steps = Callable[[], Iterator[Barrier]]
+"""Starts a thread, which yields each barrier that it reaches."""
+Build = Callable[[Stmt, Machine], Action]
+
+
+@dataclass(slots=True)
+class _Thread:
+    """Where a thread is, and what it has."""
+
+    steps: Iterator[Barrier]
+    values: dict[str, Value]
+    places: dict[str, Place]
+
+
+def launched(loop: Loop, machine: Machine, build: Build) -> Action:
+    found = axes(loop)
+    launch = Launched(found, frozenset(found), {})
+    steps = _steps(loop, replace(machine, launch=launch), build)
+    sizes = {axis: expression(extent, machine) for axis, extent in found.items()}
+
+    def run() -> None:
+        def places(kinds: list[LoopKind]) -> list[dict[str, int]]:
+            ranges = (range(max(1, sizes[axis]())) for axis in kinds)
+            names = [coordinate(axis) for axis in kinds]
+            all_ = (dict(zip(names, at, strict=True)) for at in product(*ranges))
+            return machine.shuffled(all_)
+
+        threads = places([axis for axis in found if axis.is_thread])
+        for block in places([axis for axis in found if axis.is_block]):
+            launch.memory.clear()
+            start = {**machine.values, **block}
+            _run([_Thread(steps(), {**start, **at}, {}) for at in threads], machine)
+
+    return run
+
+
+def _run(threads: list[_Thread], machine: Machine) -> None:
+    """The threads of one block, to their end."""
+    while threads:
+        reached = [_go_on(thread, machine) for thread in machine.shuffled(threads)]
+        waiting = [barrier for barrier in reached if barrier is not None]
+        if not waiting:
+            return
+        if len(waiting) < len(reached) or any(barrier is not waiting[0] for barrier in waiting):
+            raise InterpError("not all threads of a block reach a barrier", waiting[0].span)
+
+
+def _go_on(thread: _Thread, machine: Machine) -> Barrier | None:
+    """The barrier that the thread comes to; None at its end."""
+    machine.values.update(thread.values)
+    machine.places.update(thread.places)
+    reached = next(thread.steps, None)
+    thread.values, thread.places = dict(machine.values), dict(machine.places)
+    return reached
+
+
+def inside(loop: Loop, machine: Machine) -> Machine:
+    """The machine for the body of a loop."""
+    launch = machine.launch
+    if launch is None:
+        return machine
+    if loop.kind.is_bound:
+        return replace(machine, launch=replace(launch, missing=launch.missing - {loop.kind}))
+    return replace(machine, launch=replace(launch, loops=(*launch.loops, loop.var)))
+
+
+def place_of(loop: Loop, machine: Machine) -> Callable[[], bool]:
+    """The function that binds a loop's variable to the running thread's place on its axis, and says
+    whether the loop has that iteration.
+    """
+    values, axis, upper = machine.values, coordinate(loop.kind), expression(loop.upper, machine)
+
+    def bind() -> bool:
+        values[loop.var] = values[axis]
+        return bool(values[axis] < upper())
+
+    return bind
+
+
+def _steps(stmt: Stmt, machine: Machine, build: Build) -> Steps:
+    if isinstance(stmt, Barrier):
+        return lambda: iter((stmt,))
+    if not has_barrier(stmt):
+        return _all_at_once(build(stmt, machine))
+    match stmt:
+        case Loop():
+            return _loop(stmt, machine, build)
+        case Delinearize(body=body):
+            return _where(parts(stmt, machine), _steps(body, machine, build))
+        case If(condition, body):
+            return _where(expression(condition, machine), _steps(body, machine, build))
+        case Allocate(_, body):
+            return _then(allocation(stmt, machine), _steps(body, machine, build))
+        case Seq(body_):
+            return _in_order([_steps(s, machine, build) for s in body_])
+        case Block():
+            raise AssertionError("a block holds no barrier")
+        case _:
+            assert_never(stmt)
+
+
+def _all_at_once(action: Action) -> Steps:
+    def steps() -> Iterator[Barrier]:
+        action()
+        yield from ()
+
+    return steps
+
+
+def _loop(loop: Loop, machine: Machine, build: Build) -> Steps:
+    if loop.kind.is_bound:
+        body = _steps(loop.body, inside(loop, machine), build)
+        return _where(place_of(loop, machine), body)
+    lower, upper = expression(loop.lower, machine), expression(loop.upper, machine)
+    body, values = _steps(loop.body, inside(loop, machine), build), machine.values
+
+    def iterate() -> Iterator[Barrier]:
+        for k in range(lower(), upper()):
+            values[loop.var] = k
+            yield from body()
+
+    return iterate
+
+
+def _where(holds: Callable[[], Value], body: Steps) -> Steps:
+    def steps() -> Iterator[Barrier]:
+        if holds():
+            yield from body()
+
+    return steps
+
+
+def _then(action: Action, body: Steps) -> Steps:
+    def steps() -> Iterator[Barrier]:
+        action()
+        yield from body()
+
+    return steps
+
+
+def _in_order(bodies: list[Steps]) -> Steps:
+    def steps() -> Iterator[Barrier]:
+        for body in bodies:
+            yield from body()
+
+    return steps

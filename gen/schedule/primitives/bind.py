@@ -1,0 +1,167 @@
+"""bind: a loop's iterations are the blocks, or the threads, of a launch."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, final
+
+from ...ir.algebra import add, conjunction, index, less, sub
+from ...ir.nodes import Block, Const, Expr, Kernel, Loop, LoopKind, Update, Var
+from ...ir.print_expr import expr_to_text
+from ...ir.walk import blocks, loops, replace_stmt
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..bounds import normal, same
+from ..edit import (
+    CannotApply,
+    loop_named,
+    rebuild,
+    reduction_loops,
+    renumbered,
+    serial,
+    tree,
+    update_blocks,
+)
+from ..examples import ROW_SUM, SCALE, TWICE
+from ..synchronising import launch_of
+
+Axis = Literal[
+    "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"
+]
+
+
+@final
+@dataclass(frozen=True)
+class Bind(Primitive):
+    """Binds a loop to an axis of a GPU: each iteration is a block of its own, or a thread.
+
+    The outermost bound loop is a launch. In it all loops on one axis have one extent: shorter ones
+    of constant extents get a guard. A statement that no loop of some axis is around runs in the
+    first thread, or block, of that axis. What threads hand each other needs a barrier
+    (`sync_threads`); blocks cannot hand each other anything. Loops that hand each other values of
+    their own are bound in one step, by `loops`.
+    """
+
+    axis: Axis
+    loop: str | None = None
+    loops: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "bind"
+    aliases: ClassVar[tuple[str, ...]] = ("Bind", "thread_bind", "tag_gpu_level")
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Rows are blocks, columns their threads",
+            SCALE,
+            "- split: {loop: y.j, factors: [null, 4]}\n"
+            "- bind: {loop: y.i, axis: blockIdx.x}\n"
+            "- bind: {loop: y.j_1, axis: threadIdx.x}",
+            after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i in blockIdx.x(m):
+        for y.j_0 in range((n + 3) // 4):
+            for y.j_1 in threadIdx.x(4):
+                with block(
+                    "y",
+                    i=spatial(y.i),
+                    j=spatial(y.j_0 * 4 + y.j_1, n),
+                    where=y.j_0 * 4 + y.j_1 < n,
+                ):
+                    y[i, j] = x[i, j] * 2.0
+""",
+        ),
+        Example(
+            "A loop of a reduction",
+            ROW_SUM,
+            "- bind: {loop: y.j, axis: threadIdx.x}",
+            refused="loop 'y.j' is one of the reduction 'y': its threads would add to one place",
+        ),
+        Example(
+            "Threads that are more than a block has",
+            TWICE,
+            "- split: {loop: y.i, factors: [null, 2048]}\n- bind: {loop: y.i_1, axis: threadIdx.x}",
+            refused="2048 along threadIdx.x is more than 1024",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        if bool(self.loops) == (self.loop is not None):
+            return "give either `loop` or `loops`"
+        if len(set(self._loops())) < len(self._loops()):
+            return "a loop is named twice"
+        for name in self._loops():
+            loop = loop_named(state.kernel, name)
+            if reason := serial(loop):
+                return reason
+            for block in blocks(loop):
+                if isinstance(block.body, Update) and name in reduction_loops(block):
+                    raise CannotApply(
+                        f"loop '{name}' is one of the reduction '{block.name}': its threads would"
+                        " add to one place",
+                        f"rfactor: {{block: {block.name}, loop: {name}}}; then bind the loop of the"
+                        " partials",
+                    )
+        return None
+
+    def _loops(self) -> tuple[str, ...]:
+        return self.loops or ((self.loop,) if self.loop else ())
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        for name in self._loops():
+            loop = loop_named(state.kernel, name)
+            if loop.lower != index(0):
+                extent = normal(sub(loop.upper, loop.lower))
+                state = renumbered(state, loop, index(0), extent, add(Var(name), loop.lower))
+        for name in self._loops():
+            loop = loop_named(state.kernel, name)
+            new = replace(loop, kind=LoopKind(self.axis))
+            state = _with(state, loop, new)
+        for name in self._loops():
+            state = self._alike(state, loop_named(state.kernel, name))
+        return state
+
+    def _alike(self, state: Scheduled, loop: Loop) -> Scheduled:
+        """The state with one extent for all loops on the axis in the launch of `loop`."""
+        launch = launch_of(state.kernel, loop)
+        assert launch is not None
+        on_axis = [x for x in loops(launch) if x.kind is loop.kind]
+        extent = _largest(x.upper for x in on_axis)
+        if extent is None:
+            other = next(x for x in on_axis if not same(x.upper, loop.upper))
+            raise CannotApply(
+                f"loop '{loop.var}' has extent `{expr_to_text(loop.upper)}`, and loop"
+                f" '{other.var}' on {self.axis} of the same launch"
+                f" `{expr_to_text(other.upper)}`",
+                "split one of them by the other's extent",
+            )
+        for x in on_axis:
+            state = _with(state, loop_named(state.kernel, x.var), _extended(x, extent))
+        return state
+
+
+def _largest(extents: Iterable[Expr]) -> Expr | None:
+    """The largest of the extents; None where that cannot be said."""
+    first, *rest = extents
+    for extent in rest:
+        if same(extent, first):
+            continue
+        if not (isinstance(extent, Const) and isinstance(first, Const)):
+            return None
+        first = max(first, extent, key=lambda c: int(c.value.real))
+    return first
+
+
+def _extended(loop: Loop, extent: Expr) -> Loop:
+    """The loop over a larger extent, with a guard."""
+    if same(loop.upper, extent):
+        return replace(loop, upper=extent)
+    guard = less(Var(loop.var), loop.upper)
+
+    def guarded(block: Block) -> Block:
+        return replace(block, predicate=conjunction(block.predicate, guard))
+
+    return replace(loop, upper=extent, body=update_blocks(loop.body, guarded))
+
+
+def _with(state: Scheduled, old: Loop, new: Loop) -> Scheduled:
+    kernel: Kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), old, new))
+    return replace(state, kernel=kernel)

@@ -1,0 +1,201 @@
+"""double_buffer: two buffers in turn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, ClassVar, final
+
+from ...ir.algebra import add, index, mod, mul, sub
+from ...ir.nodes import (
+    BinaryOp,
+    Block,
+    Buffer,
+    Delinearize,
+    Expr,
+    IterKind,
+    IterVar,
+    Load,
+    Loop,
+    Scope,
+    Target,
+    Var,
+)
+from ...ir.walk import accessed, blocks, map_children, targets
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..bounds import highest, linear, lowest, normal, sides
+from ..edit import (
+    CannotApply,
+    buffer_named,
+    index_of,
+    local_name,
+    loop_named,
+    ranges_of,
+    readers,
+    rebuild,
+    reduction_loops,
+    temporaries,
+    tree,
+    update_blocks,
+    written,
+)
+from ..examples import ROTATED, TWICE
+from ..moving import between, inside_of
+from ..placing import Interval, Region, touched, union
+from ..synchronising import without_needless
+
+
+@final
+@dataclass(frozen=True)
+class DoubleBuffer(Primitive):
+    """Gives a temporary that each iteration of a loop fills anew the room of two, which the
+    iterations use in turn.
+
+    So one iteration may be filling it while another still reads: barriers of the loop's body that
+    only kept those apart are gone, and `pipeline` can fill it an iteration ahead. Where what the
+    iterations hold moves along an axis, places are counted from where it begins.
+    """
+
+    buffer: str
+    loop: str
+
+    name: ClassVar[str] = "double_buffer"
+    aliases: ClassVar[tuple[str, ...]] = ("ring_buffer",)
+    layer: ClassVar[Layer] = Layer.STORAGE
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "One barrier an iteration in place of two",
+            ROTATED,
+            "- double_buffer: {buffer: t, loop: y.k}",
+            after="""\
+def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
+    for y.i in blockIdx.x(m):
+        with allocate(t=float32[2, m, 1, 4] @ shared):
+            for y.k in range(n):
+                for t.j in threadIdx.x(4):
+                    with block("t", i=spatial(y.i), k=spatial(y.k), j=spatial(t.j)):
+                        t[k % 2, i, 0, j] = x[i, k, j] * 2.0
+                barrier()
+                for y.j in threadIdx.x(4):
+                    with block("y", i=spatial(y.i), k=spatial(y.k), j=spatial(y.j)):
+                        y[i, k, j] = t[k % 2, i, 0, 3 - j]
+""",
+        ),
+        Example(
+            "A loop that is not around all that uses the buffer",
+            TWICE,
+            "- double_buffer: {buffer: t, loop: y.i}",
+            refused="block 't' uses 't' outside of loop 'y.i'",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        buffer, loop = buffer_named(state.kernel, self.buffer), loop_named(state.kernel, self.loop)
+        if buffer.scope is Scope.GLOBAL:
+            return f"'{self.buffer}' is an argument"
+        if loop.kind.is_bound:
+            return f"loop '{self.loop}' is {loop.kind.value}: its iterations have no order"
+        if isinstance(loop.body, Delinearize):
+            return f"loop '{self.loop}' is fused"
+        inside = {b.name for b in blocks(loop)}
+        for block in blocks(tree(state.kernel)):
+            if self.buffer in accessed(block) and block.name not in inside:
+                return f"block '{block.name}' uses '{self.buffer}' outside of loop '{self.loop}'"
+        return None
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        loop = loop_named(state.kernel, self.loop)
+        moves = self._moves(state, loop)
+
+        def go(block: Block) -> Block:
+            return self._in_turn(state, loop, block, moves) if self._uses(block) else block
+
+        body = update_blocks(tree(state.kernel), go)
+        buffers = tuple(
+            self._doubled(b, moves) if b.name == self.buffer else b
+            for b in temporaries(state.kernel)
+        )
+        flow = dict(state.flow)
+        for writer in (b.name for b in blocks(loop) if self.buffer in written(b)):
+            for read in readers(state.flow, writer):
+                shared = tuple(v for v in flow[read].shared if v != self.loop)
+                flow[read] = replace(flow[read], shared=shared)
+        return without_needless(Scheduled(rebuild(state.kernel, body, buffers), flow), self.loop)
+
+    def _uses(self, block: Block) -> bool:
+        return self.buffer in accessed(block)
+
+    def _moves(self, state: Scheduled, loop: Loop) -> Mapping[int, Interval]:
+        """The axes along which the iterations fill places of their own: from where, to where."""
+        around = inside_of(tree(state.kernel), loop)
+        ranges = ranges_of(around)
+        found: list[Region] = []
+        for block in blocks(loop):
+            for target in targets(block.body):
+                if target.buffer == self.buffer:
+                    inside = between(loop, block)
+                    found.append(touched(block, target.indices, inside, ranges))
+        if not found:
+            raise CannotApply(f"nothing in loop '{self.loop}' fills '{self.buffer}'")
+        region = reduce(lambda a, b: union(a, b, ranges), found)
+        moving = ((k, _constant_size(i, self.loop)) for k, i in enumerate(region) if i is not None)
+        return {k: interval for k, interval in moving if interval is not None}
+
+    def _doubled(self, buffer: Buffer, moves: Mapping[int, Interval]) -> Buffer:
+        def extent(axis: int, old: Expr) -> Expr:
+            if axis not in moves:
+                return old
+            return normal(add(sub(moves[axis].upper, moves[axis].lower), 1))
+
+        shape = tuple(extent(k, e) for k, e in enumerate(buffer.shape))
+        return replace(buffer, shape=(index(2), *shape))
+
+    def _in_turn(
+        self, state: Scheduled, loop: Loop, block: Block, moves: Mapping[int, Interval]
+    ) -> Block:
+        """The block on the buffer whose turn it is."""
+        block, name = _naming(state, loop, block)
+
+        def place(axis: int, old: Expr) -> Expr:
+            if axis not in moves:
+                return old
+            begin = linear(moves[axis].lower)
+            step = begin.terms[Var(loop.var)]
+            return normal(sub(old, add(mul(Var(name), step), begin.const)))
+
+        def go(node: Any) -> Any:
+            new = map_children(node, go)
+            if isinstance(new, Load | Target) and new.buffer == self.buffer:
+                places = tuple(place(k, i) for k, i in enumerate(new.indices))
+                return replace(new, indices=(mod(Var(name), 2), *places))
+            return new
+
+        return replace(block, body=go(block.body))
+
+
+def _naming(state: Scheduled, loop: Loop, block: Block) -> tuple[Block, str]:
+    """The block with an iteration variable that is the loop's, and its name."""
+    for v, binding in zip(block.iters, block.bindings, strict=True):
+        if binding == Var(loop.var):
+            return block, v.name
+    around = ranges_of(inside_of(tree(state.kernel), loop))
+    low, high = lowest(Var(loop.var), around), highest(Var(loop.var), around)
+    if low is None or high is None:
+        raise CannotApply(f"nothing bounds loop '{loop.var}' over the kernel's dims")
+    kind = IterKind.REDUCTION if loop.var in reduction_loops(block) else IterKind.SPATIAL
+    name = local_name(state.kernel, index_of(loop.var), (v.name for v in block.iters))
+    turn = IterVar(name, normal(low), normal(add(high, 1)), kind)
+    bindings = (*block.bindings, Var(loop.var))
+    return replace(block, iters=(*block.iters, turn), bindings=bindings), name
+
+
+def _constant_size(interval: Interval, loop: str) -> Interval | None:
+    """An interval that begins at a multiple of the loop's variable, plus a constant, and has a
+    constant size; None where it is not one.
+    """
+    for first in sides(BinaryOp.MAX, normal(interval.lower)):
+        for last in sides(BinaryOp.MIN, normal(interval.upper)):
+            begin, size = linear(first), linear(sub(last, first))
+            if set(begin.terms) == {Var(loop)} and not size.terms:
+                return Interval(first, last)
+    return None

@@ -1,0 +1,89 @@
+"""sync_threads: the threads of a block wait for each other."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, final
+
+from ...ir.nodes import Barrier, Seq, Stmt
+from ...ir.walk import ancestors, replace_stmt, seq
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..edit import block_named, loop_named, rebuild, tree
+from ..examples import REVERSED, TWICE
+
+
+@final
+@dataclass(frozen=True)
+class SyncThreads(Primitive):
+    """Puts a barrier before or after a loop or a block: no thread of a GPU's block goes on before
+    all of them are there.
+
+    All threads have to come by: a barrier where only some do, or some more often than others, is
+    refused. It may be put there before the loops are bound, and orders nothing until they are.
+    """
+
+    loop: str | None = None
+    block: str | None = None
+    where: Literal["before", "after"] = "before"
+
+    name: ClassVar[str] = "sync_threads"
+    aliases: ClassVar[tuple[str, ...]] = ("SyncThreads", "syncthreads", "storage_sync")
+    layer: ClassVar[Layer] = Layer.COMMUNICATION
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "What one thread writes, another one reads",
+            REVERSED,
+            "- set_scope: {buffer: t, scope: shared}\n"
+            "- sync_threads: {loop: y.j}\n"
+            "- bind: {loop: y.i, axis: blockIdx.x}\n"
+            "- bind: {loop: t.j, axis: threadIdx.x}\n"
+            "- bind: {loop: y.j, axis: threadIdx.x}",
+            after="""\
+def reversed_rows(m, x: float32[m, 4], y: Out[float32[m, 4]]):
+    for y.i in blockIdx.x(m):
+        with allocate(t=float32[m, 4] @ shared):
+            for t.j in threadIdx.x(4):
+                with block("t", i=spatial(y.i), j=spatial(t.j)):
+                    t[i, j] = x[i, j] * 2.0
+            barrier()
+            for y.j in threadIdx.x(4):
+                with block("y", i=spatial(y.i), j=spatial(y.j)):
+                    y[i, j] = t[i, 3 - j]
+""",
+        ),
+        Example(
+            "A second barrier at one place",
+            REVERSED,
+            "- sync_threads: {loop: y.j}\n- sync_threads: {loop: t.j, where: after}",
+            refused="there is a barrier already",
+        ),
+        Example(
+            "Neither a loop nor a block",
+            TWICE,
+            "- sync_threads: {where: after}",
+            refused="give either `loop` or `block`",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        if (self.loop is None) == (self.block is None):
+            return "give either `loop` or `block`"
+        around = ancestors(tree(state.kernel), self._node(state))
+        if around and isinstance(around[-1], Seq):
+            beside = around[-1].body
+            k = next(k for k, s in enumerate(beside) if s is self._node(state))
+            near = beside[k - 1 : k] if self.where == "before" else beside[k + 1 : k + 2]
+            if any(isinstance(s, Barrier) for s in near):
+                return "there is a barrier already"
+        return None
+
+    def _node(self, state: Scheduled) -> Stmt:
+        if self.loop is not None:
+            return loop_named(state.kernel, self.loop)
+        assert self.block is not None
+        return block_named(state.kernel, self.block)
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        node = self._node(state)
+        both = (Barrier(), node) if self.where == "before" else (node, Barrier())
+        body = replace_stmt(tree(state.kernel), node, seq(both))
+        return replace(state, kernel=rebuild(state.kernel, body))
