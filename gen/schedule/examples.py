@@ -95,6 +95,17 @@ def blur(n, x: float32[n + 2], y: Out[float32[n]]):
                 y[i] = t[i] + t[i + 1] + t[i + 2]
 """
 
+CHAIN = """\
+def chain(n, x: float32[n + 1], y: Out[float32[n]]):
+    with allocate(t=float32[n + 1]):
+        for t.i in range(n + 1):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] + t[i + 1]
+"""
+
 RUNNING_SUM = """\
 def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     for y.i in range(m):

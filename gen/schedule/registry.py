@@ -13,6 +13,7 @@ from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
 from .primitives.decompose_reduction import DecomposeReduction
 from .primitives.fission import Fission
+from .primitives.fold_storage import FoldStorage
 from .primitives.fuse import Fuse
 from .primitives.merge import Merge
 from .primitives.parallel import Parallel
@@ -29,6 +30,7 @@ from .primitives.set_scope import SetScope
 from .primitives.shift import Shift
 from .primitives.skew import Skew
 from .primitives.split import Split
+from .primitives.store_in import StoreIn
 from .primitives.stream import Stream
 from .primitives.tile import Tile
 from .primitives.transform_layout import TransformLayout
@@ -61,6 +63,8 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     CacheWrite,
     SetScope,
     TransformLayout,
+    StoreIn,
+    FoldStorage,
     ReuseAt,
     DecomposeReduction,
     Rfactor,

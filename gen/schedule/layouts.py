@@ -1,0 +1,54 @@
+"""Other places for a temporary's elements.
+
+Input: a hoisted state, a temporary, and what becomes of its indices and its shape. Output: the
+state with all accesses moved. Where values come from stays as it was: that no live one is
+overwritten at its new place is the prover's to find out.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..ir.nodes import Buffer, Expr, Load, Node, Scope, Target
+from ..ir.walk import map_children
+from ..poly.certificate import Scheduled
+from .edit import buffer_named, rebuild, temporaries, tree
+
+Places = tuple[Expr, ...]
+
+
+def relaid(
+    state: Scheduled, buffer: str, shape: Places, places: Callable[[Places], Places]
+) -> Scheduled:
+    """The state with every access of the buffer at `places` of its indices."""
+
+    def go(node: Node) -> Node:
+        new = map_children(node, go)
+        if isinstance(new, Load | Target) and new.buffer == buffer:
+            return replace(new, indices=places(new.indices))
+        return new
+
+    body = map_children(tree(state.kernel), go)
+    return declared(replace(state, kernel=rebuild(state.kernel, body)), buffer, shape=shape)
+
+
+def declared(state: Scheduled, buffer: str, **changes: object) -> Scheduled:
+    """The state with the temporary declared otherwise."""
+
+    def changed(b: Buffer) -> Buffer:
+        return replace(b, **changes) if b.name == buffer else b  # type: ignore[arg-type]
+
+    buffers = tuple(map(changed, temporaries(state.kernel)))
+    return replace(state, kernel=rebuild(state.kernel, tree(state.kernel), buffers))
+
+
+def not_an_argument(state: Scheduled, buffer: str) -> str | None:
+    """The refusal of a buffer whose layout is not the schedule's to choose."""
+    if buffer_named(state.kernel, buffer).scope is Scope.GLOBAL:
+        return f"'{buffer}' is an argument: its layout is the caller's"
+    return None
+
+
+def no_axis(state: Scheduled, buffer: str, axis: int) -> str | None:
+    """The refusal of an axis that the buffer has not."""
+    rank = len(buffer_named(state.kernel, buffer).shape)
+    return None if 0 <= axis < rank else f"'{buffer}' has {rank} axes: there is no axis {axis}"
