@@ -33,6 +33,7 @@ from .primitives.split import Split
 from .primitives.store_in import StoreIn
 from .primitives.stream import Stream
 from .primitives.tile import Tile
+from .primitives.transform_block_layout import TransformBlockLayout
 from .primitives.transform_layout import TransformLayout
 from .primitives.unroll import Unroll
 from .primitives.vectorize import Vectorize
@@ -51,6 +52,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Shift,
     Skew,
     AddUnitLoop,
+    TransformBlockLayout,
     Parallel,
     Vectorize,
     Stream,
