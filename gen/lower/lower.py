@@ -29,13 +29,14 @@ from ..poly.certificate import Flow, Scheduled
 from .affine import constant, tidy
 from .bounds import hoist_guards, split_guards
 from .edges import edge_tiles
-from .storage import contract, place
+from .storage import align, contract, place
 from .target import Target
 from .turns import turned_edges
 
 PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
     ("explicit inits", explicit_inits),
     ("contract temporaries", contract),
+    ("align temporaries", align),
     ("place temporaries", place),
     ("guards", split_guards),
     ("edges of tiles", edge_tiles),

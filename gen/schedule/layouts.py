@@ -48,6 +48,14 @@ def not_an_argument(state: Scheduled, buffer: str) -> str | None:
     return None
 
 
+def laid_out(state: Scheduled, buffer: str) -> str | None:
+    """The refusal of other places for a buffer whose layout is decided."""
+    known = buffer_named(state.kernel, buffer)
+    if known.aligned or known.fixed:
+        return f"'{buffer}' is {'aligned' if known.aligned else 'of a stated size'}: do this before"
+    return not_an_argument(state, buffer)
+
+
 def no_axis(state: Scheduled, buffer: str, axis: int) -> str | None:
     """The refusal of an axis that the buffer has not."""
     rank = len(buffer_named(state.kernel, buffer).shape)

@@ -27,9 +27,11 @@ from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
 from .primitives.scan import Scan
 from .primitives.set_scope import SetScope
+from .primitives.set_size import SetSize
 from .primitives.shift import Shift
 from .primitives.skew import Skew
 from .primitives.split import Split
+from .primitives.storage_align import StorageAlign
 from .primitives.store_in import StoreIn
 from .primitives.stream import Stream
 from .primitives.tile import Tile
@@ -67,6 +69,8 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     TransformLayout,
     StoreIn,
     FoldStorage,
+    StorageAlign,
+    SetSize,
     ReuseAt,
     DecomposeReduction,
     Rfactor,

@@ -9,7 +9,7 @@ from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import buffer_named
 from ..examples import CHAIN, TWICE
-from ..layouts import no_axis, not_an_argument, relaid
+from ..layouts import no_axis, laid_out, relaid
 
 
 @final
@@ -73,7 +73,7 @@ def chain(n, x: float32[n + 1], y: Out[float32[n]]):
     def check(self, state: Scheduled) -> str | None:
         if self.factor < 1:
             return f"factor {self.factor} is not positive"
-        return not_an_argument(state, self.buffer) or no_axis(state, self.buffer, self.axis)
+        return laid_out(state, self.buffer) or no_axis(state, self.buffer, self.axis)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         shape = buffer_named(state.kernel, self.buffer).shape

@@ -13,7 +13,7 @@ from ..bounds import Range, highest, linear, normal
 from ..edit import CannotApply, block_named, buffer_named, written
 from ..examples import CHAIN, ROW_SQUARES, TWICE
 from ..formula import formulas, sizes
-from ..layouts import not_an_argument, relaid
+from ..layouts import laid_out, relaid
 
 
 @final
@@ -96,7 +96,7 @@ def chain(n, x: float32[n + 1], y: Out[float32[n]]):
         if self.buffer is None and len(targets(block.body)) > 1:
             return f"block '{self.block}' writes several buffers: say which by `buffer`"
         buffer = self._buffer(block)
-        if reason := not_an_argument(state, buffer):
+        if reason := laid_out(state, buffer):
             return reason
         self._shape(state, self._places(state, block), self._values(block))
         return None

@@ -10,7 +10,7 @@ from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import buffer_named
 from ..examples import TWICE
-from ..layouts import no_axis, not_an_argument, relaid
+from ..layouts import no_axis, laid_out, relaid
 
 
 @final
@@ -56,7 +56,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     )
 
     def check(self, state: Scheduled) -> str | None:
-        if reason := not_an_argument(state, self.buffer):
+        if reason := laid_out(state, self.buffer):
             return reason
         rank = len(buffer_named(state.kernel, self.buffer).shape)
         if (self.axis is None) is not (not self.factors):
