@@ -29,6 +29,7 @@ from ..poly.certificate import Flow, Scheduled
 from .affine import constant, tidy
 from .bounds import hoist_guards, split_guards
 from .edges import edge_tiles
+from .pragmas import auto_unroll
 from .storage import align, contract, place
 from .target import Target
 from .turns import turned_edges
@@ -38,6 +39,7 @@ PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
     ("contract temporaries", contract),
     ("align temporaries", align),
     ("place temporaries", place),
+    ("auto unroll", auto_unroll),
     ("guards", split_guards),
     ("edges of tiles", edge_tiles),
     ("edges of turned tiles", turned_edges),

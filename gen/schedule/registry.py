@@ -7,6 +7,7 @@ from .base import Primitive
 from .edit import CannotApply, nearest
 from .primitives.add_unit_loop import AddUnitLoop
 from .primitives.align import Align
+from .primitives.annotate import Annotate
 from .primitives.cache_read import CacheRead
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
@@ -19,6 +20,7 @@ from .primitives.merge import Merge
 from .primitives.parallel import Parallel
 from .primitives.peel import Peel
 from .primitives.prefetch import Prefetch
+from .primitives.reindex import Reindex
 from .primitives.reorder import Reorder
 from .primitives.reuse_at import ReuseAt
 from .primitives.reverse import Reverse
@@ -37,6 +39,7 @@ from .primitives.stream import Stream
 from .primitives.tile import Tile
 from .primitives.transform_block_layout import TransformBlockLayout
 from .primitives.transform_layout import TransformLayout
+from .primitives.unannotate import Unannotate
 from .primitives.unroll import Unroll
 from .primitives.vectorize import Vectorize
 
@@ -59,12 +62,15 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Vectorize,
     Stream,
     Prefetch,
+    Annotate,
+    Unannotate,
     ComputeAt,
     ReverseComputeAt,
     ComputeInline,
     ReverseComputeInline,
     CacheRead,
     CacheWrite,
+    Reindex,
     SetScope,
     TransformLayout,
     StoreIn,

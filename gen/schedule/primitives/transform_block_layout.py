@@ -140,6 +140,8 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
                 break
             if reason := serial(stmt):
                 raise CannotApply(reason)
+            if stmt.annotations:
+                raise CannotApply(f"loop '{stmt.var}' is annotated already")
             loops.append(stmt)
         pairs = tuple(zip(block.iters, block.bindings, strict=True))
         own = {v.name: b for v, b in pairs}
