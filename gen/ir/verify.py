@@ -198,7 +198,7 @@ def _allocate(buffer: Buffer, around: _Surroundings) -> _Surroundings:
     _check_shape(buffer, around.names())
     for a in buffer.aligned:
         if not (0 <= a.axis < len(buffer.shape) - 1 and 0 <= a.offset < a.factor):
-            refuse(buffer, f"'{buffer.name}' cannot be aligned so: {a.axis}, {a.factor}, {a.offset}")
+            refuse(buffer, f"'{buffer.name}' cannot be aligned by {a.axis}, {a.factor}, {a.offset}")
     return replace(around, buffers={**around.buffers, buffer.name: buffer})
 
 

@@ -121,6 +121,17 @@ def spread(n, x: float32[n], y: InOut[float32[2*n]]):
             y[2*i] = x[i] * 2.0
 """
 
+PADDED = """\
+def padded(n, x: float32[n], y: Out[float32[n + 2]]):
+    with allocate(t=float32[n + 2]):
+        for t.i in range(n + 2):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i - 1] if 1 <= i and i <= n else 0.0
+        for y.i in range(n + 2):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] * 2.0
+"""
+
 RUNNING_SUM = """\
 def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     for y.i in range(m):

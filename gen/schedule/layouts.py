@@ -54,9 +54,3 @@ def laid_out(state: Scheduled, buffer: str) -> str | None:
     if known.aligned or known.fixed:
         return f"'{buffer}' is {'aligned' if known.aligned else 'of a stated size'}: do this before"
     return not_an_argument(state, buffer)
-
-
-def no_axis(state: Scheduled, buffer: str, axis: int) -> str | None:
-    """The refusal of an axis that the buffer has not."""
-    rank = len(buffer_named(state.kernel, buffer).shape)
-    return None if 0 <= axis < rank else f"'{buffer}' has {rank} axes: there is no axis {axis}"

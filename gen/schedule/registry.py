@@ -12,11 +12,14 @@ from .primitives.cache_read import CacheRead
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
+from .primitives.decompose_padding import DecomposePadding
 from .primitives.decompose_reduction import DecomposeReduction
 from .primitives.fission import Fission
 from .primitives.fold_storage import FoldStorage
 from .primitives.fuse import Fuse
 from .primitives.merge import Merge
+from .primitives.pack import Pack
+from .primitives.pad import Pad
 from .primitives.parallel import Parallel
 from .primitives.peel import Peel
 from .primitives.prefetch import Prefetch
@@ -78,6 +81,9 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     StorageAlign,
     SetSize,
     ReuseAt,
+    Pack,
+    Pad,
+    DecomposePadding,
     DecomposeReduction,
     Rfactor,
     Scan,

@@ -9,7 +9,7 @@ from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import buffer_named
 from ..examples import CHAIN, TWICE
-from ..layouts import no_axis, laid_out, relaid
+from ..layouts import laid_out, relaid
 
 
 @final
@@ -73,7 +73,10 @@ def chain(n, x: float32[n + 1], y: Out[float32[n]]):
     def check(self, state: Scheduled) -> str | None:
         if self.factor < 1:
             return f"factor {self.factor} is not positive"
-        return laid_out(state, self.buffer) or no_axis(state, self.buffer, self.axis)
+        rank = len(buffer_named(state.kernel, self.buffer).shape)
+        if not 0 <= self.axis < rank:
+            return f"'{self.buffer}' has {rank} axes: there is no axis {self.axis}"
+        return laid_out(state, self.buffer)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         shape = buffer_named(state.kernel, self.buffer).shape

@@ -84,8 +84,10 @@ def row_squares(m, n, x: float32[m, n], y: Out[float32[m]]):
         if not 0 <= self.offset < self.factor:
             return f"offset {self.offset} is not between 0 and factor {self.factor}"
         if self.offset and axis < rank - 2:
-            return f"several axes of '{self.buffer}' lie inside axis {self.axis}: its stride can "\
+            return (
+                f"several axes of '{self.buffer}' lie inside axis {self.axis}: its stride can "
                 "only be a multiple"
+            )
         if any(a.axis == axis for a in buffer.aligned):
             return f"axis {self.axis} of '{self.buffer}' is aligned already"
         return None

@@ -10,7 +10,7 @@ from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import buffer_named
 from ..examples import TWICE
-from ..layouts import no_axis, laid_out, relaid
+from ..layouts import laid_out, relaid
 
 
 @final
@@ -58,14 +58,17 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     def check(self, state: Scheduled) -> str | None:
         if reason := laid_out(state, self.buffer):
             return reason
-        rank = len(buffer_named(state.kernel, self.buffer).shape)
+        return self.unfit(len(buffer_named(state.kernel, self.buffer).shape))
+
+    def unfit(self, rank: int) -> str | None:
+        """Why a buffer with so many axes cannot be laid out like this."""
         if (self.axis is None) is not (not self.factors):
             return "give `axis` and `factors` together"
         if self.axis is None and not self.order:
             return "give `factors`, or an `order`, or both"
         if self.axis is not None:
-            if reason := no_axis(state, self.buffer, self.axis):
-                return reason
+            if not 0 <= self.axis < rank:
+                return f"'{self.buffer}' has {rank} axes: there is no axis {self.axis}"
             if self.factors[0] is not None:
                 return "the first of `factors` is null: the outermost axis is as long as is needed"
             if any(f is None or f < 1 for f in self.factors[1:]):
