@@ -115,6 +115,8 @@ def _yaml(value: object) -> str:
             return f"{{{', '.join(f'{key}: {_yaml(item)}' for key, item in value.items())}}}"
         case None:
             return "null"
+        case str() if set(value) & set(",:#%{}[]"):
+            return f'"{value}"'
         case Enum():
             return str(value.value)
         case _:

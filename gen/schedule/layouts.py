@@ -8,9 +8,11 @@ overwritten at its new place is the prover's to find out.
 from collections.abc import Callable
 from dataclasses import replace
 
+from ..ir.algebra import maximum
 from ..ir.nodes import Buffer, Expr, Load, Node, Scope, Target
 from ..ir.walk import map_children
 from ..poly.certificate import Scheduled
+from .bounds import not_negative
 from .edit import buffer_named, rebuild, temporaries, tree
 
 Places = tuple[Expr, ...]
@@ -39,6 +41,11 @@ def declared(state: Scheduled, buffer: str, **changes: object) -> Scheduled:
 
     buffers = tuple(map(changed, temporaries(state.kernel)))
     return replace(state, kernel=rebuild(state.kernel, tree(state.kernel), buffers))
+
+
+def extent(e: Expr) -> Expr:
+    """The extent, or 0 where it would be less, for sizes of which nothing is left."""
+    return e if not_negative(e) else maximum(e, 0)
 
 
 def not_an_argument(state: Scheduled, buffer: str) -> str | None:

@@ -40,6 +40,7 @@ from ..edit import (
     written,
 )
 from ..examples import BLUR, SPREAD, TURNED, TWICE
+from ..layouts import extent
 from ..placing import place
 
 
@@ -161,7 +162,9 @@ def spread(n, x: float32[n], y: InOut[float32[2 * n]]):
         root, block = tree(state.kernel), block_named(state.kernel, self.block)
         old = buffer_named(state.kernel, self.buffer)
         axes = self._axes(block)
-        copy = Buffer(self._copy(), old.dtype, tuple(v.upper for v in axes), Scope(self.scope))
+        copy = Buffer(
+            self._copy(), old.dtype, tuple(extent(v.upper) for v in axes), Scope(self.scope)
+        )
         writes = self.buffer in written(block)
         here, there = tuple(Var(v.name) for v in axes), self._places(block)[0]
         at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}

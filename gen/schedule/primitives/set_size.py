@@ -9,7 +9,7 @@ from ..base import Example, Layer, Primitive
 from ..edit import CannotApply, buffer_named
 from ..examples import CHAIN, TWICE
 from ..formula import formulas, sizes
-from ..layouts import declared, not_an_argument
+from ..layouts import declared, extent, not_an_argument
 
 
 @final
@@ -79,7 +79,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         each = [formulas(str(size), (), known) for size in self.sizes]
         if wrong := next((s for s, e in zip(self.sizes, each, strict=True) if len(e) != 1), None):
             raise CannotApply(f"'{wrong}' is not one size")
-        return tuple(shape for (shape,) in each)
+        return tuple(extent(size) for (size,) in each)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         return declared(state, self.buffer, shape=self._shape(state), fixed=True)

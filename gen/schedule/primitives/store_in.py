@@ -13,7 +13,7 @@ from ..bounds import Range, highest, linear, normal
 from ..edit import CannotApply, block_named, buffer_named, written
 from ..examples import CHAIN, ROW_SQUARES, TWICE
 from ..formula import formulas, sizes
-from ..layouts import laid_out, relaid
+from ..layouts import extent, laid_out, relaid
 
 
 @final
@@ -140,7 +140,7 @@ def chain(n, x: float32[n + 1], y: Out[float32[n]]):
             last = highest(place, ranges)
             if last is None:
                 raise CannotApply(f"nothing bounds `{expr_to_text(place)}`")
-            shape.append(normal(add(last, 1)))
+            shape.append(extent(normal(add(last, 1))))
         return tuple(shape)
 
     def rewrite(self, state: Scheduled) -> Scheduled:

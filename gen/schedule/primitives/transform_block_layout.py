@@ -176,7 +176,7 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
                 )
             low, high = lowest(place, ranges), highest(place, ranges)
             if low is None or high is None:
-                raise CannotApply(f"nothing bounds `{expr_to_text(place)}`")
+                raise CannotApply(f"`{expr_to_text(place)}` is not affine, or has no bounds")
             kind = used.pop() if used else IterKind.SPATIAL
             iters.append(IterVar(name, normal(low), normal(add(high, 1)), kind))
         try:
