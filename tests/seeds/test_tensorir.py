@@ -58,12 +58,12 @@ NORMAL_FORM = """\
 - cache_write: {block: C, as: acc}
 - pad: {block: C, multiples: {vk: 4}}
 - split: {loop: C.i, factors: [null, 4]}
-- split: {loop: C.j, factors: [null, 8]}
+- split: {loop: C.j, factors: [null, 4]}
 - split: {loop: C.k, factors: [null, 4]}
 - reorder: {loops: [C.i_0, C.j_0, C.k_0, C.k_1, C.i_1, C.j_1]}
-- annotate: {loop: C.k_0, key: pragma_auto_unroll_max_step, value: 16}
+- annotate: {loop: C.k_0, key: pragma_auto_unroll_max_step, value: 4}
 - annotate: {loop: C.k_0, key: pragma_unroll_explicit, value: 1}
-- vectorize: {loop: C.j_1, width: 8}
+- vectorize: {loop: C.j_1, width: 4}
 - transform_layout: {buffer: BT, order: [1, 0]}
 - storage_align: {buffer: BT, axis: 0, factor: 16, offset: 8}
 - parallel: {loop: BT.vj}
