@@ -296,6 +296,16 @@ def test_another_border_is_refused(old: str, new: str) -> None:
         prove(plain.kernel, Scheduled(from_text(wrong), state.flow))
 
 
+def test_a_fill_of_nothing_is_gone_after_lowering() -> None:
+    """And with it what the certificate says of it."""
+    recipe = "- decompose_padding: {block: t}\n- peel: {loop: t_pad_2.i, at: -1}"
+    plain = start(PADDED)
+    state = schedule(plain, recipe)[-1].state
+    after = lower(state, Target(Level.V2))
+    assert "t_pad_2_2" in to_text(state.kernel) and "t_pad_2_2" not in to_text(after.kernel)
+    prove(plain.kernel, after)
+
+
 # ---------------------------------------------------------------- the tree
 
 FIXED = ROW_SQUARES.replace("t=float32[m, n]", "t=float32[m, n] @ heap @ align(0, 16, 8) @ fixed")
