@@ -227,11 +227,36 @@ def test_refusals(text: str, recipe: str, reason: str) -> None:
         (ROW_SUM, "- reindex: {block: y, buffer: y}"),
         (CHAIN, '- store_in: {block: t, indices: "{ t[a] -> [floor(a/4), 3 - a mod 4] }"}'),
         (ROW_SQUARES, '- store_in: {block: t, indices: "i + j, j"}'),
+        (
+            PADDED.replace("1 <= i and i <= n", "0 < i and n + 1 > i"),
+            "- decompose_padding: {block: t}",
+        ),
+        (PADDED.replace("1 <= i", "i != 0"), "- decompose_padding: {block: t}"),
     ],
 )
 def test_steps(text: str, recipe: str) -> None:
     state = start(text)
     assert_same(state.kernel, schedule(state, recipe)[-1].state.kernel)
+
+
+AHEAD = """\
+def ahead(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n + 3]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i + 3] = x[i]
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i + 3] + 1.0
+"""
+
+
+def test_places_are_those_of_the_instances() -> None:
+    """Wherever the spec has put them."""
+    state = schedule(start(AHEAD), "- store_in: {block: t, indices: i}")[-1].state
+    text = to_text(state.kernel)
+    assert "t=float32[n]" in text and "y[i] = t[i] + 1.0" in text
+    assert_same(start(AHEAD).kernel, state.kernel)
 
 
 def test_a_block_without_its_unit_axis() -> None:
@@ -268,6 +293,21 @@ def test_other_padding_is_refused(old: str, new: str, reason: str) -> None:
     wrong = to_text(state.kernel).replace(old, new)
     assert wrong != to_text(state.kernel)
     with pytest.raises(Refused, match=reason):
+        prove(plain.kernel, Scheduled(from_text(wrong), state.flow))
+
+
+def test_terms_that_there_are_not_are_refused() -> None:
+    """Though what they read is there, and though others after them add nothing."""
+    plain = start(
+        ROW_SUM.replace("x[i, j]", "x[i, i]")
+        .replace("m, n,", "m,")
+        .replace("[m, n]", "[m, m]")
+        .replace("range(n)", "range(m)")
+    )
+    state = schedule(plain, PADDED_SUM)[-1].state
+    wrong = to_text(state.kernel).replace("if j < m", "if j < m + 1")
+    assert wrong != to_text(state.kernel)
+    with pytest.raises(Refused, match="runs, an instance that block 'y' of the plain schedule has"):
         prove(plain.kernel, Scheduled(from_text(wrong), state.flow))
 
 
