@@ -30,6 +30,7 @@ from ..ir.nodes import (
 from ..ir.types import DType
 from ..ir.walk import loads, targets, variables
 from ..lower.affine import constant
+from ..schedule.notes import UNROLL, noted
 from . import scan, streams, update
 from .before import Before
 from .context import Context
@@ -107,7 +108,8 @@ def _loop(loop: Loop, context: Context) -> list[str]:
         case LoopKind.UNROLLED:
             return _for(loop, inner, "#pragma GCC unroll 8")
         case _:
-            return _for(loop, inner)
+            times = noted(loop).get(UNROLL)
+            return _for(loop, inner, *(() if times is None else (f"#pragma GCC unroll {times}",)))
 
 
 def _for(loop: Loop, inner: Context, *pragma: str) -> list[str]:

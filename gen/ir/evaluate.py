@@ -21,6 +21,7 @@ from .nodes import (
     AnyCombiner,
     BinaryOp,
     Combiner,
+    Const,
     DefinedCombiner,
     Function,
     UnaryOp,
@@ -284,6 +285,14 @@ def identity(combiner: AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[Value, .
             return tuple(scalar(none.value, none.dtype) for none in values)
         case _:
             assert_never(combiner)
+
+
+def identity_constants(combiner: AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[Const, ...]:
+    """The same as constants of a tree."""
+    return tuple(
+        Const(none.item() if isinstance(none, np.generic) else none, dtype)
+        for none, dtype in zip(identity(combiner, dtypes), dtypes, strict=True)
+    )
 
 
 def _extreme(dtype: DType, highest: bool) -> Value:

@@ -37,6 +37,7 @@ from .types import DType
 
 __all__ = [
     "COMPARISONS",
+    "Alignment",
     "Allocate",
     "AnyCombiner",
     "Barrier",
@@ -98,11 +99,27 @@ class Scope(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Alignment:
+    """The elements from one index of an axis to the next are `offset` modulo `factor`; lowering
+    makes the axes inside as much longer as that needs.
+    """
+
+    axis: int
+    factor: int
+    offset: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Buffer(Node):
+    """fixed: a temporary that lowering does not shrink to what is used of it."""
+
     name: str
     dtype: DType
     shape: tuple[Expr, ...]
     scope: Scope = Scope.AUTO
+    aligned: tuple[Alignment, ...] = ()
+    fixed: bool = False
 
 
 @final

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..errors import Span
 from .algebra import TRUE, index
 from .nodes import (
+    Alignment,
     Allocate,
     Barrier,
     Block,
@@ -170,12 +171,28 @@ def _argument(argument: ast.arg, names: Names) -> str | Parameter | Var | Phase:
             return Parameter(_buffer(name, array, Scope.GLOBAL, names), Intent.IN, span=at)
 
 
+def _temporary(name: str, array: ast.expr, names: Names) -> Buffer:
+    """`float32[n, 8] @ heap @ align(0, 32, 8) @ fixed`: a type, and what is said of the memory."""
+    match array:
+        case ast.BinOp(inner, ast.MatMult(), ast.Name("fixed")):
+            return replace(_temporary(name, inner, names), fixed=True)
+        case ast.BinOp(inner, ast.MatMult(), ast.Name(place_)) if place_ in _SCOPES:
+            return replace(_temporary(name, inner, names), scope=_SCOPES[place_])
+        case ast.BinOp(inner, ast.MatMult(), ast.Call(ast.Name("align"), parts, [])):
+            numbers = [literal_number(part) for part in parts]
+            axis, factor, offset = (n for n in (*numbers, None, None, None)[:3])
+            if not (isinstance(axis, int) and isinstance(factor, int) and isinstance(offset, int)):
+                names.refuse(array, "`align` takes an axis, a factor and an offset")
+            buffer = _temporary(name, inner, names)
+            return replace(buffer, aligned=(*buffer.aligned, Alignment(axis, factor, offset)))
+        case _:
+            return _buffer(name, array, Scope.AUTO, names)
+
+
 def _buffer(name: str, array: ast.expr, scope: Scope, names: Names) -> Buffer:
     match array:
         case ast.Subscript(ast.Name(dtype), shape) if dtype in DTYPES:
             return Buffer(name, DTYPES[dtype], place(shape, names), scope, span=names.span(array))
-        case ast.BinOp(inner, ast.MatMult(), ast.Name(place_)) if place_ in _SCOPES:
-            return _buffer(name, inner, _SCOPES[place_], names)
         case _:
             names.refuse(array, f"expected a type as in 'float32[n]', got '{ast.unparse(array)}'")
 
@@ -262,7 +279,7 @@ def _with(
             return Delinearize(vars_, sizes, fused, _suite(body, inner), span=at)
         case "allocate", [], declarations, None:
             buffers = tuple(
-                _buffer(from_script(d.arg or ""), d.value, Scope.AUTO, names) for d in declarations
+                _temporary(from_script(d.arg or ""), d.value, names) for d in declarations
             )
             inner = replace(names, dtypes={**names.dtypes, **{b.name: b.dtype for b in buffers}})
             return Allocate(buffers, _suite(body, inner), span=at)

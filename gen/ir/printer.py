@@ -253,8 +253,10 @@ def _parameter(parameter: Parameter) -> str:
 
 def _temporary(buffer: Buffer) -> str:
     array = place_text(buffer.dtype.value, buffer.shape)
-    scope = "" if buffer.scope is Scope.AUTO else f" @ {buffer.scope.value}"
-    return f"{to_script(buffer.name)}={array}{scope}"
+    notes = [] if buffer.scope is Scope.AUTO else [buffer.scope.value]
+    notes += [f"align({a.axis}, {a.factor}, {a.offset})" for a in buffer.aligned]
+    notes += ["fixed"] if buffer.fixed else []
+    return f"{to_script(buffer.name)}={' @ '.join([array, *notes])}"
 
 
 def _fit(head: str, parts: Iterable[str], tail: str, depth: int) -> list[str]:

@@ -201,6 +201,9 @@ def _allocate(buffer: Buffer, around: _Surroundings) -> _Surroundings:
     if buffer.scope is Scope.GLOBAL:
         refuse(buffer, f"temporary '{buffer.name}' has the scope of an argument")
     _check_shape(buffer, around.names())
+    for a in buffer.aligned:
+        if not (0 <= a.axis < len(buffer.shape) - 1 and 0 <= a.offset < a.factor):
+            refuse(buffer, f"'{buffer.name}' cannot be aligned by {a.axis}, {a.factor}, {a.offset}")
     return replace(around, buffers={**around.buffers, buffer.name: buffer})
 
 

@@ -27,12 +27,13 @@ from ..ir.nodes import (
     Seq,
     Stmt,
 )
-from ..ir.walk import loops, map_children, seq, substitute
+from ..ir.walk import blocks, loops, map_children, seq, substitute
 from ..poly.certificate import Flow, Scheduled
 from .affine import constant, tidy
 from .bounds import hoist_guards, split_guards
 from .edges import edge_tiles
-from .storage import contract, place
+from .pragmas import auto_unroll
+from .storage import align, contract, place
 from .target import Target
 from .turns import turned_edges
 
@@ -63,7 +64,9 @@ PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
     ("launches", without_launches),
     ("explicit inits", explicit_inits),
     ("contract temporaries", contract),
+    ("align temporaries", align),
     ("place temporaries", place),
+    ("auto unroll", auto_unroll),
     ("guards", split_guards),
     ("edges of tiles", edge_tiles),
     ("edges of turned tiles", turned_edges),
@@ -85,10 +88,15 @@ def lower(state: Scheduled, target: Target) -> Scheduled:
 
 
 def _flow(flow: Flow, kernel: Kernel) -> Flow:
-    """The flow without the loops that are no longer there."""
+    """The flow without the loops and the blocks that are no longer there."""
     names = {loop.var for loop in loops(kernel.body)}
+    left = {block.name for block in blocks(kernel.body)}
     return {
-        read: replace(source, shared=tuple(name for name in source.shared if name in names))
+        read: replace(
+            source,
+            writers=tuple(name for name in source.writers if name in left),
+            shared=tuple(name for name in source.shared if name in names),
+        )
         for read, source in flow.items()
     }
 

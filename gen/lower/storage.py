@@ -8,11 +8,11 @@ with the accesses shifted to match; no temporary's scope is AUTO.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from math import prod
+from math import gcd, prod
 from typing import assert_never, final
 
 from ..errors import TilesmithError
-from ..ir.algebra import mod
+from ..ir.algebra import add, mod, sub
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -68,7 +68,7 @@ def _visit(stmt: Stmt, facts: Facts) -> Stmt:
 
 
 def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts) -> Allocate:
-    used = _accesses(allocate.body, buffer.name, ())
+    used = () if buffer.fixed else _accesses(allocate.body, buffer.name, ())
     if not used:
         return allocate
     speaks = _common_names(allocate.body, buffer.name)
@@ -239,6 +239,31 @@ def _shift_block(block: Block, name: str, windows: tuple[Expr | _Window, ...]) -
         return new
 
     return replace(block, body=map_children(block.body, go))
+
+
+# ---------------------------------------------------------------- strides
+
+
+def align(kernel: Kernel) -> Kernel:
+    """Each temporary that is aligned with the axes as long as that needs."""
+
+    def visit(node: Node) -> Node:
+        new = map_children(node, visit)
+        if isinstance(new, Allocate):
+            return replace(new, buffers=tuple(map(_aligned, new.buffers)))
+        return new
+
+    return map_children(kernel, visit)
+
+
+def _aligned(buffer: Buffer) -> Buffer:
+    shape = list(buffer.shape)
+    for a in sorted(buffer.aligned, key=lambda a: -a.axis):
+        inner = prod(constant(e) or 0 for e in shape[a.axis + 2 :])
+        factor = a.factor // gcd(a.factor, inner) if a.offset == 0 and inner else a.factor
+        extent = shape[a.axis + 1]
+        shape[a.axis + 1] = add(extent, mod(sub(a.offset, extent), factor))
+    return replace(buffer, shape=tuple(shape), aligned=())
 
 
 # ---------------------------------------------------------------- scopes

@@ -92,7 +92,7 @@ def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
 
     assumptions: over dims, on top of the kernel's own. Raises Refused for what isl cannot say.
     """
-    parameters = _parameters(kernel)
+    parameters = parameters_of(kernel)
     context = isl.Set.universe(parameters.set_from_params())
     for k, _ in enumerate(kernel.dims):
         context = context.lower_bound_val(isl.dim_type.param, k, 0)
@@ -166,7 +166,8 @@ def _storage(
     return Storage(buffer, tuple(range(len(dims))), parameter, box)
 
 
-def _parameters(kernel: Kernel) -> isl.Space:
+def parameters_of(kernel: Kernel) -> isl.Space:
+    """The space of a kernel's sizes."""
     scalars = (s.name for s in kernel.scalars if s.dtype is INDEX)
     names = (*kernel.dims, *scalars, *(p.name for p in kernel.phases))
     space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(names))

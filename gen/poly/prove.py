@@ -15,6 +15,7 @@ from .certificate import Scheduled
 from .extract import extract
 from .flow import Computed, Logical, Values, logical_flow, merged, through, with_free
 from .match import LogicalRead, match
+from .padding import without_padding
 from .roles import Execution, Role, execution
 from .safety import check_bounds, check_domains, check_races
 from .statement import Access, Statement
@@ -33,6 +34,7 @@ def prove(plain: Kernel, state: Scheduled) -> None:
     plain = replace(plain, phases=state.kernel.phases)
     logical = logical_flow(plain, state.kernel)
     tree = extract(explicit_inits(state.kernel), plain.assumptions)
+    tree = without_padding(tree, logical)
     run = execution(tree, state.flow, logical)
     check_domains(run)
     check_bounds(run)

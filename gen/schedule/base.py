@@ -13,6 +13,7 @@ from typing import ClassVar, final
 from ..errors import ScheduleError, Span
 from ..ir.nodes import Kernel
 from ..ir.verify import IRError, verify
+from ..ir.walk import loops
 from ..poly.certificate import Scheduled
 from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
@@ -114,6 +115,8 @@ def _yaml(value: object) -> str:
             return f"{{{', '.join(f'{key}: {_yaml(item)}' for key, item in value.items())}}}"
         case None:
             return "null"
+        case str() if set(value) & set(",:#%{}[]"):
+            return f'"{value}"'
         case Enum():
             return str(value.value)
         case _:
@@ -141,6 +144,7 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
             raise CannotApply(reason)
         parts = primitive.expand(flat)
         new = state if parts else sink(primitive.rewrite(flat))
+        _require_annotated(flat.kernel, new.kernel)
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None
     if not parts:
@@ -158,6 +162,18 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
     for part in parts:
         done += trace(part, done[-1].state if done else state, context)
     return tuple(done)
+
+
+def _require_annotated(before: Kernel, after: Kernel) -> None:
+    """Refuses a step after which a loop is gone that `annotate` has said something of."""
+    left = {loop.var for loop in loops(after.body)}
+    for loop in loops(before.body):
+        if loop.annotations and loop.var not in left:
+            key = loop.annotations[0][0]
+            raise CannotApply(
+                f"loop '{loop.var}' would be gone, which is annotated with '{key}'",
+                "annotate last, or unannotate it",
+            )
 
 
 def _refused(primitive: Primitive, refused: Refused) -> ScheduleError:

@@ -95,6 +95,43 @@ def blur(n, x: float32[n + 2], y: Out[float32[n]]):
                 y[i] = t[i] + t[i + 1] + t[i + 2]
 """
 
+CHAIN = """\
+def chain(n, x: float32[n + 1], y: Out[float32[n]]):
+    with allocate(t=float32[n + 1]):
+        for t.i in range(n + 1):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] + t[i + 1]
+"""
+
+TURNED = """\
+def turned(m, n, x: float32[n, m], y: Out[float32[m]]):
+    for y.i in range(m):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
+                y[i] = combine.sum(y[i], x[j, i])
+"""
+
+SPREAD = """\
+def spread(n, x: float32[n], y: InOut[float32[2*n]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[2*i] = x[i] * 2.0
+"""
+
+PADDED = """\
+def padded(n, x: float32[n], y: Out[float32[n + 2]]):
+    with allocate(t=float32[n + 2]):
+        for t.i in range(n + 2):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i - 1] if 1 <= i and i <= n else 0.0
+        for y.i in range(n + 2):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] * 2.0
+"""
+
 RUNNING_SUM = """\
 def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     for y.i in range(m):

@@ -7,6 +7,7 @@ from .base import Primitive
 from .edit import CannotApply, nearest
 from .primitives.add_unit_loop import AddUnitLoop
 from .primitives.align import Align
+from .primitives.annotate import Annotate
 from .primitives.barrier_at import BarrierAt
 from .primitives.bind import Bind
 from .primitives.cache_local_at import CacheLocalAt
@@ -16,16 +17,21 @@ from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
 from .primitives.cross_thread_reduction import CrossThreadReduction
+from .primitives.decompose_padding import DecomposePadding
 from .primitives.decompose_reduction import DecomposeReduction
 from .primitives.double_buffer import DoubleBuffer
 from .primitives.fission import Fission
+from .primitives.fold_storage import FoldStorage
 from .primitives.fuse import Fuse
 from .primitives.gpu import Gpu
 from .primitives.merge import Merge
+from .primitives.pack import Pack
+from .primitives.pad import Pad
 from .primitives.parallel import Parallel
 from .primitives.peel import Peel
 from .primitives.pipeline import Pipeline
 from .primitives.prefetch import Prefetch
+from .primitives.reindex import Reindex
 from .primitives.reorder import Reorder
 from .primitives.reuse_at import ReuseAt
 from .primitives.reverse import Reverse
@@ -34,14 +40,19 @@ from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
 from .primitives.scan import Scan
 from .primitives.set_scope import SetScope
+from .primitives.set_size import SetSize
 from .primitives.shift import Shift
 from .primitives.skew import Skew
 from .primitives.split import Split
+from .primitives.storage_align import StorageAlign
+from .primitives.store_in import StoreIn
 from .primitives.stream import Stream
 from .primitives.sync_threads import SyncThreads
 from .primitives.tile import Tile
 from .primitives.tile_gpu import TileGpu
+from .primitives.transform_block_layout import TransformBlockLayout
 from .primitives.transform_layout import TransformLayout
+from .primitives.unannotate import Unannotate
 from .primitives.unroll import Unroll
 from .primitives.vectorize import Vectorize
 
@@ -59,19 +70,30 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Shift,
     Skew,
     AddUnitLoop,
+    TransformBlockLayout,
     Parallel,
     Vectorize,
     Stream,
     Prefetch,
+    Annotate,
+    Unannotate,
     ComputeAt,
     ReverseComputeAt,
     ComputeInline,
     ReverseComputeInline,
     CacheRead,
     CacheWrite,
+    Reindex,
     SetScope,
     TransformLayout,
+    StoreIn,
+    FoldStorage,
+    StorageAlign,
+    SetSize,
     ReuseAt,
+    Pack,
+    Pad,
+    DecomposePadding,
     DecomposeReduction,
     Rfactor,
     Scan,

@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import assert_never, final
 
-import numpy as np
-
 from ..errors import Span, SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
-from ..ir.evaluate import identity
+from ..ir.evaluate import identity_constants
 from ..ir.types import INDEX, DType
 from . import syntax
 from .expressions import Types, as_index, typed
@@ -273,12 +271,9 @@ def _guarded(
     if guard.type is not DType.BOOL:
         raise SpecError("a condition must be a bool", d.guard.span, "compare, as in x[i] > 0")
     dtypes = tuple(algebra.dtype_of(v) for v in values)
-    nothing = (
-        ir.Const(none.item() if isinstance(none, np.generic) else none, dtype, span=d.span)
-        for none, dtype in zip(identity(combiner, dtypes), dtypes, strict=True)
-    )
+    nothing = identity_constants(combiner, dtypes)
     return tuple(
-        ir.Select(guard.expr, value, none, span=d.span)
+        ir.Select(guard.expr, value, replace(none, span=d.span), span=d.span)
         for value, none in zip(values, nothing, strict=True)
     )
 

@@ -18,12 +18,16 @@ from gen.schedule.primitives.cache_shared_at import CacheSharedAt
 from gen.schedule.primitives.cache_write import CacheWrite
 from gen.schedule.primitives.compute_at import ComputeAt
 from gen.schedule.primitives.compute_inline import ComputeInline
+from gen.schedule.primitives.decompose_padding import DecomposePadding
 from gen.schedule.primitives.decompose_reduction import DecomposeReduction
 from gen.schedule.primitives.fission import Fission
+from gen.schedule.primitives.fold_storage import FoldStorage
 from gen.schedule.primitives.fuse import Fuse
 from gen.schedule.primitives.merge import Merge
+from gen.schedule.primitives.pad import Pad
 from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.peel import Peel
+from gen.schedule.primitives.reindex import Reindex
 from gen.schedule.primitives.reorder import Reorder
 from gen.schedule.primitives.reuse_at import ReuseAt
 from gen.schedule.primitives.reverse import Reverse
@@ -33,8 +37,10 @@ from gen.schedule.primitives.rfactor import Rfactor
 from gen.schedule.primitives.shift import Shift
 from gen.schedule.primitives.skew import Skew
 from gen.schedule.primitives.split import Split
+from gen.schedule.primitives.store_in import StoreIn
 from gen.schedule.primitives.sync_threads import SyncThreads
 from gen.schedule.primitives.tile import Tile
+from gen.schedule.primitives.transform_block_layout import TransformBlockLayout
 from gen.schedule.primitives.unroll import Unroll
 from gen.schedule.primitives.vectorize import Vectorize
 
@@ -42,7 +48,10 @@ from .support import assert_same, from_spec, start
 
 KERNELS: dict[str, Scheduled] = {
     **{name: from_spec(name)[1] for name in ("blur", "softmax", "matmul", "trmm", "argmax")},
-    **{name: start(getattr(examples, name)) for name in ("STENCIL", "ROW_SQUARES", "PAIR", "BLUR")},
+    **{
+        name: start(getattr(examples, name))
+        for name in ("STENCIL", "ROW_SQUARES", "PAIR", "BLUR", "PADDED")
+    },
 }
 
 
@@ -84,6 +93,14 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(DecomposeReduction, block, loop),
         st.builds(Rfactor, block, loop),
         st.builds(ReuseAt, st.sampled_from([t for _, t in stores]), loop),
+        st.builds(FoldStorage, st.sampled_from([t for _, t in stores]), st.integers(0, 1), few),
+        st.builds(StoreIn, block, st.sampled_from(["i % 2", "j, i", "i % 3, j", "i + j, j"])),
+        st.builds(
+            TransformBlockLayout, block, st.sampled_from(["i // 2, i % 2", "j, i", "j + i, i"])
+        ),
+        st.builds(lambda c: Reindex(*c), cached),
+        st.builds(Pad, block, st.sampled_from([{"j": 2}, {"p": 3}, {"k": 2}])),
+        st.builds(DecomposePadding, block),
         st.builds(lambda c, a: CacheRead(c[0], c[1], a), cached, at),
         st.builds(lambda c, a: CacheWrite(c[0], c[1], a), writes, at),
     )

@@ -1,16 +1,16 @@
 """transform_layout: another order of a temporary's elements in memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 from ...ir.algebra import ceildiv, floordiv, index, mod
-from ...ir.nodes import Expr, Load, Node, Scope, Target
-from ...ir.walk import map_children
+from ...ir.nodes import Expr
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import buffer_named, rebuild, temporaries, tree
+from ..edit import buffer_named
 from ..examples import TWICE
+from ..layouts import laid_out, relaid
 
 
 @final
@@ -56,10 +56,12 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     )
 
     def check(self, state: Scheduled) -> str | None:
-        buffer = buffer_named(state.kernel, self.buffer)
-        if buffer.scope is Scope.GLOBAL:
-            return f"'{self.buffer}' is an argument: its layout is the caller's"
-        rank = len(buffer.shape)
+        if reason := laid_out(state, self.buffer):
+            return reason
+        return self.unfit(len(buffer_named(state.kernel, self.buffer).shape))
+
+    def unfit(self, rank: int) -> str | None:
+        """Why a buffer with so many axes cannot be laid out like this."""
         if (self.axis is None) is not (not self.factors):
             return "give `axis` and `factors` together"
         if self.axis is None and not self.order:
@@ -77,18 +79,8 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         return None
 
     def rewrite(self, state: Scheduled) -> Scheduled:
-        def go(node: Node) -> Node:
-            new = map_children(node, go)
-            if isinstance(new, Load | Target) and new.buffer == self.buffer:
-                return replace(new, indices=self._places(new.indices))
-            return new
-
-        buffers = tuple(
-            replace(b, shape=self._shape(b.shape)) if b.name == self.buffer else b
-            for b in temporaries(state.kernel)
-        )
-        kernel = rebuild(state.kernel, map_children(tree(state.kernel), go), buffers)
-        return replace(state, kernel=kernel)
+        shape = self._shape(buffer_named(state.kernel, self.buffer).shape)
+        return relaid(state, self.buffer, shape, self._places)
 
     def _shape(self, shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The extents in memory; what does not divide is rounded up."""

@@ -1,0 +1,150 @@
+"""pad: a reduction over a multiple of a size."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir.algebra import add, ceildiv, dtype_of, less, mul, sub
+from ...ir.evaluate import identity_constants
+from ...ir.nodes import Block, Expr, IterKind, Select, Update, Var
+from ...ir.walk import blocks, replace_stmt, substitute
+from ...poly.certificate import Scheduled
+from ...poly.padding import keeps_what_it_pads
+from ..base import Example, Layer, Primitive
+from ..bounds import same
+from ..edit import CannotApply, block_named, loop_named, nearest, rebuild, tree, unfused
+from ..examples import ROW_SUM, TWICE
+
+
+@final
+@dataclass(frozen=True)
+class Pad(Primitive):
+    """Runs a reduction on to a multiple of a number, for each variable in `multiples`: the terms
+    that there are not are the combiner's identity.
+
+    A loop over it then splits without a guard, and every vector of it is whole. Refused where the
+    identity changes what it is combined with: of complex products, in which infinity becomes NaN,
+    and of reductions that a spec defines. TVM's pad_einsum, which pads the operands with zeros,
+    whatever is computed of them.
+    """
+
+    block: str
+    multiples: dict[str, int]
+
+    name: ClassVar[str] = "pad"
+    aliases: ClassVar[tuple[str, ...]] = ("pad_einsum",)
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Whole fours",
+            ROW_SUM,
+            "- pad: {block: y, multiples: {j: 4}}\n- split: {loop: y.j, factors: [null, 4]}",
+            after="""\
+def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
+    for y.i in range(m):
+        for y.j_0 in range(((n + 3) // 4 * 4 + 3) // 4):
+            for y.j_1 in range(4):
+                with block(
+                    "y",
+                    i=spatial(y.i),
+                    j=reduction(y.j_0 * 4 + y.j_1, (n + 3) // 4 * 4),
+                    initialises=True,
+                ):
+                    y[i] = combine.sum(y[i], x[i, j] if j < n else 0.0)
+""",
+        ),
+        Example(
+            "A product of complex numbers",
+            ROW_SUM.replace("float32", "complex64").replace("combine.sum", "combine.prod"),
+            "- pad: {block: y, multiples: {j: 4}}",
+            refused="the identity of prod of complex64 changes what it is combined with",
+        ),
+        Example(
+            "Elements that there are not",
+            ROW_SUM,
+            "- pad: {block: y, multiples: {i: 4}}",
+            refused="'i' of block 'y' is spatial: there is nowhere to store what is beyond it",
+        ),
+        Example(
+            "A block that reduces nothing",
+            TWICE,
+            "- pad: {block: y, multiples: {i: 4}}",
+            refused="block 'y' is no reduction",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        block = block_named(state.kernel, self.block)
+        if not isinstance(block.body, Update):
+            return f"block '{self.block}' is no reduction: there is nothing to pad it with"
+        if not self.multiples:
+            return "`multiples` names no iteration variable"
+        body = block.body
+        for value in body.values:
+            if not keeps_what_it_pads(body.combiner, dtype_of(value)):
+                return (
+                    f"the identity of {body.combiner.value} of {dtype_of(value).value} changes what"
+                    " it is combined with"
+                )
+        kinds = {v.name: v.kind for v in block.iters}
+        for name, multiple in self.multiples.items():
+            if name not in kinds:
+                reason = f"block '{self.block}' has no iteration variable '{name}'"
+                raise CannotApply(reason, nearest(name, kinds))
+            if kinds[name] is IterKind.SPATIAL:
+                return (
+                    f"'{name}' of block '{self.block}' is spatial: there is nowhere to store what"
+                    " is beyond it"
+                )
+            if multiple < 1:
+                return f"{multiple}, which '{name}' is padded to, is not positive"
+            if reason_ := self._unpaddable(state, block, name):
+                return reason_
+        return None
+
+    def _unpaddable(self, state: Scheduled, block: Block, name: str) -> str | None:
+        own = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
+        binding = own[name]
+        if not isinstance(binding, Var):
+            return f"'{name}' of block '{self.block}' has no loop of its own any more; pad before"
+        loop = loop_named(state.kernel, binding.name)
+        if len(blocks(loop)) > 1:
+            return f"loop '{loop.var}' runs other blocks, too"
+        v = next(v for v in block.iters if v.name == name)
+        ends = ((loop.lower, v.lower), (loop.upper, v.upper))
+        if not all(same(a, substitute(b, own)) for a, b in ends):
+            return f"loop '{loop.var}' runs over a part of '{name}'"
+        return unfused(loop)
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        body = tree(state.kernel)
+        for name, multiple in self.multiples.items():
+            block = next(b for b in blocks(body) if b.name == self.block)
+            body = replace_stmt(body, block, _padded(block, name, multiple))
+            at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}[name]
+            assert isinstance(at, Var)
+            loop = loop_named(replace(state.kernel, body=body), at.name)
+            longer = replace(loop, upper=_up(loop.lower, loop.upper, multiple))
+            body = replace_stmt(body, loop, longer)
+        return replace(state, kernel=rebuild(state.kernel, body))
+
+
+def _up(lower: Expr, upper: Expr, multiple: int) -> Expr:
+    return add(lower, mul(ceildiv(sub(upper, lower), multiple), multiple))
+
+
+def _padded(block: Block, name: str, multiple: int) -> Block:
+    """The block over more of one variable, where it combines the identity."""
+    body = block.body
+    assert isinstance(body, Update)
+    v = next(v for v in block.iters if v.name == name)
+    longer = replace(v, upper=_up(v.lower, v.upper, multiple))
+    nothing = identity_constants(body.combiner, tuple(map(dtype_of, body.values)))
+    values = tuple(
+        Select(less(Var(name), v.upper), value, none)
+        for value, none in zip(body.values, nothing, strict=True)
+    )
+    return replace(
+        block,
+        iters=tuple(longer if other is v else other for other in block.iters),
+        body=replace(body, values=values),
+    )
