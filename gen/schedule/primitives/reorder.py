@@ -1,15 +1,19 @@
 """reorder: loops of a perfect nest in another order."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 from ...ir.nodes import Loop
 from ...ir.walk import ancestors, replace_stmt
 from ...poly.certificate import Scheduled
+from ...poly.distances import permutable
+from ..allocation import hoist
 from ..base import Example, Layer, Primitive
 from ..edit import nest, perfect_nest, ranges_of, rebuild, tree
 from ..examples import SCALE, TRIANGLE, TWICE
 from ..exchange import exchanged
+from .skew import Skew
 
 
 @final
@@ -93,8 +97,21 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
                 new[k - 1 : k + 1] = exchanged(new[k - 1], new[k], around)
         return tuple(new)
 
+    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
+        """Skews that make the nest permutable."""
+        for skews in skewed(state, self.loops):
+            yield (*skews, self)
+
     def rewrite(self, state: Scheduled) -> Scheduled:
         old = perfect_nest(state.kernel, self.loops)
         new = nest(self._new(state), old[-1].body)
         kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), old[0], new))
         return Scheduled(kernel, state.flow)
+
+
+def skewed(state: Scheduled, loops: tuple[str, ...]) -> Iterator[tuple[Skew, ...]]:
+    """Skews after which the loops of a perfect nest may be in any order, and be tiled."""
+    nest = perfect_nest(hoist(state).kernel, loops)
+    found = permutable(state.kernel, tuple(x.var for x in nest))
+    if found:
+        yield tuple(Skew((outer, inner), factor) for outer, inner, factor in found)
