@@ -25,6 +25,7 @@ from .primitives.reverse_compute_at import ReverseComputeAt
 from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
 from .primitives.scan import Scan
+from .primitives.set_schedule import SetSchedule
 from .primitives.set_scope import SetScope
 from .primitives.shift import Shift
 from .primitives.skew import Skew
@@ -48,6 +49,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Reverse,
     Shift,
     Skew,
+    SetSchedule,
     AddUnitLoop,
     Parallel,
     Vectorize,
