@@ -14,9 +14,11 @@ from typing import Any, cast, final
 import islpy as isl
 
 from ..ir.algebra import (
+    TRUE,
     add,
     ceildiv,
     conjunction,
+    conjuncts,
     floordiv,
     index,
     maximum,
@@ -40,7 +42,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.walk import seq, substitute
-from .times import IN, PARAM, Timed
+from .times import IN, PARAM, Timed, includes
 
 # Some of their members have names that the stubs of islpy leave out.
 _Node: Any = isl.ast_node_type
@@ -51,12 +53,14 @@ _Op: Any = isl.ast_expr_op_type
 @final
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a node of isl's code stands: the blocks with their loops, what names mean, and the
-    conditions around it.
+    """Where a node of isl's code stands: what is known outside, the blocks with their loops, what
+    names mean, and the loops and the conditions around it.
     """
 
+    context: isl.Set
     blocks: Mapping[str, tuple[Block, tuple[str, ...]]]
     values: Mapping[str, Expr]
+    loops: tuple[tuple[str, Expr, Expr], ...] = ()
     guards: tuple[Expr, ...] = ()
 
 
@@ -79,7 +83,8 @@ def generate(
     space = context.get_space()
     known = (str(space.get_dim_name(PARAM, k)) for k in range(space.dim(PARAM)))
     values = {**{p: Var(p) for p in known}, **dict(zip(coordinates, map(Var, names), strict=True))}
-    return _stmt(node, _Place({p.block: (block, p.loops) for p, block in parts}, values))
+    blocks = {part.block: (block, part.loops) for part, block in parts}
+    return _stmt(node, _Place(context, blocks, values))
 
 
 def _once(count: int) -> isl.UnionMap:
@@ -120,13 +125,12 @@ def _loop(node: isl.AstNode, at: _Place) -> Stmt:
     own = cast(Var, at.values[iterator])
     stride = int(node.for_get_inc().get_val().to_python())
     end = _end(node.for_get_cond(), iterator, at)
-    if stride == 1:
-        body = _stmt(node.for_get_body(), at)
-        return Loop(own.name, first, end, LoopKind.SERIAL, body)
-    value = add(first, mul(own, stride))
-    body = _stmt(node.for_get_body(), replace(at, values={**at.values, iterator: value}))
-    rounds = ceildiv(sub(end, first), stride)
-    return Loop(own.name, index(0), rounds, LoopKind.SERIAL, body)
+    if stride != 1:
+        at = replace(at, values={**at.values, iterator: add(first, mul(own, stride))})
+        first, end = index(0), ceildiv(sub(end, first), stride)
+    inside = replace(at, loops=(*at.loops, (own.name, first, end)))
+    body = _stmt(node.for_get_body(), inside)
+    return Loop(own.name, first, end, LoopKind.SERIAL, body)
 
 
 def _end(condition: isl.AstExpr, iterator: str, at: _Place) -> Expr:
@@ -146,7 +150,20 @@ def _instance(call: isl.AstExpr, at: _Place) -> Block:
     block, loops = at.blocks[call.get_op_arg(0).get_id().get_name()]
     given = (_expr(call.get_op_arg(k), at) for k in range(1, call.get_op_n_arg()))
     new = substitute(block, dict(zip(loops, given, strict=True)))
-    return replace(new, predicate=conjunction(*at.guards, new.predicate))
+    return replace(new, predicate=conjunction(*_needed(at), new.predicate))
+
+
+def _needed(at: _Place) -> tuple[Expr, ...]:
+    """The conditions around a node that its loops and the others do not imply."""
+    names = tuple(name for name, _, _ in at.loops)
+    bounds = [Binary(BinaryOp.GE, Var(name), lower) for name, lower, _ in at.loops]
+    bounds += [Binary(BinaryOp.LT, Var(name), upper) for name, _, upper in at.loops]
+    kept = conjuncts(conjunction(*at.guards))
+    for condition in kept:
+        others = tuple(c for c in kept if c is not condition)
+        if includes(at.context, names, (condition,), (*bounds, *others), TRUE):
+            kept = others
+    return kept
 
 
 # ---------------------------------------------------------------- expressions

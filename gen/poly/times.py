@@ -101,6 +101,29 @@ def timed(
     return Timed(block, tuple(bounds), domain.coalesce(), piece), conjunction(*left)
 
 
+def includes(
+    context: Known,
+    variables: Iterable[str],
+    wanted: Iterable[Expr],
+    conditions: Iterable[Expr],
+    guard: Expr,
+) -> bool:
+    """Whether the wanted conditions hold wherever the others do and the guard does.
+
+    Raises NotAffine for conditions that are not affine; the guard may have some.
+    """
+    at = frame(context.get_space(), tuple(variables))
+    found = isl.Set.universe(at.space).intersect_params(context)
+    for condition in conditions:
+        found = found.intersect(region(condition, at))
+    for condition in conjuncts(guard):
+        try:
+            found = found.intersect(region(condition, at))
+        except NotAffine:
+            continue
+    return all(bool(found.is_subset(region(condition, at))) for condition in wanted)
+
+
 def complaint(parts: tuple[Timed, ...]) -> str | None:
     """Why the map is no schedule: an iteration must have one time, which no other has."""
     first, taken = parts[0], None

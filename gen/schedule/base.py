@@ -123,6 +123,8 @@ def _yaml(value: object) -> str:
             return "null"
         case Enum():
             return str(value.value)
+        case str() if set(value) & set("{}[],:#"):
+            return f'"{value}"'
         case _:
             return str(value)
 

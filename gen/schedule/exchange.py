@@ -17,18 +17,28 @@ from .bounds import Range, highest, larger, linear, lowest, normal, sides, small
 from .edit import CannotApply
 
 
-def exchanged(outer: Loop, inner: Loop, around: tuple[Range, ...]) -> tuple[Loop, Loop]:
-    """around: the ranges further out. Raises CannotApply where the bounds of the inner loop are no
-    maxima and minima of sums in the outer variable.
+def depends(outer: Loop, inner: Loop) -> bool:
+    """Whether the bounds of the inner loop depend on the outer one."""
+    return outer.var in variables(inner.lower) | variables(inner.upper)
+
+
+def widened(outer: Loop, inner: Loop) -> tuple[Loop, Loop]:
+    """The two the other way round, the one that goes outside over all that it runs over in any
+    iteration of the other. Raises CannotApply as below.
     """
-    if outer.var not in variables(inner.lower) | variables(inner.upper):
-        return inner, outer
     span = Range(outer.var, outer.lower, sub(outer.upper, 1))
     first, last = lowest(inner.lower, (span,)), highest(inner.upper, (span,))
     if first is None or last is None:
         raise _refusal(inner, outer, inner.lower if first is None else inner.upper)
-    new = replace(inner, lower=first, upper=last)
-    known = (*around, Range(inner.var, first, sub(last, 1)))
+    return replace(inner, lower=first, upper=last), outer
+
+
+def exchanged(outer: Loop, inner: Loop, around: tuple[Range, ...]) -> tuple[Loop, Loop]:
+    """around: the ranges further out. Raises CannotApply where the bounds of the inner loop are no
+    maxima and minima of sums in the outer variable.
+    """
+    new, _ = widened(outer, inner)
+    known = (*around, Range(inner.var, new.lower, sub(new.upper, 1)))
     lower, upper = outer.lower, outer.upper
     for side, j in _sides(BinaryOp.MAX, inner.lower, outer, Var(inner.var)):  # c*i + rest <= j
         c, rest = _solved(side, inner, outer)

@@ -117,6 +117,6 @@ def test_paths_by_way_of_several_nodes_at_once() -> None:
 
 
 def test_distances() -> None:
-    """Of a sweep of Seidel's: to those that take the new value, and from those that took the old."""
+    """Of Seidel's sweep: to cells that take the new value, and from those that took the old one."""
     found = distances(start(SEIDEL).kernel, ("a.i", "a.j"), terms=True)
     assert found.is_equal(isl.Set("{ [0, 1]; [1, -1]; [1, 0]; [1, 1] }"))

@@ -1,11 +1,11 @@
 """set_schedule: any affine order of the instances of blocks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, final
 
-from ...ir.algebra import index, sub
-from ...ir.nodes import Binary, BinaryOp, Block, Expr, Kernel, Loop, Seq, Stmt, Var
+from ...ir.nodes import Block, Kernel, Loop, Seq, Stmt, Var
 from ...ir.print_expr import expr_to_text
 from ...ir.types import INDEX
 from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute
@@ -18,13 +18,13 @@ from ...poly.times import (
     Timed,
     agree,
     complaint,
-    known,
     loops_taken,
     read_map,
     timed,
 )
+from ..allocation import hoist
 from ..base import Example, Layer, Primitive
-from ..bounds import Range, normal
+from ..bounds import normal
 from ..edit import (
     CannotApply,
     block_named,
@@ -32,7 +32,6 @@ from ..edit import (
     loops_around,
     names,
     prune_shared,
-    ranges_of,
     rebuild,
     taken_loops,
     tree,
@@ -41,6 +40,8 @@ from ..edit import (
     with_body,
 )
 from ..examples import SCALE, TWICE
+from ..points import bounds, context
+from .decompose_reduction import DecomposeReduction
 
 
 @final
@@ -85,9 +86,9 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
 def twice(n, x: float32[n], y: Out[float32[n]]):
     with allocate(t=float32[n]):
         for z.i in range(n + 1):
-            with block("t", i=spatial(z.i, n), where=n >= 1 and n >= z.i + 1):
+            with block("t", i=spatial(z.i, n), where=n >= z.i + 1):
                 t[i] = x[i] * 2.0
-            with block("y", i=spatial(z.i - 1, n), where=n >= 1 and z.i >= 1):
+            with block("y", i=spatial(z.i - 1, n), where=z.i >= 1):
                 y[i] = t[i] + 1.0
 """,
         ),
@@ -135,7 +136,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         Raises CannotApply.
         """
         pieces = self._pieces(kernel)
-        context = self._context(kernel)
+        outside = self._context(kernel)
         result = []
         for name in self._blocks():
             block = block_named(kernel, name)
@@ -143,9 +144,9 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             for loop in inner:
                 if reason := unfused(loop):
                     raise CannotApply(reason)
-            bounds = {x.var: _bounds(Range(x.var, x.lower, sub(x.upper, 1))) for x in inner}
+            limits = {x.var: bounds(x) for x in inner}
             try:
-                part, left = timed(context, name, bounds, block.predicate, pieces[name])
+                part, left = timed(outside, name, limits, block.predicate, pieces[name])
             except NotAffine as e:
                 raise CannotApply(
                     f"the bounds of the loops around block '{name}' have `{expr_to_text(e.expr)}`,"
@@ -192,15 +193,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     def _context(self, kernel: Kernel) -> Known:
         outside = self._outside(kernel)
         above = (*ancestors(tree(kernel), outside[-1]), outside[-1]) if outside else ()
-        scalars = (s.name for s in kernel.scalars if s.dtype is INDEX)
-        phases = [Range(p.name, index(0), index(p.size - 1)) for p in kernel.phases]
-        ranges = (*phases, *ranges_of(above))
-        sizes = (Binary(BinaryOp.GE, Var(d), index(0)) for d in kernel.dims)
-        conditions = (c for r in ranges for c in _bounds(r))
-        return known(
-            (*kernel.dims, *scalars, *(r.var for r in ranges)),
-            (*sizes, *kernel.assumptions, *conditions),
-        )
+        return context(kernel, above)
 
     def _replaced(self, kernel: Kernel) -> tuple[Stmt, ...]:
         """The statements that the new loops replace, which hold no other block."""
@@ -214,6 +207,16 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
                     f"block '{other}' is among them: the map must give it a time, too"
                 )
         return found
+
+    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
+        """The inits of reductions outside of the new loops."""
+        kernel = hoist(state).kernel
+        pieces = self._pieces(kernel)
+        own = [b for b in map(partial(block_named, kernel), self._blocks()) if b.initialises]
+        taken = ((b.name, _taken(kernel, b, pieces[b.name])[1]) for b in own)
+        inits = tuple(DecomposeReduction(name, inner[0].var) for name, inner in taken if inner)
+        if inits:
+            yield (*inits, self)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         kernel, root = state.kernel, tree(state.kernel)
@@ -246,10 +249,6 @@ def _inside(kernel: Kernel, outside: tuple[Loop, ...]) -> tuple[Stmt, ...]:
     """The statements in the innermost of the loops, or in none."""
     root = tree(kernel)
     return under(outside[-1]) if outside else root.body if isinstance(root, Seq) else (root,)
-
-
-def _bounds(r: Range) -> tuple[Expr, Expr]:
-    return Binary(BinaryOp.GE, Var(r.var), r.lower), Binary(BinaryOp.LE, Var(r.var), r.upper)
 
 
 def _tidied(
