@@ -147,7 +147,7 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
     try:
         return _trace(primitive, state, context)
     except ScheduleError as error:
-        if isinstance(error.__cause__, Refused):
+        if isinstance(error.__cause__, Refused | ScheduleError):  # and not a failed check
             error.hint = _remedy(primitive, state, context)
         raise
 

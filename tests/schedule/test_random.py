@@ -28,6 +28,7 @@ from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.reverse_compute_at import ReverseComputeAt
 from gen.schedule.primitives.reverse_compute_inline import ReverseComputeInline
 from gen.schedule.primitives.rfactor import Rfactor
+from gen.schedule.primitives.set_schedule import SetSchedule
 from gen.schedule.primitives.shift import Shift
 from gen.schedule.primitives.skew import Skew
 from gen.schedule.primitives.split import Split
@@ -41,6 +42,11 @@ KERNELS: dict[str, Scheduled] = {
     **{name: from_spec(name)[1] for name in ("blur", "softmax", "matmul", "trmm", "argmax")},
     **{name: start(getattr(examples, name)) for name in ("STENCIL", "ROW_SQUARES", "PAIR", "BLUR")},
 }
+
+
+TIMES = st.sampled_from(
+    ["j, i", "i + j, j", "2 * i - j, i", "i // 2, j, i % 2", "i, j % 3, j", "-i, j // 2, -j"]
+)
 
 
 def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
@@ -57,6 +63,8 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
     few = st.integers(1, 4)
     return st.one_of(
         st.builds(Split, loop, st.sampled_from([(None, 2), (None, 3), (None, 2, 2), (4, None)])),
+        st.builds(lambda a: Split(a, (None, 3), grid=True), loop),
+        st.builds(lambda b, t: SetSchedule(b, f"{{ {b}[i, j] -> [{t}] }}"), block, TIMES),
         st.builds(Fuse, two),
         st.builds(Reorder, two),
         st.builds(Tile, two, st.sampled_from([(2, 3), (4, 1)])),
