@@ -187,10 +187,23 @@ def region(condition: Expr, at: Frame) -> isl.Set:
             return region(lhs, at).intersect(region(rhs, at))
         case Binary(BinaryOp.OR, lhs, rhs):
             return region(lhs, at).union(region(rhs, at))
+        case Binary(BinaryOp.LT | BinaryOp.LE, _, Binary(BinaryOp.MIN, a, b)) | Binary(
+            BinaryOp.GT | BinaryOp.GE, _, Binary(BinaryOp.MAX, a, b)
+        ):
+            return _both_regions(replace(condition, rhs=a), replace(condition, rhs=b), at)
+        case Binary(BinaryOp.LT | BinaryOp.LE, Binary(BinaryOp.MAX, a, b), _) | Binary(
+            BinaryOp.GT | BinaryOp.GE, Binary(BinaryOp.MIN, a, b), _
+        ):
+            return _both_regions(replace(condition, lhs=a), replace(condition, lhs=b), at)
         case Binary(op, lhs, rhs) if op in COMPARISONS:
             return _comparison(op, affine(lhs, at), affine(rhs, at))
         case _:
             raise NotAffine(condition)
+
+
+def _both_regions(one: Expr, other: Expr, at: Frame) -> isl.Set:
+    """Below both, or above both: one convex piece, where the extreme of the two has two pieces."""
+    return region(one, at).intersect(region(other, at))
 
 
 def _comparison(op: BinaryOp, lhs: isl.PwAff, rhs: isl.PwAff) -> isl.Set:

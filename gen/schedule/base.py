@@ -5,12 +5,13 @@ proved. Invariant: no state leaves this module that the verifier and the prover 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from itertools import islice
 from typing import ClassVar, final
 
-from ..errors import ScheduleError, Span
+from ..errors import ScheduleError, Span, TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.verify import IRError, verify
 from ..ir.walk import loops
@@ -87,6 +88,12 @@ class Primitive(ABC):
         """The tree after the step and its whole certificate, for a step that `check` passed."""
         raise NotImplementedError(f"{self.name} is a composite")
 
+    def remedies(self, state: Scheduled) -> Iterable[tuple["Primitive", ...]]:
+        """Steps to take in place of this one, best first, where the proof refuses it. Each is tried
+        before a hint names it.
+        """
+        return ()
+
     @final
     def __call__(self, state: Scheduled, context: Context) -> Scheduled:
         """The proved state after the step. Raises ScheduleError where it does not apply."""
@@ -119,6 +126,8 @@ def _yaml(value: object) -> str:
             return f'"{value}"'
         case Enum():
             return str(value.value)
+        case str() if set(value) & set("{}[],:#"):
+            return f'"{value}"'
         case _:
             return str(value)
 
@@ -135,8 +144,34 @@ class Step:
 def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Step, ...]:
     """The steps that a primitive stands for, each checked, rewritten, verified and proved.
 
-    Raises ScheduleError naming the primitive, its block and loop and its line in the recipe.
+    Raises ScheduleError naming the primitive, its block and loop and its line in the recipe, with
+    what to do instead where something is known.
     """
+    try:
+        return _trace(primitive, state, context)
+    except ScheduleError as error:
+        if isinstance(error.__cause__, Refused | ScheduleError):  # and not a failed check
+            error.hint = _remedy(primitive, state, context)
+        raise
+
+
+TRIED = 3  # remedies a refusal
+
+
+def _remedy(primitive: Primitive, state: Scheduled, context: Context) -> str | None:
+    """The first remedy that the prover accepts, as a recipe writes it."""
+    for steps in islice(primitive.remedies(state), TRIED):
+        after = state
+        try:
+            for step in steps:
+                after = _trace(step, after, context)[-1].state
+        except TilesmithError:
+            continue
+        return f"this is legal: {', then '.join(map(str, steps))}"
+    return None
+
+
+def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Step, ...]:
     flat = hoist(state)
     try:
         reason = primitive.check(flat)
@@ -160,7 +195,7 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
         return (Step(primitive, new),)
     done: list[Step] = []
     for part in parts:
-        done += trace(part, done[-1].state if done else state, context)
+        done += _trace(part, done[-1].state if done else state, context)
     return tuple(done)
 
 

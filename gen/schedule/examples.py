@@ -57,6 +57,14 @@ def triangle(n, x: float32[n, n], y: Out[float32[n]]):
                 y[i] = combine.sum(y[i], x[i, j])
 """
 
+UPPER = """\
+def upper(n, x: float32[n, n], y: InOut[float32[n, n]]):
+    for y.i in range(n):
+        for y.j in range(y.i, n):
+            with block("y", i=spatial(y.i), j=spatial(y.j, i, n)):
+                y[i, j] = x[i, j] * 2.0
+"""
+
 ROW_SQUARES = """\
 def row_squares(m, n, x: float32[m, n], y: Out[float32[m]]):
     with allocate(t=float32[m, n]):

@@ -39,6 +39,7 @@ from .primitives.reverse_compute_at import ReverseComputeAt
 from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
 from .primitives.scan import Scan
+from .primitives.set_schedule import SetSchedule
 from .primitives.set_scope import SetScope
 from .primitives.set_size import SetSize
 from .primitives.shift import Shift
@@ -69,6 +70,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Reverse,
     Shift,
     Skew,
+    SetSchedule,
     AddUnitLoop,
     TransformBlockLayout,
     Parallel,

@@ -34,6 +34,7 @@ from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.reverse_compute_at import ReverseComputeAt
 from gen.schedule.primitives.reverse_compute_inline import ReverseComputeInline
 from gen.schedule.primitives.rfactor import Rfactor
+from gen.schedule.primitives.set_schedule import SetSchedule
 from gen.schedule.primitives.shift import Shift
 from gen.schedule.primitives.skew import Skew
 from gen.schedule.primitives.split import Split
@@ -55,6 +56,11 @@ KERNELS: dict[str, Scheduled] = {
 }
 
 
+TIMES = st.sampled_from(
+    ["j, i", "i + j, j", "2 * i - j, i", "i // 2, j, i % 2", "i, j % 3, j", "-i, j // 2, -j"]
+)
+
+
 def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
     """A step on names that the kernel has; most do not apply."""
     names = [loop.var for loop in loops(kernel.body)]
@@ -70,6 +76,8 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
     axis = st.sampled_from(["blockIdx.x", "threadIdx.x", "threadIdx.y"])
     return st.one_of(
         st.builds(Split, loop, st.sampled_from([(None, 2), (None, 3), (None, 2, 2), (4, None)])),
+        st.builds(lambda a: Split(a, (None, 3), grid=True), loop),
+        st.builds(lambda b, t: SetSchedule(b, f"{{ {b}[i, j] -> [{t}] }}"), block, TIMES),
         st.builds(Fuse, two),
         st.builds(Reorder, two),
         st.builds(Tile, two, st.sampled_from([(2, 3), (4, 1)])),

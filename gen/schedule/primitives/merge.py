@@ -1,5 +1,6 @@
 """merge: sibling loops become one."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
@@ -7,6 +8,7 @@ from ...ir.algebra import conjunction, less
 from ...ir.nodes import Binary, BinaryOp, Expr, Loop, Seq, Stmt, Var
 from ...ir.walk import ancestors, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
+from ...poly.distances import lag
 from ..base import Example, Layer, Primitive
 from ..bounds import larger, same, smaller
 from ..edit import (
@@ -22,6 +24,7 @@ from ..edit import (
 )
 from ..examples import SCALE, SHARE, TWICE
 from ..shared import share_loop
+from .shift import Shift
 
 
 @final
@@ -91,6 +94,18 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
 
     def _found(self, state: Scheduled) -> tuple[Loop, ...]:
         return tuple(loop_named(state.kernel, name) for name in self.loops)
+
+    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
+        """Shifts of the later loops."""
+        found, shifts = self._found(state), [0]
+        for k, loop in enumerate(found[1:], 1):
+            lags = [lag(state.kernel, other.var, loop.var) for other in found[:k]]
+            known = [a + b for a, b in zip(lags, shifts, strict=True) if a is not None]
+            if len(known) < k:
+                return
+            shifts.append(max(0, *known))
+        steps = (Shift(x.var, by) for x, by in zip(found, shifts, strict=True) if by)
+        yield (*steps, self)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         root, found, var = tree(state.kernel), self._found(state), self._merged()

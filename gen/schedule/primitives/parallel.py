@@ -1,14 +1,17 @@
 """parallel: a loop's iterations may run at once."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.nodes import LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
+from ...poly.distances import free
 from ..base import Example, Layer, Primitive
 from ..edit import loop_named, rebuild, serial, tree
 from ..examples import ROW_SUM
+from ..wavefronts import band, wavefronts
 
 
 @final
@@ -45,6 +48,14 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
 
     def check(self, state: Scheduled) -> str | None:
         return serial(loop_named(state.kernel, self.loop))
+
+    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
+        """Another loop of the nest, or a wavefront."""
+        nest = band(state, self.loop)
+        for loop in free(state.kernel, nest):
+            yield (replace(self, loop=loop),)
+        for steps, inner in wavefronts(state, nest, self.loop):
+            yield (*steps, replace(self, loop=self.loop if self.loop in inner else inner[0]))
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         loop = loop_named(state.kernel, self.loop)

@@ -1,15 +1,20 @@
 """reorder: loops of a perfect nest in another order."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 from ...ir.nodes import Loop
 from ...ir.walk import ancestors, replace_stmt
 from ...poly.certificate import Scheduled
+from ...poly.distances import permutable
+from ..allocation import hoist
 from ..base import Example, Layer, Primitive
 from ..edit import nest, perfect_nest, ranges_of, rebuild, tree
 from ..examples import SCALE, TRIANGLE, TWICE
-from ..exchange import exchanged
+from ..exchange import depends, exchanged, widened
+from ..points import context, guarded
+from .skew import Skew
 
 
 @final
@@ -18,7 +23,8 @@ class Reorder(Primitive):
     """Puts loops of a perfect nest in the given order, outermost first.
 
     Loops between them that are not named stay where they are. Where the bounds of a loop depend on
-    one that goes inside, both get bounds that run over the same points.
+    one that goes inside, it gets bounds that do not; those of the other say the rest, if no guards
+    do.
     """
 
     loops: tuple[str, ...]
@@ -82,19 +88,41 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     def _new(self, state: Scheduled) -> tuple[Loop, ...]:
         """The loops in the new order, by exchanges of neighbours. Raises CannotApply."""
         old = perfect_nest(state.kernel, self.loops)
-        known = ranges_of(ancestors(tree(state.kernel), old[0]))
+        above = ancestors(tree(state.kernel), old[0])
+        known, outside = ranges_of(above), context(state.kernel, above)
         wanted = iter(self.loops)
         order = [next(wanted) if loop.var in self.loops else loop.var for loop in old]
         new = list(old)
         for place, name in enumerate(order):
             found = next(k for k, loop in enumerate(new) if loop.var == name)
             for k in range(found, place, -1):
+                outer, inner = new[k - 1], new[k]
+                if not depends(outer, inner):
+                    new[k - 1 : k + 1] = inner, outer
+                    continue
+                wide = [*new[: k - 1], *widened(outer, inner), *new[k + 1 :]]
+                if guarded(outside, new, wide, old[-1].body):
+                    new = wide
+                    continue
                 around = (*known, *ranges_of(new[: k - 1]))
-                new[k - 1 : k + 1] = exchanged(new[k - 1], new[k], around)
+                new[k - 1 : k + 1] = exchanged(outer, inner, around)
         return tuple(new)
+
+    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
+        """Skews that make the nest permutable."""
+        for skews in skewed(state, self.loops):
+            yield (*skews, self)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         old = perfect_nest(state.kernel, self.loops)
         new = nest(self._new(state), old[-1].body)
         kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), old[0], new))
         return Scheduled(kernel, state.flow)
+
+
+def skewed(state: Scheduled, loops: tuple[str, ...]) -> Iterator[tuple[Skew, ...]]:
+    """Skews after which the loops of a perfect nest may be in any order, and be tiled."""
+    nest = perfect_nest(hoist(state).kernel, loops)
+    found = permutable(state.kernel, tuple(x.var for x in nest))
+    if found:
+        yield tuple(Skew((outer, inner), factor) for outer, inner, factor in found)

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar, final
 
-from ...ir.algebra import add, ceildiv, conjunction, index, less, mul, sub
-from ...ir.nodes import Block, Const, Delinearize, Expr, Loop, Var
+from ...ir.algebra import add, ceildiv, conjunction, floordiv, index, less, mul, sub
+from ...ir.nodes import Binary, BinaryOp, Block, Const, Delinearize, Expr, Loop, Var
 from ...ir.walk import ancestors, replace_stmt, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import at_most, linear
+from ..bounds import at_most, linear, same
 from ..edit import (
     loop_named,
     nest,
@@ -22,7 +22,7 @@ from ..edit import (
     tree,
     update_blocks,
 )
-from ..examples import TWICE
+from ..examples import TWICE, UPPER
 
 
 @final
@@ -31,12 +31,15 @@ class Split(Primitive):
     """Replaces a loop by nested loops of the given extents, outermost first; one extent may be
     null, which is then as large as it has to be.
 
-    Where the product may exceed the loop's extent, the blocks inside get a guard.
+    Where the product may exceed the loop's extent, the blocks inside get a guard. With `grid` the
+    parts begin at multiples of the factor and not at the loop's start: where that depends on loops
+    further out, the parts of all their iterations line up, as those of a tile must.
     """
 
     loop: str
     factors: tuple[int | None, ...]
     as_: tuple[str, ...] | None = None
+    grid: bool = False
 
     name: ClassVar[str] = "split"
     aliases: ClassVar[tuple[str, ...]] = ("divide_loop",)
@@ -56,6 +59,24 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             for y.i_1 in range(4):
                 with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
                     y[i] = t[i] + 1.0
+""",
+        ),
+        Example(
+            "Parts that line up in all rows",
+            UPPER,
+            "- split: {loop: y.j, factors: [null, 4], grid: true}",
+            after="""\
+def upper(n, x: float32[n, n], y: InOut[float32[n, n]]):
+    for y.i in range(n):
+        for y.j_0 in range(y.i // 4, (n + 3) // 4):
+            for y.j_1 in range(4):
+                with block(
+                    "y",
+                    i=spatial(y.i),
+                    j=spatial(y.j_0 * 4 + y.j_1, i, n),
+                    where=y.i <= y.j_0 * 4 + y.j_1 and y.j_0 * 4 + y.j_1 < n,
+                ):
+                    y[i, j] = x[i, j] * 2.0
 """,
         ),
         Example(
@@ -84,6 +105,8 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         extent = linear(sub(loop.upper, loop.lower))
         if self.factors[0] is not None and None in self.factors and extent.terms:
             return "only the outermost factor can be inferred where the extent is symbolic"
+        if self.grid and self.factors[0] is not None:
+            return "with `grid` the outermost factor is null: there are as many parts as it takes"
         if None not in self.factors and not self._covers(state, loop):
             return f"the factors' product, {prod(given)}, may be less than the loop's extent"
         if len(self.names()) != len(self.factors):
@@ -102,37 +125,43 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     def rewrite(self, state: Scheduled) -> Scheduled:
         root = tree(state.kernel)
         loop = loop_named(state.kernel, self.loop)
-        extents = self._extents(loop)
-        value: Expr = loop.lower
-        for k, var in enumerate(self.names()):
-            value = add(value, mul(Var(var), prod(_int(e) for e in extents[k + 1 :])))
+        outer, *inner = self._loops(loop)
+        value: Expr = index(0) if self.grid else loop.lower
+        for k, new in enumerate((outer, *inner)):
+            value = add(value, mul(Var(new.var), prod(_int(x.upper) for x in inner[k:])))
         body = substitute(loop.body, {loop.var: value})
-        if not self._exact(loop, extents):
-            guard = less(value, loop.upper)
-            body = update_blocks(body, lambda b: _guarded(b, guard))
-        new = nest(
-            (serial_loop(v, index(0), e) for v, e in zip(self.names(), extents, strict=True)), body
-        )
+        size = prod(_int(x.upper) for x in inner)
+        guards: list[Expr] = []
+        if self.grid and not _divides(size, loop.lower):
+            guards.append(Binary(BinaryOp.LE, loop.lower, value))
+        if not self._exact(loop, size):
+            guards.append(less(value, loop.upper))
+        body = update_blocks(body, lambda b: _guarded(b, *guards)) if guards else body
         return Scheduled(
-            rebuild(state.kernel, replace_stmt(root, loop, new)),
+            rebuild(state.kernel, replace_stmt(root, loop, nest((outer, *inner), body))),
             rename_shared(state.flow, {loop.var: self.names()}),
         )
 
-    def _extents(self, loop: Loop) -> tuple[Expr, ...]:
+    def _loops(self, loop: Loop) -> tuple[Loop, ...]:
         given = prod(f for f in self.factors if f is not None)
-        inferred = ceildiv(sub(loop.upper, loop.lower), given)
-        return tuple(inferred if f is None else index(f) for f in self.factors)
+        if self.grid:
+            first = floordiv(loop.lower, given), ceildiv(loop.upper, given)
+            ranges = (first, *((index(0), index(f)) for f in self.factors[1:] if f is not None))
+        else:
+            inferred = ceildiv(sub(loop.upper, loop.lower), given)
+            ranges = tuple((index(0), inferred if f is None else index(f)) for f in self.factors)
+        return tuple(serial_loop(v, *r) for v, r in zip(self.names(), ranges, strict=True))
 
-    def _exact(self, loop: Loop, extents: tuple[Expr, ...]) -> bool:
-        """Whether nothing runs past the end, or a delinearization stops it there."""
+    def _exact(self, loop: Loop, size: int) -> bool:
+        """Whether parts of that size do not run past the end, or a delinearization stops them."""
         match loop.body:
             case Delinearize(_, _, Var(name)) if name == loop.var:
                 return True
-        extent = linear(sub(loop.upper, loop.lower))
-        inner = prod(_int(e) for e in extents[1:])
+        if self.grid:
+            return _divides(size, loop.upper)
         if self.factors[0] is not None:
-            return not extent.terms and extent.const == inner * _int(extents[0])
-        return all(c % inner == 0 for c in (*extent.terms.values(), extent.const))
+            return same(sub(loop.upper, loop.lower), index(size * self.factors[0]))
+        return _divides(size, sub(loop.upper, loop.lower))
 
 
 def _int(e: Expr) -> int:
@@ -140,5 +169,10 @@ def _int(e: Expr) -> int:
     return int(e.value.real)
 
 
-def _guarded(block: Block, guard: Expr) -> Block:
-    return replace(block, predicate=conjunction(block.predicate, guard))
+def _divides(size: int, e: Expr) -> bool:
+    form = linear(e)
+    return all(c % size == 0 for c in (*form.terms.values(), form.const))
+
+
+def _guarded(block: Block, *guards: Expr) -> Block:
+    return replace(block, predicate=conjunction(block.predicate, *guards))

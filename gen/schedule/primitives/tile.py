@@ -1,13 +1,15 @@
 """tile: nested loops cut into blocks."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from ...ir.walk import variables
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import perfect_nest, serial, taken_loops
 from ..examples import SCALE
-from .reorder import Reorder
+from .reorder import Reorder, skewed
 from .split import Split
 
 
@@ -16,7 +18,8 @@ from .split import Split
 class Tile(Primitive):
     """Splits each loop by its size and puts the outer parts around the inner ones.
 
-    Stands for a split a loop and a reorder; `as` names the outer parts, then the inner ones.
+    Loops that are skewed, or of a triangle, may be tiled: tiles line up, those at the edges are cut
+    off. Stands for a split a loop and a reorder; `as` names the outer parts, then the inner ones.
     """
 
     loops: tuple[str, ...]
@@ -69,10 +72,20 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         """The names of the new loops: the outer parts, then the inner ones."""
         return self.as_ or tuple(f"{loop}_{k}" for k in (0, 1) for loop in self.loops)
 
+    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
+        """Skews that make the nest permutable."""
+        for skews in skewed(state, self.loops):
+            yield (*skews, self)
+
     def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
         count, new = len(self.loops), self.names()
+        slanted = {
+            loop.var
+            for loop in perfect_nest(state.kernel, self.loops)
+            if any("." in name for name in variables(loop.lower))
+        }
         splits = (
-            Split(loop, (None, size), (new[k], new[count + k]), span=self.span)
+            Split(loop, (None, size), (new[k], new[count + k]), loop in slanted, span=self.span)
             for k, (loop, size) in enumerate(zip(self.loops, self.sizes, strict=True))
         )
         return (*splits, Reorder(new, span=self.span))

@@ -1,5 +1,6 @@
 """vectorize: a loop's iterations become the lanes of vectors."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
@@ -11,6 +12,7 @@ from ..base import Example, Layer, Primitive
 from ..bounds import same
 from ..edit import loop_named, names, rebuild, reduction_loops, serial, taken_loops, tree
 from ..examples import ROW_SUM, TWICE
+from ..wavefronts import band, wavefronts
 from .rfactor import Rfactor
 from .set_scope import SetScope
 from .split import Split
@@ -122,6 +124,12 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
     def _names(self) -> tuple[str, ...]:
         count = 3 if self.accumulators > 1 else 2
         return self.as_ or tuple(f"{self.loop}_{k}" for k in range(count))
+
+    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
+        """A wavefront, whose innermost loop has independent iterations."""
+        nest = band(state, self.loop)
+        for steps, (*_, last) in wavefronts(state, nest, self.loop):
+            yield (*steps, replace(self, loop=last))
 
     def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
         if self._marks(state):

@@ -1,0 +1,94 @@
+"""Recurrences along skewed, tiled and mapped loops as compiled code, against NumPy."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from gen import jit
+
+from .compiled import Case, Reference, assert_right, compile_all
+from .recurrences import (
+    TEXTS,
+    floyd_warshall,
+    gauss_seidel,
+    heat,
+    jacobi,
+    lstm,
+    seidel,
+    substitution,
+)
+from .support import start
+from .test_hints import HINTS, recipe
+
+REFERENCES: dict[str, Reference] = {text: reference for reference, text in TEXTS.items()}
+
+HINTED = {
+    f"hint: {name}": Case(start(text), recipe(hint), REFERENCES[text])
+    for name, (text, _, hint) in HINTS.items()
+    if text in REFERENCES
+}
+
+STEPS = {
+    "tiles of a skewed sweep": (
+        gauss_seidel,
+        "- skew: {loops: [s.i, s.j]}\n- tile: {loops: [s.i, s.j], sizes: [2, 3]}",
+    ),
+    "vectors along a wavefront of tiles": (
+        gauss_seidel,
+        "- skew: {loops: [s.i, s.j]}\n- reorder: {loops: [s.j, s.i]}\n"
+        "- split: {loop: s.i, factors: [null, 4], grid: true}\n"
+        "- vectorize: {loop: s.i_1, width: 4}",
+    ),
+    "parallelograms of Seidel's sweeps": (
+        seidel,
+        "- skew: {loops: [a.t, a.i]}\n- skew: {loops: [a.t, a.j]}\n- skew: {loops: [a.i, a.j]}\n"
+        "- tile: {loops: [a.t, a.i, a.j], sizes: [2, 3, 4]}",
+    ),
+    "a wavefront of Seidel's tiles": (
+        seidel,
+        "- skew: {loops: [a.i, a.j]}\n- tile: {loops: [a.i, a.j], sizes: [3, 4]}\n"
+        "- skew: {loops: [a.i_0, a.j_0]}\n- reorder: {loops: [a.j_0, a.i_0]}\n"
+        "- parallel: {loop: a.i_0}",
+    ),
+    "cells of layers, by a map of both": (
+        lstm,
+        "- set_schedule: {block: [c, h], as: [w.d, w.t, w.k], map:"
+        ' "{ c[t, l] -> [t + l, t, 0]; h[t, l] -> [t + l, t, 1] }"}\n- parallel: {loop: w.t}',
+    ),
+    "steps of time by a quotient": (
+        jacobi,
+        '- set_schedule: {block: s, map: "{ s[t, i] -> [t // 2, (t + i) // 3, t, i] }"}',
+    ),
+    "sweeps by a map": (
+        seidel,
+        '- set_schedule: {block: a, map: "{ a[i, j] -> [2*i + j, i] }", as: [a.w, a.i]}\n'
+        "- parallel: {loop: a.i}",
+    ),
+    "columns of a triangle by a map": (
+        substitution,
+        '- set_schedule: {block: y, map: "{ y[i, k] -> [k, -i] }", as: [y.k, y.i]}\n'
+        "- parallel: {loop: y.i}",
+    ),
+    "tiles of a triangle": (substitution, "- tile: {loops: [y.i, y.k], sizes: [3, 2]}"),
+    "rows of paths": (
+        floyd_warshall,
+        "- parallel: {loop: p.i}\n- vectorize: {loop: p.j, width: 4}",
+    ),
+}
+
+CASES = {
+    **HINTED,
+    **{name: Case(start(TEXTS[r]), steps, r) for name, (r, steps) in STEPS.items()},
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(cache: None) -> Mapping[str, jit.Compiled]:
+    return compile_all(CASES, jit.native_level())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compiled_recurrences(name: str, compiled: Mapping[str, jit.Compiled]) -> None:
+    case = CASES[name]
+    sizes = (0, 1, 2, 3, 5, 8) if case.reference is heat else (0, 1, 2, 3, 4, 5, 8, 9)
+    assert_right(case, compiled[name], sizes, {"steps": 5} if case.reference is seidel else None)
