@@ -3,10 +3,16 @@
 Input: a name. Output: the primitive's class. Invariant: every file in `primitives/` is listed here.
 """
 
+import re
+
 from .base import Primitive
 from .edit import CannotApply, nearest
 from .primitives.add_unit_loop import AddUnitLoop
+from .primitives.after import After
 from .primitives.align import Align
+from .primitives.auto_unroll import AutoUnroll
+from .primitives.before import Before
+from .primitives.between import Between
 from .primitives.cache_read import CacheRead
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
@@ -14,7 +20,9 @@ from .primitives.compute_inline import ComputeInline
 from .primitives.decompose_reduction import DecomposeReduction
 from .primitives.fission import Fission
 from .primitives.fuse import Fuse
+from .primitives.inline_all import InlineAll
 from .primitives.merge import Merge
+from .primitives.normalize import Normalize
 from .primitives.parallel import Parallel
 from .primitives.peel import Peel
 from .primitives.prefetch import Prefetch
@@ -27,8 +35,10 @@ from .primitives.rfactor import Rfactor
 from .primitives.scan import Scan
 from .primitives.set_scope import SetScope
 from .primitives.shift import Shift
+from .primitives.simple_compute_at import SimpleComputeAt
 from .primitives.skew import Skew
 from .primitives.split import Split
+from .primitives.store_at import StoreAt
 from .primitives.stream import Stream
 from .primitives.tile import Tile
 from .primitives.transform_layout import TransformLayout
@@ -42,6 +52,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Reorder,
     Tile,
     Unroll,
+    AutoUnroll,
     Merge,
     Fission,
     Peel,
@@ -49,17 +60,24 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Shift,
     Skew,
     AddUnitLoop,
+    Normalize,
     Parallel,
     Vectorize,
     Stream,
     Prefetch,
     ComputeAt,
     ReverseComputeAt,
+    SimpleComputeAt,
+    After,
+    Before,
+    Between,
     ComputeInline,
+    InlineAll,
     ReverseComputeInline,
     CacheRead,
     CacheWrite,
     SetScope,
+    StoreAt,
     TransformLayout,
     ReuseAt,
     DecomposeReduction,
@@ -73,7 +91,10 @@ BY_NAME: dict[str, type[Primitive]] = {
 
 
 def lookup(name: str) -> type[Primitive]:
-    """The primitive of that name or alias. Raises CannotApply where there is none."""
-    if name not in BY_NAME:
-        raise CannotApply(f"there is no primitive '{name}'", nearest(name, BY_NAME))
-    return BY_NAME[name]
+    """The primitive of that name or alias, CINN's `ComputeAt` for `compute_at` too. Raises
+    CannotApply where there is none.
+    """
+    known = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    if known not in BY_NAME:
+        raise CannotApply(f"there is no primitive '{name}'", nearest(known, BY_NAME))
+    return BY_NAME[known]
