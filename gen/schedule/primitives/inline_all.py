@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from ...ir.walk import blocks
+from ...ir.nodes import Block
+from ...ir.walk import blocks, loads
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, readers, tree
+from ..edit import block_named, loops_around, readers, tree, written
 from ..examples import SHARE, STENCIL
 from .compute_inline import ComputeInline
 
@@ -33,8 +34,9 @@ def chain(n, x: float32[n], y: Out[float32[n]]):
 class InlineAll(Primitive):
     """Replaces every read of a temporary that has an expression of its own by that expression.
 
-    Stands for a compute_inline of each block that stores one expression in a temporary that others
-    read. `keep` names those that stay: what is used twice is computed twice otherwise.
+    Stands for a compute_inline of each block that stores one expression in a temporary, where what
+    it reads does not change before its values are used. `keep` names blocks that stay: what is used
+    twice is computed twice otherwise.
     """
 
     keep: tuple[str, ...] = ()
@@ -100,5 +102,23 @@ def chain(n, x: float32[n], y: Out[float32[n]]):
             ComputeInline(block.name, span=self.span)
             for block in blocks(tree(state.kernel))
             if block.name not in self.keep and readers(state.flow, block.name)
+            if _lasts(state, block)
         )
         return tuple(step for step in steps if step.check(state) is None)
+
+
+def _lasts(state: Scheduled, block: Block) -> bool:
+    """Whether nothing overwrites what the block reads, so that it can be read later instead."""
+    root = tree(state.kernel)
+    before, mine = True, {x.var for x in loops_around(root, block)}
+    writers: dict[str, list[tuple[bool, set[str]]]] = {}
+    for b in blocks(root):
+        before = before and b is not block
+        again = mine & {x.var for x in loops_around(root, b)}
+        for buffer in written(b):
+            writers.setdefault(buffer, []).append((before, again))
+    return all(
+        before_ and again <= set(state.flow[block.name, n].shared)
+        for n, load in enumerate(loads(block.body))
+        for before_, again in writers.get(load.buffer, ())
+    )
