@@ -30,6 +30,26 @@ def sum_and_scale(m, n, x: float32[m, n], y: Out[float32[m]], z: Out[float32[m, 
                 z[i, j] = x[i, j] * 2.0
 """
 
+SUM_THEN_SCALE = """\
+def sum_then_scale(m, n, x: float32[m, 3, n], y: Out[float32[m, 3]]):
+    with allocate(t=float32[m, 3]):
+        for t.i in range(m):
+            for t.j in range(3):
+                for t.k in range(n):
+                    with block(
+                        "t",
+                        i=spatial(t.i),
+                        j=spatial(t.j),
+                        k=reduction(t.k),
+                        initialises=True,
+                    ):
+                        t[i, j] = combine.sum(t[i, j], x[i, j, k])
+        for y.i in range(m):
+            for y.j in range(3):
+                with block("y", i=spatial(y.i), j=spatial(y.j)):
+                    y[i, j] = t[i, j] * 2.0
+"""
+
 CHANGING = """\
 def changing(n, x: InOut[float32[n]], y: Out[float32[n]]):
     with allocate(a=float32[n], b=float32[n]):
@@ -150,6 +170,23 @@ STEPS = {
         "- tile: {loops: [y.i, y.j_a], sizes: [3, 1]}\n"
         "- auto_unroll: {max_step: 6}",
         "            for y.i_1 in unrolled(3):\n",
+    ),
+    "a reduction computed where a part of a fused loop needs it": (
+        SUM_THEN_SCALE,
+        "- fuse: {loops: [y.i, y.j]}\n"
+        "- split: {loop: y.i_j, factors: [null, 4]}\n"
+        "- compute_at: {block: t, loop: y.i_j_0}\n"
+        "- parallel: {loop: y.i_j_0}",
+        "            for t.i_j_1 in range(4):\n"
+        "                with delinearize(y.i_j_0 * 4 + t.i_j_1, m, 3) as (t.i, t.j):\n"
+        "                    for t.k in range(n):\n",
+    ),
+    "rows of a fused loop that are read whole: a box": (
+        SUM_THEN_SCALE.replace("t[i, j] * 2.0", "t[i, 0] + t[i, 2]"),
+        "- fuse: {loops: [y.i, y.j]}\n"
+        "- split: {loop: y.i_j, factors: [null, 4]}\n"
+        "- compute_at: {block: t, loop: y.i_j_0}",
+        "            for t.i in range(m):\n                for t.j in range(3):\n",
     ),
     "several reads of one temporary": (
         BLUR,

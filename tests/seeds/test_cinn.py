@@ -78,6 +78,9 @@ def NAME(m, n, p, A: float32[n, m, p], C: Out[float32[m, n, p]]):
                         C[i0, i1, i2] = 2.0 * B[i1, i0, i2]
 """
 
+ROWS_OF_10 = CHAIN.replace("NAME(m, n, p", "NAME(m, p").replace("range(n)", "range(10)")
+ROWS_OF_10 = ROWS_OF_10.replace("[n, m, p]", "[10, m, p]").replace("[m, n, p]", "[m, 10, p]")
+
 BOTH = """\
 def NAME(n, p, A: float32[n, n, p], C: Out[float32[n, n, p]], B: Out[float32[n, n, p]]):
     for C.i in range(n):
@@ -166,6 +169,13 @@ CASES: dict[str, Case] = {
     "compute_inline": Case(CHAIN, "- compute_inline: {block: B}", chained),
     "compute_at": Case(
         CHAIN, "- fuse: {loops: [C.i, C.j]}\n- compute_at: {block: B, loop: C.k}", chained
+    ),
+    "compute_at_part_of_a_fused_loop": Case(
+        ROWS_OF_10,
+        "- fuse: {loops: [C.i, C.j]}\n"
+        "- split: {loop: C.i_j, factors: [null, 16]}\n"
+        "- compute_at: {block: B, loop: C.i_j_0}",
+        chained,
     ),
     "simple_compute_at": Case(BOTH, "- simple_compute_at: {block: B, loop: C.k}", both),
     "cache_read": Case(
