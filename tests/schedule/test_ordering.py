@@ -135,6 +135,13 @@ STEPS = {
         "- parallel: {loop: y.i}\n- shift: {loop: t.i, by: 1}\n- normalize: {}",
         "        for t.i in range(n):\n",
     ),
+    "normal from a domain that starts at 1": (
+        SCALE.replace("range(m)", "range(1, m)").replace("Out[", "InOut["),
+        "- split: {loop: y.i, factors: [null, 4]}\n- normalize: {}",
+        "    for y.i in range(m - 1):\n"
+        "        for y.j in range(n):\n"
+        '            with block("y", i=spatial(y.i + 1, 1, m), j=spatial(y.j)):\n',
+    ),
     "a value without iteration variables": (
         SHARE.replace("i=reduction(t.i), ", "")
         .replace("    for t.i in range(n):\n        ", "")
@@ -187,6 +194,22 @@ STEPS = {
         "- split: {loop: y.i_j, factors: [null, 4]}\n"
         "- compute_at: {block: t, loop: y.i_j_0}",
         "            for t.i in range(m):\n                for t.j in range(3):\n",
+    ),
+    "a row of a fused loop, once for all of its elements: a box": (
+        SUM_THEN_SCALE.replace("j=spatial(t.j)", "j=reduction(t.j)")
+        .replace("t[i, j]", "t[i]")
+        .replace("t=float32[m, 3]", "t=float32[m]"),
+        "- fuse: {loops: [y.i, y.j]}\n"
+        "- split: {loop: y.i_j, factors: [null, 4]}\n"
+        "- compute_at: {block: t, loop: y.i_j_0}",
+        "            for t.i in range(m):\n                for t.j in range(3):\n",
+    ),
+    "as many statements as the limit": (
+        PAIR,
+        "- merge: {loops: [y.i, z.i]}\n"
+        "- split: {loop: y.i, factors: [null, 4]}\n"
+        "- auto_unroll: {max_step: 8}",
+        "            for y.i_1 in unrolled(4):\n",
     ),
     "several reads of one temporary": (
         BLUR,
@@ -247,6 +270,13 @@ REFUSALS = [
         "- compute_at: {block: t, loop: y.i_0}\n"
         "- store_at: {buffer: t, loop: y.i_0}",
         "'t' is allocated in loop 'y.i_0' already, which is no further in",
+    ),
+    (
+        PAIR,
+        "merge: {loops: [y.i, z.i]}\n"
+        "- split: {loop: y.i, factors: [null, 4]}\n"
+        "- auto_unroll: {max_step: 7}",
+        "no serial loop comes to at most 7 statements",
     ),
     (TWICE, "auto_unroll: {max_step: 8, loop: y.i}", "no serial loop in 'y.i' comes to at most 8"),
 ]
