@@ -94,7 +94,8 @@ def lookup(name: str) -> type[Primitive]:
     """The primitive of that name or alias, CINN's `ComputeAt` for `compute_at` too. Raises
     CannotApply where there is none.
     """
-    known = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    plain = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    known = name if name in BY_NAME else plain
     if known not in BY_NAME:
         raise CannotApply(f"there is no primitive '{name}'", nearest(known, BY_NAME))
     return BY_NAME[known]

@@ -367,3 +367,12 @@ def test_a_fused_loop_that_does_not_start_at_0() -> None:
     after = schedule(before, "- fuse: {loops: [B.i, B.j]}")[-1].state.kernel
     assert "B.i_j in range(max(m - 1, 0) * n)" in to_text(after)
     assert_same(before.kernel, after, sizes=(0, 1, 3, 4))
+
+
+def test_cache_write_of_a_reduction_with_an_init_apart() -> None:
+    """The original of CINN's example has its init in a block of its own, as all of CINN's."""
+    steps = (
+        "- decompose_reduction: {block: B, loop: B.k0}\n- CacheWrite: {block: B, as: B_temp_buffer}"
+    )
+    after = schedule(original("cache_write"), steps)[-1].state
+    assert to_text(after.kernel) == to_text(last("cache_write").kernel)

@@ -26,7 +26,7 @@ class StoreAt(Primitive):
     loop: str | None = None
 
     name: ClassVar[str] = "store_at"
-    aliases: ClassVar[tuple[str, ...]] = ("hoist_storage", "store_root")
+    aliases: ClassVar[tuple[str, ...]] = ("allocate_at", "hoist_storage")
     layer: ClassVar[Layer] = Layer.STORAGE
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
