@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ..ir.algebra import TRUE, conjunction, conjuncts
-from ..ir.nodes import Block, Delinearize, Expr, IterKind, Loop, LoopKind, Stmt, Var
+from ..ir.nodes import Block, Delinearize, Expr, IterKind, Loop, Stmt, Var
 from ..ir.walk import loads, substitute, targets, variables
 from ..poly.certificate import Scheduled
-from .edit import block_named, fresh, index_of, readers, scope_of, tree, update_blocks
+from .edit import block_named, fresh, index_of, readers, scope_of, serial_loop, tree, update_blocks
 from .moving import between, inside_of, used_names
 from .placing import place
 from .shared import in_loops
@@ -110,8 +110,8 @@ def _copy(s: Loop | Delinearize, new: dict[str, Expr]) -> Loop | Delinearize:
     names = tuple(v.name for var in scope_of((s,)) if isinstance(v := new[var], Var))
     match s:
         case Loop(_, lower, upper):
-            bounds = {"lower": substitute(lower, new), "upper": substitute(upper, new)}
-            return replace(s, var=names[0], kind=LoopKind.SERIAL, annotations=(), **bounds)
+            bounds = substitute(lower, new), substitute(upper, new)
+            return serial_loop(names[0], *bounds)
         case Delinearize(_, extents, value):
             parts = tuple(substitute(e, new) for e in extents)
             return replace(s, vars=names, extents=parts, value=substitute(value, new))

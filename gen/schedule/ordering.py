@@ -115,9 +115,9 @@ def _equal(
 def _described(s: Loop | Delinearize) -> str:
     match s:
         case Loop(var, lower, upper):
-            return f"loop '{var}', of range({expr_to_text(lower)}, {expr_to_text(upper)}),"
+            return f"loop '{var}' of range({expr_to_text(lower)}, {expr_to_text(upper)})"
         case Delinearize(vars_, extents):
-            return f"the fused loop of {_listed(vars_)}, of {_listed(map(expr_to_text, extents))},"
+            return f"the fused loop {_listed(vars_)} of {_listed(map(expr_to_text, extents))}"
         case _:
             assert_never(s)
 

@@ -331,7 +331,7 @@ def test_the_same_fuse_by_hand_does_not_make_simple_compute_at_right() -> None:
 
 def test_simple_compute_at_of_fused_loops_that_come_to_the_same_number() -> None:
     """CINN compares the numbers of iterations, of which 6 x 10 and 10 x 6 have as many."""
-    assert "the fused loop of B.i by B.j, of 10 by 6, runs over other iterations than" in refusal(
+    assert "the fused loop B.i by B.j of 10 by 6 runs over other iterations than" in refusal(
         OF_6_BY_10,
         "- fuse: {loops: [B.i, B.j]}\n"
         "- fuse: {loops: [C.i, C.j]}\n"
@@ -370,7 +370,7 @@ def test_a_fused_loop_that_does_not_start_at_0() -> None:
 
 
 def test_cache_write_of_a_reduction_with_an_init_apart() -> None:
-    """The original of CINN's example has its init in a block of its own, as all of CINN's."""
+    """The original of CINN's example has its init in a block of its own."""
     steps = (
         "- decompose_reduction: {block: B, loop: B.k0}\n- CacheWrite: {block: B, as: B_temp_buffer}"
     )

@@ -50,8 +50,8 @@ def pair(n, x: float32[n], y: Out[float32[n]], z: Out[float32[n]]):
             PAIR,
             "- split: {loop: y.i, factors: [null, 4]}\n"
             "- simple_compute_at: {block: z, loop: y.i_0}",
-            refused="loop 'z.i', of range(0, n), runs over other iterations than loop 'y.i_0', of "
-            "range(0, (n + 3) // 4),",
+            refused="loop 'z.i' of range(0, n) runs over other iterations than loop 'y.i_0' of "
+            "range(0, (n + 3) // 4)",
         ),
         Example(
             "A value that a later iteration needs: only compute_at computes it again",
