@@ -50,6 +50,11 @@ def sink(state: Scheduled) -> Scheduled:
     return replace(state, kernel=replace(kernel, body=Allocate(here, body) if here else body))
 
 
+def home(state: Scheduled, buffer: str) -> str | None:
+    """The loop in which `sink` allocates a buffer of a hoisted tree; None for the whole kernel."""
+    return _home(_nests(state.kernel.body), state.flow, buffer)
+
+
 def _allocate(stmt: Stmt, inside: Mapping[str, tuple[Buffer, ...]]) -> Stmt:
     if isinstance(stmt, Loop) and stmt.var in inside:
         return with_body(stmt, (Allocate(inside[stmt.var], seq(under(stmt))),))

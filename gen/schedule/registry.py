@@ -3,12 +3,18 @@
 Input: a name. Output: the primitive's class. Invariant: every file in `primitives/` is listed here.
 """
 
+import re
+
 from .base import Primitive
 from .edit import CannotApply, nearest
 from .primitives.add_unit_loop import AddUnitLoop
+from .primitives.after import After
 from .primitives.align import Align
 from .primitives.annotate import Annotate
+from .primitives.auto_unroll import AutoUnroll
 from .primitives.barrier_at import BarrierAt
+from .primitives.before import Before
+from .primitives.between import Between
 from .primitives.bind import Bind
 from .primitives.cache_local_at import CacheLocalAt
 from .primitives.cache_read import CacheRead
@@ -24,7 +30,9 @@ from .primitives.fission import Fission
 from .primitives.fold_storage import FoldStorage
 from .primitives.fuse import Fuse
 from .primitives.gpu import Gpu
+from .primitives.inline_all import InlineAll
 from .primitives.merge import Merge
+from .primitives.normalize import Normalize
 from .primitives.pack import Pack
 from .primitives.pad import Pad
 from .primitives.parallel import Parallel
@@ -43,9 +51,11 @@ from .primitives.set_schedule import SetSchedule
 from .primitives.set_scope import SetScope
 from .primitives.set_size import SetSize
 from .primitives.shift import Shift
+from .primitives.simple_compute_at import SimpleComputeAt
 from .primitives.skew import Skew
 from .primitives.split import Split
 from .primitives.storage_align import StorageAlign
+from .primitives.store_at import StoreAt
 from .primitives.store_in import StoreIn
 from .primitives.stream import Stream
 from .primitives.sync_threads import SyncThreads
@@ -64,6 +74,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Reorder,
     Tile,
     Unroll,
+    AutoUnroll,
     Merge,
     Fission,
     Peel,
@@ -73,6 +84,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     SetSchedule,
     AddUnitLoop,
     TransformBlockLayout,
+    Normalize,
     Parallel,
     Vectorize,
     Stream,
@@ -81,12 +93,18 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     Unannotate,
     ComputeAt,
     ReverseComputeAt,
+    SimpleComputeAt,
+    After,
+    Before,
+    Between,
     ComputeInline,
+    InlineAll,
     ReverseComputeInline,
     CacheRead,
     CacheWrite,
     Reindex,
     SetScope,
+    StoreAt,
     TransformLayout,
     StoreIn,
     FoldStorage,
@@ -117,7 +135,11 @@ BY_NAME: dict[str, type[Primitive]] = {
 
 
 def lookup(name: str) -> type[Primitive]:
-    """The primitive of that name or alias. Raises CannotApply where there is none."""
-    if name not in BY_NAME:
-        raise CannotApply(f"there is no primitive '{name}'", nearest(name, BY_NAME))
-    return BY_NAME[name]
+    """The primitive of that name or alias, CINN's `ComputeAt` for `compute_at` too. Raises
+    CannotApply where there is none.
+    """
+    plain = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    known = name if name in BY_NAME else plain
+    if known not in BY_NAME:
+        raise CannotApply(f"there is no primitive '{name}'", nearest(known, BY_NAME))
+    return BY_NAME[known]

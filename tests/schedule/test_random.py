@@ -12,6 +12,9 @@ from gen.schedule import examples
 from gen.schedule.base import Context, Primitive
 from gen.schedule.edit import written
 from gen.schedule.primitives.add_unit_loop import AddUnitLoop
+from gen.schedule.primitives.after import After
+from gen.schedule.primitives.auto_unroll import AutoUnroll
+from gen.schedule.primitives.before import Before
 from gen.schedule.primitives.bind import Bind
 from gen.schedule.primitives.cache_read import CacheRead
 from gen.schedule.primitives.cache_shared_at import CacheSharedAt
@@ -23,7 +26,9 @@ from gen.schedule.primitives.decompose_reduction import DecomposeReduction
 from gen.schedule.primitives.fission import Fission
 from gen.schedule.primitives.fold_storage import FoldStorage
 from gen.schedule.primitives.fuse import Fuse
+from gen.schedule.primitives.inline_all import InlineAll
 from gen.schedule.primitives.merge import Merge
+from gen.schedule.primitives.normalize import Normalize
 from gen.schedule.primitives.pad import Pad
 from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.peel import Peel
@@ -36,8 +41,10 @@ from gen.schedule.primitives.reverse_compute_inline import ReverseComputeInline
 from gen.schedule.primitives.rfactor import Rfactor
 from gen.schedule.primitives.set_schedule import SetSchedule
 from gen.schedule.primitives.shift import Shift
+from gen.schedule.primitives.simple_compute_at import SimpleComputeAt
 from gen.schedule.primitives.skew import Skew
 from gen.schedule.primitives.split import Split
+from gen.schedule.primitives.store_at import StoreAt
 from gen.schedule.primitives.store_in import StoreIn
 from gen.schedule.primitives.sync_threads import SyncThreads
 from gen.schedule.primitives.tile import Tile
@@ -94,12 +101,19 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(Shift, loop, st.integers(-3, 3)),
         st.builds(Skew, two, st.sampled_from([-1, 1, 2])),
         st.builds(AddUnitLoop, block),
+        st.builds(Normalize, st.one_of(st.none(), block)),
+        st.builds(AutoUnroll, few),
         st.builds(ComputeAt, block, loop),
         st.builds(ReverseComputeAt, block, loop),
+        st.builds(SimpleComputeAt, block, loop),
+        st.builds(After, block, block, at),
+        st.builds(Before, block, block, at),
         st.builds(ComputeInline, block),
+        st.builds(InlineAll, st.lists(block, max_size=1).map(tuple)),
         st.builds(ReverseComputeInline, block),
         st.builds(DecomposeReduction, block, loop),
         st.builds(Rfactor, block, loop),
+        st.builds(StoreAt, st.sampled_from([t for _, t in stores]), at),
         st.builds(ReuseAt, st.sampled_from([t for _, t in stores]), loop),
         st.builds(FoldStorage, st.sampled_from([t for _, t in stores]), st.integers(0, 1), few),
         st.builds(StoreIn, block, st.sampled_from(["i % 2", "j, i", "i % 3, j", "i + j, j"])),

@@ -36,6 +36,10 @@ def test_lookup_by_alias() -> None:
     assert lookup("interchange") is lookup("reorder")
 
 
+def test_lookup_by_a_name_in_capitals() -> None:
+    assert lookup("SimpleComputeAt") is lookup("simple_compute_at")
+
+
 def test_unknown_primitive() -> None:
     with pytest.raises(CannotApply) as refusal:
         lookup("vectorise")

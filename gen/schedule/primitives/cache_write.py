@@ -18,7 +18,7 @@ from ...ir.nodes import (
     Target,
     Update,
 )
-from ...ir.walk import ancestors, loads, replace_stmt, seq, targets, variables
+from ...ir.walk import ancestors, blocks, loads, replace_stmt, seq, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
 from ..edit import (
@@ -107,7 +107,8 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             return f"block '{block.name}' does not write '{self.buffer}'"
         if isinstance(block.body, Init):
             return f"block '{block.name}' is the init of a reduction"
-        if isinstance(block.body, Update) and not block.initialises:
+        adds = isinstance(block.body, Update) and not block.initialises
+        if adds and not self._inits(state, block):
             return f"block '{block.name}' adds to what is in '{self._old(block)}'"
         if self.at is not None:
             loop = loop_named(state.kernel, self.at)
@@ -116,6 +117,12 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             if self.at in reduction_loops(block):
                 return f"the values of block '{block.name}' are not complete in loop '{self.at}'"
         return taken_buffer(state.kernel, self._copy(block))
+
+    def _inits(self, state: Scheduled, block: Block) -> tuple[Block, ...]:
+        """The inits of a reduction that has been decomposed: they write where it does."""
+        all_ = blocks(tree(state.kernel))
+        old = self._old(block)
+        return tuple(b for b in all_ if isinstance(b.body, Init) and old in written(b))
 
     def _old(self, block: Block) -> str:
         return self.buffer or targets(block.body)[0].buffer
@@ -137,19 +144,20 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         else:
             last = containing(under(loop), lambda b: b is block)[-1]
             body = replace_stmt(root, loop, with_body(loop, insert(under(loop), last + 1, new)))
-        body = update_blocks(body, lambda b: self._writing(b) if b is block else b)
+        writing = (block, *self._inits(state, block))
+        body = update_blocks(
+            body, lambda b: self._writing(b, block) if any(b is w for w in writing) else b
+        )
         kernel = rebuild(state.kernel, body, (*temporaries(state.kernel), cache))
         shared = tuple(x.var for x in around if isinstance(x, Loop))
         return Scheduled(kernel, prune_shared(kernel, self._flow(state, block, shared)))
 
-    def _writing(self, block: Block) -> Block:
-        """The block with the new buffer in place of the old one."""
+    def _writing(self, block: Block, of: Block) -> Block:
+        """The block, or the init of it, with the new buffer in place of the old one."""
 
         def go(target: Target) -> Target:
             return (
-                replace(target, buffer=self._copy(block))
-                if target.buffer == self._old(block)
-                else target
+                replace(target, buffer=self._copy(of)) if target.buffer == self._old(of) else target
             )
 
         match block.body:

@@ -22,6 +22,7 @@ from ..edit import (
     with_body,
 )
 from ..examples import PAIR, STENCIL
+from ..inheriting import inherited
 from ..moving import inside_of, kept_iters, read_region, refuse_move, used_names
 from ..placing import place, required
 
@@ -34,7 +35,8 @@ class ComputeAt(Primitive):
 
     The block gets new loops, named after its iteration variables; an axis of which one value is
     needed gets none. A loop over a tile of constant size has that size, and the block a guard, so
-    that the loop can be unrolled or vectorized.
+    that the loop can be unrolled or vectorized. Where the reader's loops inside are a part of a
+    fused loop, the block gets copies of those instead: the box around what they read is whole rows.
     """
 
     block: str
@@ -89,7 +91,9 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         places = tuple(substitute(i, known) for i in targets(block.body)[0].indices)
         spatial = frozenset(v.name for v in block.iters if v.kind is IterKind.SPATIAL)
         wanted = required(places, read_region(state, block, loop), spatial)
-        new = place(block, inside_of(root, loop), kept, wanted, used_names(state, block))
+        new = inherited(state, block, loop) or place(
+            block, inside_of(root, loop), kept, wanted, used_names(state, block)
+        )
         rest = remove(root, block)
         kernel = rebuild(state.kernel, rest)
         loop = loop_named(kernel, self.loop)

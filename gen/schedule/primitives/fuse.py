@@ -3,12 +3,22 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.algebra import add, index, mul, sub
-from ...ir.nodes import Delinearize, Expr, Var
-from ...ir.walk import replace_stmt, substitute, variables
+from ...ir.algebra import add, index, maximum, mul, sub
+from ...ir.nodes import Delinearize, Expr, Loop, Var
+from ...ir.walk import ancestors, replace_stmt, substitute, variables
 from ...poly.certificate import Flow, Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import index_of, perfect_nest, rebuild, serial, serial_loop, taken_loops, tree
+from ..bounds import not_negative
+from ..edit import (
+    index_of,
+    perfect_nest,
+    ranges_of,
+    rebuild,
+    serial,
+    serial_loop,
+    taken_loops,
+    tree,
+)
 from ..examples import SCALE, TRIANGLE
 
 
@@ -68,7 +78,7 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         nested = perfect_nest(state.kernel, self.loops)
-        extents = tuple(sub(loop.upper, loop.lower) for loop in nested)
+        extents = self._extents(state, nested)
         fused, product = self._fused(), extents[0]
         for extent in extents[1:]:
             product = mul(product, extent)
@@ -80,6 +90,12 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         new = replace(loop, body=Delinearize(self.loops, extents, Var(fused), body))
         kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), nested[0], new))
         return Scheduled(kernel, self._flow(state.flow))
+
+    def _extents(self, state: Scheduled, nested: tuple[Loop, ...]) -> tuple[Expr, ...]:
+        """The loops' numbers of iterations, none where one ends before it starts."""
+        around = ranges_of(ancestors(tree(state.kernel), nested[0]))
+        extents = (sub(loop.upper, loop.lower) for loop in nested)
+        return tuple(e if not_negative(e, around) else maximum(e, index(0)) for e in extents)
 
     def _flow(self, flow: Flow) -> Flow:
         """A read that shares all of the loops shares the fused one; one that does not, none."""

@@ -1,0 +1,198 @@
+"""normalize: a block in one loop for each of its iteration variables."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir.algebra import add, conjunction, index, sub
+from ...ir.nodes import Block, Delinearize, Expr, Loop, Var
+from ...ir.walk import ancestors, blocks, replace_stmt, substitute
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..bounds import at_most, highest, lowest
+from ..edit import (
+    CannotApply,
+    block_named,
+    fresh,
+    names,
+    nest,
+    prune_shared,
+    ranges_of,
+    rebuild,
+    scope_of,
+    serial,
+    serial_loop,
+    tree,
+)
+from ..examples import TWICE
+from ..placing import predicate_at
+
+ONE_COLUMN = """\
+def one_column(m, x: float32[m, 1], y: Out[float32[m]]):
+    for y.i in range(2, m + 2):
+        with block("y", i=spatial(y.i - 2, m), j=reduction(0, 1), initialises=True):
+            y[i] = combine.sum(y[i], x[i, j])
+"""
+
+
+@final
+@dataclass(frozen=True)
+class Normalize(Primitive):
+    """Gives a block one serial loop for each of its iteration variables, from 0, in their order;
+    without `block`, every block that has it otherwise.
+
+    An iteration variable of one value gets a loop of one iteration, a reduction over one term, too;
+    so does a block without iteration variables. What splits, fusions and reorders made of the loops
+    is undone; a loop that holds other blocks, too, stays, and has to be one variable's from 0.
+    """
+
+    block: str | None = None
+
+    name: ClassVar[str] = "normalize"
+    aliases: ClassVar[tuple[str, ...]] = ("normalize_prim_func",)
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "From 0, and with a loop for the one term of the reduction",
+            ONE_COLUMN,
+            "- normalize: {}",
+            after="""\
+def one_column(m, x: float32[m, 1], y: Out[float32[m]]):
+    for y.i in range(m):
+        for y.j in range(1):
+            with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
+                y[i] = combine.sum(y[i], x[i, j])
+""",
+        ),
+        Example(
+            "A split undone",
+            TWICE,
+            "- split: {loop: y.i, factors: [null, 4]}\n- normalize: {block: y}",
+            after=TWICE,
+        ),
+        Example(
+            "Nothing to do",
+            TWICE,
+            "- normalize: {}",
+            refused="every block has one loop for each iteration variable already",
+        ),
+        Example(
+            "A loop of two blocks that does not start at 0",
+            TWICE,
+            "- merge: {loops: [t.i, y.i]}\n- shift: {loop: t.i, by: 2}\n- normalize: {block: y}",
+            refused="loop 't.i' holds other blocks, too, and is not one iteration variable of "
+            "block 'y' from 0",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        if self.block is None:
+            if not self.expand(state):
+                return "every block has one loop for each iteration variable already"
+            return None
+        block = block_named(state.kernel, self.block)
+        if _is_normal(state, block):
+            return f"block '{self.block}' has one loop for each iteration variable already"
+        _normal(state, block)
+        return None
+
+    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
+        if self.block is not None:
+            return ()
+        found = (b for b in blocks(tree(state.kernel)) if not _is_normal(state, b))
+        return tuple(Normalize(b.name, span=self.span) for b in found)
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        assert self.block is not None
+        root, block = tree(state.kernel), block_named(state.kernel, self.block)
+        own = _own(state, block)
+        new = nest(*_normal(state, block))
+        kernel = rebuild(state.kernel, replace_stmt(root, own[0] if own else block, new))
+        return Scheduled(kernel, prune_shared(kernel, state.flow))
+
+
+def _own(state: Scheduled, block: Block) -> tuple[Loop | Delinearize, ...]:
+    """The loops that hold nothing but the block, outermost first."""
+    around = ancestors(tree(state.kernel), block)
+    return tuple(s for s in around if isinstance(s, Loop | Delinearize) and len(blocks(s)) == 1)
+
+
+def _is_normal(state: Scheduled, block: Block) -> bool:
+    """Whether the block has the loops that it would get."""
+    own, kept = _own(state, block), _kept(state, block)
+    if not block.iters:
+        return [(x.lower, x.upper) for x in own if isinstance(x, Loop)] == [(index(0), index(1))]
+    pairs = zip(block.iters, block.bindings, strict=True)
+    wanted = [b for v, b in pairs if v.name not in kept]
+    return len(own) == len(wanted) and all(
+        isinstance(x, Loop) and x.lower == index(0) and b == Var(x.var)
+        for x, b in zip(own, wanted, strict=True)
+    )
+
+
+def _kept(state: Scheduled, block: Block) -> dict[str, Expr]:
+    """The iteration variables that loops of other blocks, too, bind."""
+    around = ancestors(tree(state.kernel), block)
+    others = {v for s in around if len(blocks(s)) > 1 for v in scope_of((s,))}
+    pairs = zip(block.iters, block.bindings, strict=True)
+    return {v.name: b for v, b in pairs if isinstance(b, Var) and b.name in others}
+
+
+def _normal(state: Scheduled, block: Block) -> tuple[tuple[Loop, ...], Block]:
+    """The loops that the block gets, and the block in them. Raises CannotApply."""
+    around, kept = ancestors(tree(state.kernel), block), _kept(state, block)
+    for s in around:
+        if isinstance(s, Loop) and len(blocks(s)) > 1 and not _is_one(s, block):
+            raise CannotApply(
+                f"loop '{s.var}' holds other blocks, too, and is not one iteration variable of "
+                f"block '{block.name}' from 0",
+                "fission or shift it first",
+            )
+        if isinstance(s, Loop) and len(blocks(s)) == 1 and (reason := serial(s)):
+            raise CannotApply(reason)
+    _require_whole(state, block, kept)
+    values, loops = dict(kept), []
+    used = set(names(state.kernel)) - {v for s in _own(state, block) for v in scope_of((s,))}
+    for v in block.iters:
+        if v.name in kept:
+            continue
+        lower, upper = substitute(v.lower, values), substitute(v.upper, values)
+        loop = serial_loop(fresh(f"{block.name}.{v.name}", used), index(0), sub(upper, lower))
+        used.add(loop.var)
+        loops.append(loop)
+        values[v.name] = add(Var(loop.var), lower)
+    if not block.iters:
+        loops.append(serial_loop(fresh(f"{block.name}.unit", used), index(0), index(1)))
+    others = {v for s in around if len(blocks(s)) > 1 for v in scope_of((s,))}
+    in_scope = frozenset({*others, *(x.var for x in loops)})
+    predicate = conjunction(*predicate_at(block, values, in_scope))
+    bindings = tuple(values[v.name] for v in block.iters)
+    return tuple(loops), replace(block, bindings=bindings, predicate=predicate)
+
+
+def _is_one(loop: Loop, block: Block) -> bool:
+    """Whether the loop is one iteration variable's, from 0."""
+    return loop.lower == index(0) and Var(loop.var) in block.bindings
+
+
+def _require_whole(state: Scheduled, block: Block, kept: dict[str, Expr]) -> None:
+    """Raises CannotApply where the loops may not run over all of the block's domain."""
+    own = ranges_of(_own(state, block))
+    around = ranges_of(ancestors(tree(state.kernel), block))
+    pairs = tuple(zip(block.iters, block.bindings, strict=True))
+    values = {v.name: b for v, b in pairs}
+    for v, b in pairs:
+        if v.name in kept:
+            continue
+        first, last = lowest(b, own), highest(b, own)
+        lower, upper = substitute(v.lower, values), substitute(v.upper, values)
+        if first is None or last is None:
+            raise _in_part(block, v.name)
+        if not (at_most(first, lower, around) and at_most(upper, add(last, 1), around)):
+            raise _in_part(block, v.name)
+
+
+def _in_part(block: Block, name: str) -> CannotApply:
+    return CannotApply(
+        f"the loops of block '{block.name}' may not run over all values of '{name}'",
+        "normalize before taking the loops apart",
+    )

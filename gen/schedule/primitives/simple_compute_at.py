@@ -1,0 +1,79 @@
+"""simple_compute_at: a block into loops that run as its own do."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from ...ir.nodes import Stmt
+from ...ir.walk import loads
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..edit import block_named, containing, loop_named, loops_around, tree
+from ..examples import PAIR, STENCIL
+from ..ordering import alike, moved
+
+
+@final
+@dataclass(frozen=True)
+class SimpleComputeAt(Primitive):
+    """Moves a block into a loop that, with the loops around it, runs over the same iterations as
+    the block's own outer loops; nothing is computed again, and no reader is needed.
+
+    It goes first in the loop's body, or after the last block there that it reads from. `compute_at`
+    makes new loops for what is read instead; `after` and `before` say the place.
+    """
+
+    block: str
+    loop: str
+
+    name: ClassVar[str] = "simple_compute_at"
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Blocks of which neither reads from the other",
+            PAIR,
+            "- simple_compute_at: {block: z, loop: y.i}",
+            after="""\
+def pair(n, x: float32[n], y: Out[float32[n]], z: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i in range(n):
+            with block("z", i=spatial(y.i)):
+                z[i] = t[i] - 1.0
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] + 1.0
+""",
+        ),
+        Example(
+            "Loops that run over other iterations",
+            PAIR,
+            "- split: {loop: y.i, factors: [null, 4]}\n"
+            "- simple_compute_at: {block: z, loop: y.i_0}",
+            refused="loop 'z.i' of range(0, n) runs over other iterations than loop 'y.i_0' of "
+            "range(0, (n + 3) // 4)",
+        ),
+        Example(
+            "A value that a later iteration needs: only compute_at computes it again",
+            STENCIL.replace("i - 1, 0", "n - 1 - i, 0"),
+            "- simple_compute_at: {block: t, loop: y.i}",
+            refused="the proof was refused: y[i=0] reads 't' before t[i=1] computes it",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        block, loop = block_named(state.kernel, self.block), loop_named(state.kernel, self.loop)
+        if any(loop is x for x in loops_around(tree(state.kernel), block)):
+            return f"loop '{self.loop}' is around block '{block.name}' already"
+        alike(state, block, self.loop)
+        return None
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        block = block_named(state.kernel, self.block)
+        sources = (state.flow[block.name, n] for n in range(len(loads(block.body))))
+        producers = {writer for source in sources for writer in source.writers}
+
+        def place(statements: tuple[Stmt, ...]) -> int:
+            return max(containing(statements, lambda b: b.name in producers), default=-1) + 1
+
+        return moved(state, block, self.loop, place)
