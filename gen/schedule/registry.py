@@ -7,6 +7,7 @@ from .base import Primitive
 from .edit import CannotApply, nearest
 from .primitives.add_unit_loop import AddUnitLoop
 from .primitives.align import Align
+from .primitives.blockize import Blockize
 from .primitives.cache_read import CacheRead
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
@@ -30,6 +31,7 @@ from .primitives.shift import Shift
 from .primitives.skew import Skew
 from .primitives.split import Split
 from .primitives.stream import Stream
+from .primitives.tensorize import Tensorize
 from .primitives.tile import Tile
 from .primitives.transform_layout import TransformLayout
 from .primitives.unroll import Unroll
@@ -65,6 +67,8 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     DecomposeReduction,
     Rfactor,
     Scan,
+    Blockize,
+    Tensorize,
 )
 
 BY_NAME: dict[str, type[Primitive]] = {

@@ -1,0 +1,136 @@
+"""Tensorized products of matrices beside NumPy: by the instruction, and by what stands for it."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gen import jit
+from gen import spec as specs
+from gen.jit import Compiled
+from gen.lower.target import Level, Target
+from gen.pipeline import emit, prover, schedule, suffix
+
+from .kernels import WARNINGS
+
+Array = NDArray[Any]
+SPEC = (Path(__file__).parent / "specs" / "dots.yaml").read_text("utf-8")
+RNG = np.random.default_rng(11)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An intrinsic, the types of a, b and c, how many products a group has, and what computes one
+    on v4."""
+
+    intrinsic: str
+    a: str
+    b: str
+    c: str
+    group: int
+    feature: str
+    instruction: str
+
+    def spec(self) -> str:
+        text = SPEC.replace("uint8[", f"{self.a}[").replace(': "int8[', f': "{self.b}[')
+        text = text.replace("[int32]", f"[{self.c}]").replace("dot_4x_u8s8", self.intrinsic)
+        sizes = "{v4: 4, v3: 4, v2: 4, neon: 4}"
+        return text.replace(f"group: {sizes}", f"group: {sizes.replace('4,', f'{self.group},')}")
+
+
+MIXED = Case("dot_4x_u8s8", "uint8", "int8", "int32", 4, "avx512vnni", "vpdpbusd")
+SIGNED = Case("dot_4x_s8s8", "int8", "int8", "int32", 4, "avx512vnni", "vpdpbusd")
+HALVES = Case("dot_2x_bf16", "bfloat16", "bfloat16", "float32", 2, "avx512bf16", "vdpbf16ps")
+CASES = pytest.mark.parametrize("case", [MIXED, SIGNED, HALVES], ids=lambda c: c.intrinsic)
+
+
+@cache
+def kernel(case: Case, level: Level) -> Compiled:
+    spec = specs.loads(case.spec(), "dots.yaml")
+    prove = prover(jit.cache_folder() / "proofs")
+    (dtypes,) = specs.choices(spec)
+    variants = schedule(spec, dtypes, Target(level), prove, prove_steps=lambda plain, state: None)
+    source = emit(spec, {suffix(dtypes): variants}, level)
+    return jit.load(spec, dtypes, source, level, flags=WARNINGS).compiled
+
+
+def numbers(dtype: str, *shape: int) -> Array:
+    """Any bytes; of bfloat16, whole numbers so small that sums of their products are exact."""
+    if dtype == "bfloat16":
+        return RNG.integers(-99, 100, shape).astype(ml_dtypes.bfloat16)
+    limits = np.iinfo(dtype)
+    drawn = RNG.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    largest = RNG.integers(0, 2, shape).astype(bool)
+    return np.where(largest, limits.min if limits.min else limits.max, drawn).astype(dtype)
+
+
+def features() -> frozenset[str]:
+    flags = Path("/proc/cpuinfo").read_text("utf-8")
+    return frozenset(f for f in ("avx512vnni", "avx512bf16") if f.replace("2", "2_", 1) in flags)
+
+
+def names(compiled_: Compiled) -> list[str]:
+    table = compiled_.source.split(f"const ts_variant {compiled_.symbol}")[-1]
+    return re.findall(r'"(\w+)"}', table)
+
+
+def runnable(case: Case, level: Level) -> list[str]:
+    """The variants that this machine runs."""
+    return [n for n in names(kernel(case, level)) if n == "0" or n.removeprefix("0_") in features()]
+
+
+@CASES
+def test_products_are_exact_at_every_edge(case: Case, level: Level) -> None:
+    lanes = Target(level).lanes(specs.loads(SPEC, "").dtypes[0].choices[0])
+    ns, ks = (0, 1, lanes, 2 * lanes + 3), (0, 1, 3, 4, 21)
+    for variant in runnable(case, level):
+        for m, n, k in [(m, n, k) for m in (0, 1, 5) for n in ns for k in ks]:
+            a, b, c = numbers(case.a, m, k), numbers(case.b, k, n), np.ones((m, n), case.c)
+            kernel(case, level)({"a": a, "b": b, "c": c}, variant=variant)
+            np.testing.assert_array_equal(c, a.astype(case.c) @ b.astype(case.c))
+
+
+def test_sums_wrap_around_as_those_of_loops_do(level: Level) -> None:
+    """No product or sum is clipped: 40,000 of the largest products are more than 2^31."""
+    a, b = np.full((1, 80_001), 255, np.uint8), np.full((80_001, 1), -128, np.int8)
+    for variant in runnable(MIXED, level):
+        c = np.zeros((1, 1), np.int32)
+        kernel(MIXED, level)({"a": a, "b": b, "c": c}, variant=variant)
+        np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32))
+
+
+def test_arrays_with_strides(level: Level) -> None:
+    a, b, c = numbers("uint8", 22, 40), numbers("int8", 40, 70), np.zeros((11, 70), np.int32)
+    for variant in runnable(MIXED, level):
+        kernel(MIXED, level)({"a": a[::2, ::2], "b": b[::-2], "c": c}, variant=variant)
+        np.testing.assert_array_equal(c, a[::2, ::2].astype(np.int32) @ b[::-2].astype(np.int32))
+
+
+def test_bfloat16_is_as_accurate_as_float32(level: Level) -> None:
+    a, b = (RNG.standard_normal(s).astype(ml_dtypes.bfloat16) for s in ((9, 501), (501, 37)))
+    exact, most = (f(a).astype(float) @ f(b).astype(float) for f in (np.asarray, np.abs))
+    for variant in runnable(HALVES, level):
+        c = np.zeros((9, 37), np.float32)
+        kernel(HALVES, level)({"a": a, "b": b, "c": c}, variant=variant)
+        assert (np.abs(c - exact) <= 503 * np.finfo("f").eps / 2 * most).all()
+
+
+@CASES
+def test_the_instruction_is_there_and_runs_where_the_machine_has_it(case: Case) -> None:
+    found = kernel(case, Level.V4)
+    assert names(found) == [f"0_{case.feature}", "0"]
+    text = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", str(found.library)], capture_output=True, text=True
+    ).stdout
+    by_function = dict(re.findall(r"<(ts_\w+)[^>]*>:\n((?:.+\n)+)", text))
+    own = [body for name, body in by_function.items() if "0_avx512" in name]
+    others = [body for name, body in by_function.items() if "0_avx512" not in name]
+    assert any(case.instruction in body for body in own)
+    assert not any("vpdp" in body or "vdpbf16" in body for body in others)
