@@ -29,6 +29,7 @@ from ..ir.nodes import (
 from ..ir.types import DType
 from ..ir.walk import loads, targets, variables
 from ..lower.affine import constant
+from ..schedule.nests import tensorized
 from . import scan, streams, tensor, update
 from .before import Before
 from .context import Context
@@ -98,7 +99,7 @@ def _loop(loop: Loop, context: Context) -> list[str]:
     match loop.kind:
         case LoopKind.PARALLEL if not context.parallel:
             return _parallel(loop, context)
-        case LoopKind.VECTORIZED if tensor.tensorized(loop):
+        case LoopKind.VECTORIZED if tensorized(loop):
             return tensor.statement(loop, inner)
         case LoopKind.VECTORIZED if lanes is not None and in_lanes(loop.body, loop.var):
             vector = _Lanes(loop.var, Shape(lanes, context.target.vector_bytes * 8))

@@ -187,7 +187,7 @@ def _operands(own: Block, wanted: Block) -> Iterator[dict[str, Load | Target]]:
         yield targets_ | operands
 
 
-def _same(own: Expr, wanted: Expr) -> Iterator[dict[str, Load]]:
+def _same(own: Expr, wanted: Expr) -> Iterator[dict[str, Load | Target]]:
     """The loads of an expression by the pattern's arguments; none where it is another one."""
     match own, wanted:
         case Load(), Load(buffer):

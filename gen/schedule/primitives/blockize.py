@@ -33,13 +33,24 @@ class Blockize(Primitive):
             SCALE,
             "- split: {loop: y.j, factors: [null, 4]}\n- blockize: {loop: y.j_1, as: four}",
             after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i in range(m):
+        for y.j_0 in range((n + 3) // 4):
+            for y.j_1 in range(4, annotations={'blockize': 'four'}):
+                with block(
+                    "y",
+                    i=spatial(y.i),
+                    j=spatial(y.j_0 * 4 + y.j_1, n),
+                    where=y.j_0 * 4 + y.j_1 < n,
+                ):
+                    y[i, j] = x[i, j] * 2.0
 """,
         ),
         Example(
-            "A step inside the nested block",
+            "A loop that is one already",
             SCALE,
-            "- blockize: {loop: y.i, as: rows}\n- split: {loop: y.j, factors: [null, 4]}",
-            refused="it takes apart the nest 'rows'",
+            "- blockize: {loop: y.i, as: rows}\n- blockize: {loop: y.i, as: all}",
+            refused="loop 'y.i' is a nested block already: 'rows'",
         ),
         Example(
             "A name that something has",

@@ -43,6 +43,16 @@ class Tensorize(Primitive):
             BYTES,
             "- tensorize: {loop: c.i, intrinsic: dot_4x_u8s8}",
             after="""\
+def bytes(c: InOut[int32[8]], a: uint8[4], b: int8[8, 4]):
+    with allocate(packed=int8[8, 4]):
+        for packed.i in range(8):
+            for packed.j in range(4):
+                with block("packed", i=spatial(packed.i), j=spatial(packed.j)):
+                    packed[i, j] = b[i, j]
+        for c.i in vectorized(8, annotations={'tensorize': 'dot_4x_u8s8'}):
+            for c.j in unrolled(4):
+                with block("c", i=spatial(c.i), j=reduction(c.j)):
+                    c[i] = combine.sum(c[i], int32(a[j]) * int32(packed[i, j]))
 """,
         ),
         Example(
