@@ -348,7 +348,7 @@ def hoist_guards(kernel: Kernel) -> Kernel:
 def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
     """Guards that all blocks of a loop share and that nothing inside it changes, around it.
 
-    lanes: the variables of the vectorized loops around; what guards them is a mask where it is.
+    lanes: of intrinsics around; what guards those is a mask, and stays with the block.
     """
     match stmt:
         case Block():
@@ -365,7 +365,7 @@ def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
             body = stmt.body
             for guard in shared:
                 body = _without(body, guard)
-            inner = lanes | {stmt.var} if stmt.kind is LoopKind.VECTORIZED else lanes
+            inner = lanes | {stmt.var} if tensorized(stmt) else lanes
             new = replace(stmt, body=hoist(body, inner))
             return If(conjunction(*shared), new) if shared else new
         case Delinearize() | If() | Allocate():

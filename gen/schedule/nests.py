@@ -28,7 +28,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import loads, loops, substitute, variables, walk
+from ..ir.walk import loops, substitute, variables, walk
 from .bounds import Linear, linear
 from .edit import CannotApply, chain, nearest, reduction_loops
 from .intrinsics import Intrinsic, lookup
@@ -164,10 +164,6 @@ def _check_update(block: Block, intrinsic: Intrinsic) -> None:
         raise CannotApply(
             f"{what} adds {_texts(own)}, and '{intrinsic.name}' adds {_texts(wanted)}"
         )
-    reads = {load.buffer for load in loads(block.body)}
-    for target in own.targets:
-        if target.buffer in reads:
-            raise CannotApply(f"{what} reads '{target.buffer}', which it updates")
 
 
 def _texts(body: Update) -> str:

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from gen import jit
 from gen import spec as specs
+from gen.errors import TilesmithError
 from gen.jit import Compiled, compile_kernel
 from gen.lower.target import Level, Target
 from gen.pipeline import prover, schedule
 
-from .kernels import WARNINGS
+from .kernels import WARNINGS, compiled
 
 Array = NDArray[Any]
 SPEC = (Path(__file__).parent / "specs" / "dots.yaml").read_text("utf-8")
@@ -76,8 +77,8 @@ def features() -> frozenset[str]:
     return frozenset(f for f in ("avx512vnni", "avx512bf16") if f.replace("2", "2_", 1) in flags)
 
 
-def names(compiled_: Compiled) -> list[str]:
-    table = compiled_.source.split(f"const ts_variant {compiled_.symbol}")[-1]
+def names(made: Compiled) -> list[str]:
+    table = made.source.split(f"const ts_variant {made.symbol}")[-1]
     return re.findall(r'"(\w+)"}', table)
 
 
@@ -126,6 +127,51 @@ def test_bfloat16_is_as_accurate_as_float32(level: Level) -> None:
         c = np.zeros((9, 37), np.float32)
         kernel(HALVES, level)({"a": a, "b": b, "c": c}, variant=variant)
         assert (np.abs(c - exact) <= 503 * np.finfo("f").eps / 2 * most).all()
+
+
+LOOPS = """\
+def dots(k, c: InOut[int32[{n}]], a: uint8[k, 4], b: int8[{n}, 4]):
+    with allocate(packed=int8[{n}, 4]):
+        for packed.i in range({n}):
+            for packed.j in range(4):
+                with block("packed", i=spatial(packed.i), j=spatial(packed.j)):
+                    packed[i, j] = b[i, j]
+        for c.k in range(k):
+            for c.i in vectorized({n}, annotations={{'tensorize': 'dot_4x_u8s8'}}):
+                for c.j in unrolled(4):
+                    with block("c", i=spatial(c.i), l=reduction(c.k), j=reduction(c.j){guard}):
+                        c[i] = combine.sum(c[i], int32(a[l, j]) * int32(packed[i, j]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("n", "guard", "message"),
+    [
+        (12, "", "has 12 lanes, no multiple of 8, those of a vector"),
+        (8, ", where=c.j < 3", "guards leave out some of each group, everywhere"),
+        (8, ", where=c.i > c.k", "guards leave out some of each group, everywhere"),
+    ],
+)
+def test_a_nest_that_the_intrinsic_never_computes_is_an_error(
+    n: int, guard: str, message: str
+) -> None:
+    with pytest.raises(TilesmithError) as refusal:
+        compiled(LOOPS.format(n=n, guard=guard), Level.V3)
+    assert "loop 'c.i' is tensorized by 'dot_4x_u8s8', and" in refusal.value.message
+    assert message in refusal.value.message
+
+
+def test_the_first_lanes_of_several_vectors() -> None:
+    """An accumulator in memory, of which guards leave out the last lanes."""
+    for n in (8, 24):
+        kernel_ = compiled(LOOPS.format(n=n, guard=", where=c.i + c.k < 21"), Level.V3)
+        assert "ts_dot_u8_i8" in kernel_.source
+        for k in (0, 1, 9, 30):
+            a, b, c = numbers("uint8", k, 4), numbers("int8", n, 4), np.ones(n, np.int32)
+            on = np.add.outer(np.arange(n), np.arange(k)) < 21
+            wanted = c + (on * (b.astype(np.int32) @ a.T.astype(np.int32))).sum(1)
+            kernel_({"a": a, "b": b, "c": c})
+            np.testing.assert_array_equal(c, wanted)
 
 
 @CASES
