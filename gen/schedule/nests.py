@@ -109,10 +109,13 @@ def match(loop: Loop, intrinsic: Intrinsic, buffers: Mapping[str, Buffer]) -> Ma
             f"block '{block.name}' stores its first value in the nest",
             f"decompose_reduction: {{block: {block.name}, loop: {loop.var}}} first",
         )
+    for key, _ in block.annotations:
+        raise CannotApply(f"block '{block.name}' is marked by '{key}', which the nest cannot be")
     _check_update(block, intrinsic)
     arguments = [p.buffer for p in intrinsic.pattern.parameters]
     refusals: list[CannotApply] = []
-    for operands in _operands(in_loops(block), in_loops(intrinsic.block)):
+    orders = _operands(in_loops(block), in_loops(intrinsic.block))
+    for operands in sorted(orders, key=lambda o: _other_types(o, arguments, buffers)):
         found = Match(intrinsic, nest, {a.name: operands[a.name] for a in arguments})
         try:
             for argument in arguments:
@@ -148,6 +151,15 @@ def in_loops(block: Block) -> Block:
 
 
 # ---------------------------------------------------------------- the same computation
+
+
+def _other_types(
+    operands: Mapping[str, Load | Target],
+    arguments: Sequence[Buffer],
+    buffers: Mapping[str, Buffer],
+) -> int:
+    """How many operands are of other types than the pattern's arguments."""
+    return sum(buffers[operands[a.name].buffer].dtype is not a.dtype for a in arguments)
 
 
 def _check_update(block: Block, intrinsic: Intrinsic) -> None:

@@ -7,6 +7,7 @@ from gen.ir.nodes import Kernel
 from gen.ir.parser import from_text
 from gen.ir.printer import to_text
 from gen.ir.walk import loops
+from gen.schedule.examples import BYTES
 from gen.schedule.intrinsics import FOLDER, lookup, names
 from gen.schedule.nests import TENSORIZED, mark
 
@@ -57,6 +58,7 @@ def test_guards_of_tails_are_no_part_of_the_pattern() -> None:
 def test_factors_may_change_places() -> None:
     text = MATMUL.replace("int32(a[i, l]) * int32(b[l, j])", "int32(b[l, j]) * int32(a[i, l])")
     assert tensorized(after(TILED + PACKED + DOT, text)) == ["c.j1"]
+    assert "'b', which is 'b' of" in refused(TILED + DOT, text)
     both = text.replace("uint8", "int8")
     assert tensorized(after(TILED + PACKED + DOT.replace("u8s8", "s8s8"), both)) == ["c.j1"]
 
@@ -111,6 +113,50 @@ def test_what_is_not_the_pattern(steps: str, message: str) -> None:
 def test_another_computation(old: str, new: str, message: str) -> None:
     text = MATMUL.replace("a: uint8[m, k]", "a: uint8[k, m]") if new == "a[l, i]" else MATMUL
     assert message in refused(TILED + PACKED + DOT, text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        (
+            {"packed=int8[8, 4]": "packed=int8[4, 8]", "packed[i, j]": "packed[j, i]"},
+            "'packed', which is 'b' of 'dot_4x_u8s8', moves with 'c.i' by 1 elements",
+        ),
+        (
+            {"uint8[4]": "uint8[7]", "a[j]": "a[2 * j]"},
+            "moves with 'c.j' by 2 elements, and has to by 1",
+        ),
+        (
+            {"int32[8]": "int32[15]", "c[i]": "c[2 * i]"},
+            "'c', which is 'c' of 'dot_4x_u8s8', moves with 'c.i' by 2 elements",
+        ),
+        (
+            {"uint8[4]": "uint8[8]", "a[j]": "a[i]"},
+            "'a', which is 'a' of 'dot_4x_u8s8', moves with 'c.i' by 1 elements",
+        ),
+        (
+            {
+                "int8[8, 4]": "int8[32]",
+                "b[i, j]": "b[4 * i + j]",
+                "packed[i, j]": "packed[4 * i + j]",
+            }
+            | {"int32(packed": "int32(b"},
+            "'b', which is 'b' of 'dot_4x_u8s8', is an argument",
+        ),
+    ],
+)
+def test_other_places(edits: dict[str, str], message: str) -> None:
+    text = BYTES
+    for old, new in edits.items():
+        text = text.replace(old, new)
+    assert message in refused("- tensorize: {loop: c.i, intrinsic: dot_4x_u8s8}\n", text)
+
+
+def test_a_block_with_marks_of_its_own() -> None:
+    ahead = "- prefetch: {block: c, buffer: a, ahead: {l: 8}}\n"
+    message = "block 'c' is marked by 'prefetch a'"
+    assert message in refused(TILED + PACKED + ahead + DOT)
+    assert message in refused(TILED + PACKED + DOT + ahead)
 
 
 def test_a_first_value_inside_the_nest_is_no_part_of_the_pattern() -> None:
