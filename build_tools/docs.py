@@ -19,8 +19,10 @@ from typing import Literal, get_args, get_origin, get_type_hints
 from gen import schema
 from gen import spec as specs
 from gen.emit.cython import parameters
+from gen.ir.printer import to_text
 from gen.ir.types import DType
 from gen.pipeline import manifest_entry
+from gen.schedule import intrinsics
 from gen.schedule.base import Example, Layer, Primitive
 from gen.schedule.registry import PRIMITIVES
 from gen.spec import yaml
@@ -177,7 +179,25 @@ def primitives() -> str:
         chosen = [p for p in PRIMITIVES if p.layer is layer]
         if chosen:
             parts += [f"## {title}\n", *map(_primitive, chosen)]
-    return "\n".join(parts)
+    return "\n".join([*parts, _INTRINSICS, *map(_intrinsic, intrinsics.names())])
+
+
+_INTRINSICS = """\
+## Intrinsics
+
+What [tensorize](#tensorize) puts in the place of loops: each a file in `gen/schedule/intrinsics`.
+"""
+
+
+def _intrinsic(name: str) -> str:
+    found = intrinsics.lookup(name)
+    levels = (f"`{feature}` on {level}" for level, feature in found.code.features.items())
+    return _joined(
+        f"### {name}",
+        f"An instruction of processors with {', '.join(levels)}.",
+        found.promise,
+        f"Its pattern:\n\n{_code(to_text(found.pattern))}",
+    )
 
 
 def _line(primitive: type[Primitive]) -> str:

@@ -95,16 +95,17 @@ class Compiled:
         dims: Mapping[str, int] | None = None,
         threads: int = 1,
         stream: bool | None = None,
+        variant: str | None = None,
     ) -> None:
         """Runs the first variant that takes these sizes, in place on all arrays, OUT ones included.
 
         arrays: by name, of the exact dtypes, with strides that are whole numbers of elements; an
             axis that vector code walks must have stride 1. dims: every size; those that a shape
             gives may be left out. stream: whether stores that may pass the caches by do so, by
-            default by the sizes.
+            default by the sizes. variant: the one to run, by its name, whatever it takes.
         Raises TilesmithError where an array does not fit, and MemoryError.
         """
-        self.bound(arrays, scalars, dims=dims, threads=threads, stream=stream)()
+        self.bound(arrays, scalars, dims=dims, threads=threads, stream=stream, variant=variant)()
 
     def bound(
         self,
@@ -114,6 +115,7 @@ class Compiled:
         dims: Mapping[str, int] | None = None,
         threads: int = 1,
         stream: bool | None = None,
+        variant: str | None = None,
     ) -> Callable[[], None]:
         """The call with everything checked and found beforehand: what it takes is the kernel's."""
         kernel = self.kernel
@@ -131,11 +133,11 @@ class Compiled:
             threads,
             *self._limits(threads, stream),
         )
-        variant = self._chosen(call, _strided(given))
-        _check_unit(kernel, given, int(variant.unit))
+        chosen = self._chosen(call, _strided(given), variant)
+        _check_unit(kernel, given, int(chosen.unit))
 
         def run(keep: object = (given, words)) -> None:  # the call holds their addresses alone
-            if variant.run(ctypes.byref(call)):
+            if chosen.run(ctypes.byref(call)):
                 raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
 
         return run
@@ -148,9 +150,13 @@ class Compiled:
             return (-1.0, -1.0) if stream else (math.inf, math.inf)
         return library.ts_stream_above(threads), library.ts_prefetch_above()
 
-    def _chosen(self, call: _Call, strided: int) -> _Variant:
-        """The first variant for these sizes, one whose unit strides there are if there is one."""
+    def _chosen(self, call: _Call, strided: int, name: str | None) -> _Variant:
+        """The variant of that name, or the first one for these sizes, one whose unit strides there
+        are if there is one.
+        """
         table = (_Variant * self.variants).in_dll(_library(self.library), self.symbol)
+        if name is not None:
+            return next(v for v in table if v.name == name.encode())
         fit = [v for v in table if not v.when or v.when(ctypes.byref(call))]
         return next((v for v in fit if not v.unit & strided), fit[0])
 

@@ -30,8 +30,9 @@ from ..ir.nodes import (
 from ..ir.types import DType
 from ..ir.walk import loads, targets, variables
 from ..lower.affine import constant
+from ..schedule.nests import tensorized
 from ..schedule.notes import UNROLL, noted
-from . import scan, streams, update
+from . import scan, streams, tensor, update
 from .before import Before
 from .context import Context
 from .cost import grain
@@ -102,6 +103,8 @@ def _loop(loop: Loop, context: Context) -> list[str]:
     match loop.kind:
         case LoopKind.PARALLEL if not context.parallel:
             return _parallel(loop, context)
+        case LoopKind.VECTORIZED if tensorized(loop):
+            return tensor.statement(loop, inner)
         case LoopKind.VECTORIZED if lanes is not None and in_lanes(loop.body, loop.var):
             vector = _Lanes(loop.var, Shape(lanes, context.target.vector_bytes * 8))
             return _vectorized(loop.body, vector, replace(context, facts=context.facts.loop(loop)))
@@ -351,7 +354,9 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
     body += [*streams.fenced(body), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))
     captured = [(ctype, n) for ctype, n in context.scope if n in used]
-    context.module.functions.append(_function(name, captured, body, context.unit))
+    context.module.functions.append(
+        _function(name, captured, body, context.unit, tensor.compiled_with(context.target))
+    )
     lower, upper = context.scalars.index(loop.lower), context.scalars.index(loop.upper)
     function = f"unit ? {name}_unit : {name}_any" if context.unit else name
     lines = [
@@ -365,7 +370,11 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
 
 
 def _function(
-    name: str, captured: list[tuple[str, str]], body: list[str], unit: frozenset[str]
+    name: str,
+    captured: list[tuple[str, str]],
+    body: list[str],
+    unit: frozenset[str],
+    compiled_with: str,
 ) -> str:
     fields = [f"    {join(ctype.removesuffix('restrict'), n)};" for ctype, n in captured]
     locals_ = [
@@ -374,9 +383,10 @@ def _function(
     ]
     taken = "const void *env, int64_t lower, int64_t upper"
     many = "TS_MANY_ROWS " if any("ts_transpose" in line for line in body) else ""
+    many += compiled_with
     first = f"{many}static int {name}({taken})"
     if unit:
-        first = f"TS_INLINE int {name}_code({taken}, const bool unit)"
+        first = f"{compiled_with}TS_INLINE int {name}_code({taken}, const bool unit)"
     lines = [
         f"struct {name} {{",
         *fields,

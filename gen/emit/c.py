@@ -32,6 +32,7 @@ from ..lower.contract import contract
 from ..lower.facts import Facts, of_kernel
 from ..lower.narrow import narrow
 from ..lower.target import Level, Target
+from . import tensor
 from .body import const, indented, join, statement
 from .chooser import choices
 from .context import Context, Module
@@ -49,6 +50,7 @@ from .views import Argument, View, plain_scalars
 HEADERS = '#include "ts_abi.h"\n#include "ts_simd.h"\n#include "ts_math.h"\n'
 # The headers that some files need, and what in the text needs them.
 MORE_HEADERS = {
+    "ts_dot.h": r"\bts_(dot|group\d)_",
     "ts_complex.h": r"\bts_(complex|c64|c128)|_c(64|128)\b",
     "ts_scan.h": r"\bts_(scan|last)_",
     "ts_stream.h": r"\bts_row_",
@@ -100,29 +102,31 @@ def emit_kernel(
     texts: list[str] = []
     rows: list[str] = []
     for position, variant in enumerate(variants):
-        symbol = f"{table}_{variant.name}"
-        kernel = _prepared(variant.kernel)
+        kernel = _prepared(variant.kernel, Target(level))
         last = position == len(variants) - 1
         strides = _strides(kernel, frozenset(packed), position == 0, last)
-        texts += _variant(symbol, kernel, strides, variant.shared, Target(level))
-        when = "NULL"
-        if variant.when is not None:
-            when = f"{symbol}_when"
-            texts.append(_when(when, variant.when, kernel))
         axes = (*_numbers(kernel, strides.unit), *_numbers(kernel, strides.columns, first=True))
         mask = sum(1 << axis for axis in axes)
-        rows.append(f'    {{{symbol}, {when}, UINT64_C({mask}), "{variant.name}"}},')
+        for machine in tensor.machines(kernel, Target(level)):
+            own = "_".join((variant.name, *sorted(machine.features)))
+            symbol, when = f"{table}_{own}", "NULL"
+            texts += _variant(symbol, kernel, strides, variant.shared, machine)
+            if variant.when is not None or machine.features:
+                when = f"{symbol}_when"
+                texts.append(_when(when, variant.when, machine, kernel))
+            rows.append(f'    {{{symbol}, {when}, UINT64_C({mask}), "{own}"}},')
     declared = f"extern const ts_variant {table}[{len(rows)}];"
     defined = [declared, f"const ts_variant {table}[{len(rows)}] = {{", *rows, "};"]
     text = "\n\n".join([*texts, "\n".join(defined)])
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
 
 
-def _prepared(kernel: Kernel) -> Kernel:
+def _prepared(kernel: Kernel, target: Target) -> Kernel:
     """The kernel as statements are made from it."""
     facts, contracted = of_kernel(kernel), contract(kernel)
     shapes = {n.name: n.shape for n in walk(contracted) if isinstance(n, Buffer)}
-    body = narrow(inline(unroll(mark(contracted.body)), facts), facts, shapes)
+    inlined = replace(kernel, body=inline(unroll(mark(contracted.body)), facts))
+    body = narrow(tensor.marks_that_hold(inlined, target).body, facts, shapes)
     return replace(kernel, body=scans(body, _dtypes(kernel)))
 
 
@@ -176,6 +180,9 @@ def _walked(kernel: Kernel) -> dict[Parameter, set[int]]:
     """The axes of each argument that vector code walks an element a lane."""
     found: dict[str, set[int]] = {p.buffer.name: set() for p in kernel.parameters}
     dtypes = _dtypes(kernel)
+    for name, axis in tensor.walked(kernel):
+        if name in found:
+            found[name].add(axis)
     for loop in loops(kernel.body):
         if loop.kind is not LoopKind.VECTORIZED or not in_lanes(loop.body, loop.var):
             continue
@@ -226,11 +233,15 @@ def _variant(
     if not any("call" in line for line in [*kept, *body]):
         kept.append("(void)call;")
     head = f"static int {symbol}(const ts_call *call)"
+    compiled_with = tensor.compiled_with(target)
     if unit.either:
         head = f"TS_INLINE int {symbol}_code(const ts_call *call, const bool unit)"
-    texts = [*context.module.functions, "\n".join([head, "{", *indented([*kept, *body]), "}"])]
+    texts = [
+        *context.module.functions,
+        "\n".join([compiled_with + head, "{", *indented([*kept, *body]), "}"]),
+    ]
     if unit.either:
-        texts.append(_chooser(symbol, kernel, unit.either))
+        texts.append(compiled_with + _chooser(symbol, kernel, unit.either))
     return texts
 
 
@@ -343,18 +354,23 @@ def _scalar(position: int, scalar: Var, name: str) -> str:
     return f"const {join(ctype, name)} = {value};"
 
 
-def _when(symbol: str, condition: Expr, kernel: Kernel) -> str:
-    """The function that tells whether a variant may be chosen."""
+def _when(symbol: str, condition: Expr | None, machine: Target, kernel: Kernel) -> str:
+    """The function that tells whether a variant may be chosen, on a processor with the machine's
+    features.
+    """
+    tests = [f"ts_cpu_has_{feature}()" for feature in sorted(machine.features)]
     names = dict(c_names([*kernel.dims, *(s.name for s in kernel.scalars)]))
     scalars = plain_scalars(names, {}, Facts((), ()))
-    text = scalars.condition(conjunction(condition))
-    used = {names[name] for name in variables(condition)}
+    used: set[str] = set()
+    if condition is not None:
+        tests.append(scalars.condition(conjunction(condition)))
+        used = {names[name] for name in variables(condition)}
     lines = [line for name, line in _sizes(kernel, names)[0] if name in used]
     return "\n".join(
         [
             f"static bool {symbol}(const ts_call *call)",
             "{",
-            *indented([*(lines or ["(void)call;"]), f"return {text};"]),
+            *indented([*(lines or ["(void)call;"]), f"return {' && '.join(tests)};"]),
             "}",
         ]
     )

@@ -1,6 +1,7 @@
 """Unrolled loops as text, and which statements of vectorized loops are vector statements.
 
-Input: a lowered tree. Output: one in which unrolled loops of constant extents are sequences.
+Input: a lowered tree. Output: one in which unrolled loops of constant extents are sequences, but
+for those that an intrinsic computes (see `tensor`).
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from ..ir.nodes import (
 from ..ir.types import DType
 from ..ir.walk import seq, substitute, targets, variables
 from ..lower.affine import constant
+from ..schedule.nests import tensorized
 from . import defined
 from .forms import VECTOR_TYPES, maskable
 from .views import fixed_step
@@ -36,6 +38,8 @@ MOST_TRIPS = 64  # of a loop that is unrolled as text
 def unroll(stmt: Stmt) -> Stmt:
     match stmt:
         case Block() | Barrier():
+            return stmt
+        case Loop() if tensorized(stmt):
             return stmt
         case Loop(var, lower, upper, kind):
             body = unroll(stmt.body)

@@ -168,7 +168,12 @@ def _copy(
     match outer:
         case Loop(var, lower, upper):
             return replace(
-                outer, var=_name(renamed[var]), lower=rename(lower), upper=rename(upper), body=nest
+                outer,
+                var=_name(renamed[var]),
+                lower=rename(lower),
+                upper=rename(upper),
+                body=nest,
+                annotations=(),  # they are about what was in the loop
             )
         case Delinearize(names, extents, value):
             return replace(

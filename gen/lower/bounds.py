@@ -35,6 +35,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.walk import blocks, loads, loops, remembered, seq, substitute, variables, walk
+from ..schedule.nests import tensorized
 from .affine import Affine, Ranges, affine, constant, expression, inequalities, least
 from .facts import Facts, of_kernel
 
@@ -294,7 +295,7 @@ def _placed(
     stmt: Stmt, ranges: Ranges, vectorized: frozenset[str]
 ) -> Iterator[tuple[Block, Ranges, frozenset[str]]]:
     """The blocks, each with the unrolled and vectorized loops around it, and which of them are
-    vectorized.
+    vectorized, or computed by an intrinsic.
     """
     match stmt:
         case Barrier():
@@ -304,6 +305,8 @@ def _placed(
         case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
             inside = (*ranges, (var, affine(lower), affine(upper) - 1))
             lanes = vectorized | {var} if kind is LoopKind.VECTORIZED else vectorized
+            if tensorized(stmt):
+                lanes |= {own.var for own in loops(stmt)}
             yield from _placed(stmt.body, inside, lanes)
         case Loop() | Delinearize() | If() | Allocate():
             yield from _placed(stmt.body, ranges, vectorized)
@@ -351,13 +354,16 @@ def hoist_guards(kernel: Kernel) -> Kernel:
     return replace(kernel, body=hoist(kernel.body))
 
 
-def hoist(stmt: Stmt) -> Stmt:
-    """Guards that all blocks of a loop share and that nothing inside it changes, around it."""
+def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
+    """Guards that all blocks of a loop share and that nothing inside it changes, around it.
+
+    lanes: of intrinsics around; what guards those is a mask, and stays with the block.
+    """
     match stmt:
         case Block() | Barrier():
             return stmt
         case Loop():
-            bound = {stmt.var} | _bound_inside(stmt.body)
+            bound = {stmt.var} | _bound_inside(stmt.body) | lanes
             inside = blocks(stmt.body)
             shared = [
                 guard
@@ -368,11 +374,12 @@ def hoist(stmt: Stmt) -> Stmt:
             body = stmt.body
             for guard in shared:
                 body = _without(body, guard)
-            new = replace(stmt, body=hoist(body))
+            inner = lanes | {stmt.var} if tensorized(stmt) else lanes
+            new = replace(stmt, body=hoist(body, inner))
             return If(conjunction(*shared), new) if shared else new
         case Delinearize() | If() | Allocate():
-            return replace(stmt, body=hoist(stmt.body))
+            return replace(stmt, body=hoist(stmt.body, lanes))
         case Seq(body_):
-            return seq(tuple(hoist(s) for s in body_))
+            return seq(tuple(hoist(s, lanes) for s in body_))
         case _:
             assert_never(stmt)

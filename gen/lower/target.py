@@ -23,9 +23,10 @@ class Level(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A CPU at one ISA level."""
+    """A CPU at one ISA level. features: what it has beyond that, as C compilers name it."""
 
     level: Level
+    features: frozenset[str] = frozenset()
 
     @property
     def vector_bytes(self) -> int:

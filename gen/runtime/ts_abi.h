@@ -51,6 +51,11 @@ typedef int (*ts_body)(const void *env, int64_t lower, int64_t upper);
 int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int64_t grain,
                 int threads);
 
+/* Whether this processor has instructions that not every one of its ISA level has: as a variant's
+   `when` asks that is compiled with them. */
+bool ts_cpu_has_avx512vnni(void);
+bool ts_cpu_has_avx512bf16(void);
+
 /* 64-byte aligned memory that the calling thread keeps between calls, as a stack: release in the
    reverse order of acquire. NULL if there is none. bytes may be 0. */
 void *ts_workspace_acquire(size_t bytes);

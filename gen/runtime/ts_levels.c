@@ -21,6 +21,14 @@ bool ts_level_supported(ts_level level)
 #endif
 }
 
+#if defined __x86_64__
+#define TS_CPU_HAS(feature) __builtin_cpu_supports(feature)
+#else
+#define TS_CPU_HAS(feature) false
+#endif
+bool ts_cpu_has_avx512vnni(void) { return TS_CPU_HAS("avx512vnni"); }
+bool ts_cpu_has_avx512bf16(void) { return TS_CPU_HAS("avx512bf16"); }
+
 int ts_best_level(void)
 {
     int best = -1;

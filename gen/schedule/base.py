@@ -20,6 +20,7 @@ from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
 from .allocation import hoist, sink
 from .edit import CannotApply
+from .nests import taken_apart
 
 NOWHERE = Span("", 0, 0)
 """The span of a step that no recipe wrote."""
@@ -183,6 +184,8 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None
     if not parts:
+        if broken := taken_apart(state.kernel, new.kernel):
+            raise _error(primitive, broken)
         try:
             verify(new.kernel)
             context.prove(context.plain, new)

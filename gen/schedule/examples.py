@@ -192,3 +192,16 @@ def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
                     with block("y", i=spatial(y.i), k=spatial(y.k), j=spatial(y.j)):
                         y[i, k, j] = t[i, k, 3 - j]
 """
+
+BYTES = """\
+def bytes(c: InOut[int32[8]], a: uint8[4], b: int8[8, 4]):
+    with allocate(packed=int8[8, 4]):
+        for packed.i in range(8):
+            for packed.j in range(4):
+                with block("packed", i=spatial(packed.i), j=spatial(packed.j)):
+                    packed[i, j] = b[i, j]
+        for c.i in range(8):
+            for c.j in range(4):
+                with block("c", i=spatial(c.i), j=reduction(c.j)):
+                    c[i] = combine.sum(c[i], int32(a[j]) * int32(packed[i, j]))
+"""

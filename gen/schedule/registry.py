@@ -16,6 +16,7 @@ from .primitives.barrier_at import BarrierAt
 from .primitives.before import Before
 from .primitives.between import Between
 from .primitives.bind import Bind
+from .primitives.blockize import Blockize
 from .primitives.cache_local_at import CacheLocalAt
 from .primitives.cache_read import CacheRead
 from .primitives.cache_shared_at import CacheSharedAt
@@ -59,6 +60,7 @@ from .primitives.store_at import StoreAt
 from .primitives.store_in import StoreIn
 from .primitives.stream import Stream
 from .primitives.sync_threads import SyncThreads
+from .primitives.tensorize import Tensorize
 from .primitives.tile import Tile
 from .primitives.tile_gpu import TileGpu
 from .primitives.transform_block_layout import TransformBlockLayout
@@ -127,6 +129,8 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     DoubleBuffer,
     Pipeline,
     CrossThreadReduction,
+    Blockize,
+    Tensorize,
 )
 
 BY_NAME: dict[str, type[Primitive]] = {

@@ -4,7 +4,7 @@ from .build import Dtypes, build, choices
 from .model import KernelSpec
 from .named import with_named
 from .order import is_ordered
-from .reader import load, loads
+from .reader import load, loads, read
 from .shapes import least_sizes, relations
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "least_sizes",
     "load",
     "loads",
+    "read",
     "relations",
     "with_named",
 ]

@@ -102,7 +102,12 @@ def load(path: str | Path) -> KernelSpec:
 
 def loads(text: str, path: str) -> KernelSpec:
     """The spec in a text; `path` is what errors call it. Raises SpecError."""
-    file = _file(text, path)
+    return read(yaml.parse(text, path), path)
+
+
+def read(node: yaml.Node, path: str) -> KernelSpec:
+    """The spec that a part of the file `path` is. Raises SpecError."""
+    file = _file(node)
     variables = read_type_variables(file.dtypes)
     parts = [f"real({v.name})" for v in variables]
     elements = frozenset([v.name for v in variables] + parts + [dtype.value for dtype in DType])
@@ -159,8 +164,8 @@ def loads(text: str, path: str) -> KernelSpec:
     return spec
 
 
-def _file(text: str, path: str) -> File:
-    file = yaml.decode(yaml.parse(text, path), File, "the spec")
+def _file(node: yaml.Node) -> File:
+    file = yaml.decode(node, File, "the spec")
     if file.tilesmith != VERSION:
         raise SpecError(f"'tilesmith' must be {VERSION}, not {file.tilesmith}", file.span)
     check_name(file.kernel)

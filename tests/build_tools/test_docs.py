@@ -57,6 +57,15 @@ def test_a_primitive_has_its_section() -> None:
     assert "is refused: there is no loop 'y.k'" in section
 
 
+def test_an_intrinsic_has_its_section() -> None:
+    page = docs.pages()["primitives.md"]
+    section = page[page.index("\n### dot_2x_bf16") : page.index("\n### dot_4x_s8s8")]
+    assert (
+        "An instruction of processors with `avx512bf16` on v4.\n\nThe roundings of two" in section
+    )
+    assert "c[i] = combine.sum(c[i], float32(a[j]) * float32(b[i, j]))\n```\n" in section
+
+
 def test_hazards_have_rows() -> None:
     page = docs.pages()["hazards.md"]
     assert "\n## What is written: out=\n\n`tests/hazards/test_out.py`\n\n| hazard | what" in page

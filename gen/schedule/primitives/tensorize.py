@@ -1,0 +1,98 @@
+"""tensorize: an instruction takes the place of a nest of loops."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir.nodes import Loop, LoopKind
+from ...ir.walk import replace_stmt
+from ...poly.certificate import Scheduled
+from ..base import Example, Layer, Primitive
+from ..edit import rebuild, tree
+from ..examples import BYTES
+from ..intrinsics import lookup
+from ..nests import TENSORIZED, buffers_of, mark, marked, match, nest_named
+
+
+@final
+@dataclass(frozen=True)
+class Tensorize(Primitive):
+    """Has a nest of loops computed by an intrinsic: an instruction that does what the nest does, or
+    what stands for it on a level that has none.
+
+    The nest, or nested block, must be the intrinsic's pattern: the same loops, with its constant
+    extents and any number of lanes, around one block with the same combiner, value and types, whose
+    operands lie in memory as the pattern's do. Its lanes become a vector, and it stays in the tree
+    as it was: what proves and interprets a schedule sees the loops. Steps after it may change what
+    is around it, and may not take it apart. In a last iteration that guards leave part of a group
+    out of, the loops themselves run.
+
+    Intrinsics are data: `gen/schedule/intrinsics` has a file each, with the pattern in the language
+    of specs, the C form, and what is promised of its results. An instruction that not every
+    processor of a level has is looked for at each call.
+    """
+
+    loop: str
+    intrinsic: str
+
+    name: ClassVar[str] = "tensorize"
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Products of bytes, four at a time",
+            BYTES,
+            "- tensorize: {loop: c.i, intrinsic: dot_4x_u8s8}",
+            after="""\
+def bytes(c: InOut[int32[8]], a: uint8[4], b: int8[8, 4]):
+    with allocate(packed=int8[8, 4]):
+        for packed.i in range(8):
+            for packed.j in range(4):
+                with block("packed", i=spatial(packed.i), j=spatial(packed.j)):
+                    packed[i, j] = b[i, j]
+        for c.i in vectorized(8, annotations={'tensorize': 'dot_4x_u8s8'}):
+            for c.j in unrolled(4):
+                with block("c", i=spatial(c.i), j=reduction(c.j)):
+                    c[i] = combine.sum(c[i], int32(a[j]) * int32(packed[i, j]))
+""",
+        ),
+        Example(
+            "Factors of other types than the pattern has",
+            BYTES,
+            "- tensorize: {loop: c.i, intrinsic: dot_4x_s8s8}",
+            refused="'a', which is 'a' of 'dot_4x_s8s8', is of uint8, not of int8",
+        ),
+        Example(
+            "Loops of another extent",
+            BYTES,
+            "- split: {loop: c.j, factors: [2, 2]}\n"
+            "- tensorize: {loop: c.i, intrinsic: dot_4x_u8s8}",
+            refused="around one block: what is in loop 'c.i' is not that",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        loop = nest_named(state.kernel, self.loop)
+        if (name := mark(loop, TENSORIZED)) is not None:
+            return f"loop '{loop.var}' is tensorized already: '{name}'"
+        found = match(loop, lookup(self.intrinsic), buffers_of(state.kernel))
+        for own, kind in zip(found.nest, _kinds(found.nest), strict=True):
+            if own.kind not in (LoopKind.SERIAL, kind):
+                return f"loop '{own.var}' is {own.kind.value} already"
+        return None
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        loop = nest_named(state.kernel, self.loop)
+        nest = match(loop, lookup(self.intrinsic), buffers_of(state.kernel)).nest
+        body = nest[-1].body
+        for own, kind in reversed([*zip(nest, _kinds(nest), strict=True)]):
+            body = replace(own, kind=kind, body=body)
+        assert isinstance(body, Loop)
+        new = marked(body, TENSORIZED, self.intrinsic)
+        return replace(
+            state, kernel=rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
+        )
+
+
+def _kinds(nest: Sequence[Loop]) -> tuple[LoopKind, ...]:
+    """What the loops of a nest become: the lanes of a vector, and what is done in each."""
+    return (LoopKind.VECTORIZED, *(LoopKind.UNROLLED for _ in nest[1:]))
