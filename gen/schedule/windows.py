@@ -74,8 +74,12 @@ def window(buffer: str, region: Region, loop: Loop) -> Window:
     where it does not move as windows do.
     """
     moves = f"what loop '{loop.var}' reads of '{buffer}'"
-    if any(interval is None for interval in region):
-        raise CannotApply(f"what an iteration of loop '{loop.var}' reads of '{buffer}' is no box")
+    for axis, interval in enumerate(region):
+        if interval is None:
+            raise CannotApply(
+                f"what an iteration of loop '{loop.var}' reads of '{buffer}' is no box: along axis"
+                f" {axis}, an index is not affine or comes from data"
+            )
     moving = [
         k
         for k, i in enumerate(region)
@@ -109,9 +113,8 @@ def _overlapping(found: Window, buffer: str, loop: Loop) -> Window:
     if found.kept > 0:
         return found
     raise CannotApply(
-        f"no two iterations of loop '{loop.var}' read the same of '{buffer}': each reads"
-        f" {found.size} places along axis {found.axis}, and the next those {abs(found.step)}"
-        " further on"
+        f"no two iterations of loop '{loop.var}' read the same of '{buffer}': along axis"
+        f" {found.axis}, each reads {found.size} and moves by {found.step}"
     )
 
 

@@ -76,7 +76,12 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(ReverseComputeInline, block),
         st.builds(DecomposeReduction, block, loop),
         st.builds(Rfactor, block, loop),
-        st.builds(ReuseAt, st.sampled_from([t for _, t in stores]), loop),
+        st.builds(
+            ReuseAt,
+            st.sampled_from([buffer for _, buffer in (*stores, *reads)]),
+            loop,
+            layout=st.sampled_from(["auto", "circular", "halves"]),
+        ),
         st.builds(lambda c, a: CacheRead(c[0], c[1], a), cached, at),
         st.builds(lambda c, a: CacheWrite(c[0], c[1], a), writes, at),
     )

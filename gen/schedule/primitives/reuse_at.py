@@ -57,8 +57,9 @@ class ReuseAt(Primitive):
     holds. What the first iteration finds is made before the loop.
 
     `as` names what is created: the copy if there is one, the block before the loop, and the one
-    that moves halves. From HeteroCL, whose buffers all shift, element by element, as hardware does
-    in one cycle.
+    that moves halves. From HeteroCL, whose buffers all shift element by element, as hardware does
+    in one cycle. Its `buffer_at` is `cache_write`; its `partition` of an array over banks that are
+    read in one cycle is not here, since a processor has one memory.
     """
 
     buffer: str
@@ -123,7 +124,16 @@ def blur(n, x: float32[n + 2], y: Out[float32[n]]):
             BLUR,
             "- compute_at: {block: t, loop: y.i}\n- reuse_at: {buffer: t, loop: y.i}",
             after="""\
-TODO1
+def blur(n, x: float32[n + 2], y: Out[float32[n]]):
+    with allocate(t=float32[3]):
+        for t_first.i in range(2):
+            with block("t_first", i=spatial(t_first.i, n + 2), origin=t[i]):
+                t[i % 3] = x[i] * 2.0
+        for y.i in range(n):
+            with block("t", i=spatial(y.i + 2, n + 2)):
+                t[i % 3] = x[i] * 2.0
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i % 3] + t[(i + 1) % 3] + t[(i + 2) % 3]
 """,
         ),
         Example(
@@ -131,7 +141,16 @@ TODO1
             STRIDED,
             "- reuse_at: {buffer: x, loop: y.i, layout: circular}",
             after="""\
-TODO2
+def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
+    with allocate(x_reuse=float32[3]):
+        with block("x_reuse_first", d0=spatial(0, 2 * n + 1), origin=None):
+            x_reuse[d0 % 3] = x[d0]
+        for y.i in range(n):
+            for x_reuse.d0 in range(2):
+                with block("x_reuse", d0=spatial(y.i * 2 + 1 + x_reuse.d0, 2 * n + 1), origin=None):
+                    x_reuse[d0 % 3] = x[d0]
+            with block("y", i=spatial(y.i)):
+                y[i] = x_reuse[2 * i % 3] + x_reuse[(2 * i + 1) % 3] + x_reuse[(2 * i + 2) % 3]
 """,
         ),
         Example(
@@ -152,11 +171,14 @@ TODO2
                 f"{reason}: what an iteration keeps for the next has to run before it",
                 "split the loop before that, and reuse in the inner one",
             )
-        if not self._is_copied(state, loop) and (reason := self._refuse_keeping(state, loop)):
+        kept = not self._is_copied(state, loop)
+        if kept and (reason := self._refuse_keeping(state, loop)):
             return reason
         if self.layout == "halves" and (reason := self._refuse_halves(state, loop)):
             raise CannotApply(reason, "`layout: circular` has room for that")
         self._window(state, loop)
+        if kept and (reason := self._refuse_values(state, loop)):
+            return reason
         names = self._names(state, loop)
         wanted = len(replace(self, as_=None)._names(state, loop))
         if len(names) != wanted:
@@ -258,12 +280,17 @@ TODO2
                     f" computes in loop '{loop.var}': before the loop it is not there",
                     f"compute '{load.buffer}' before the loop, or let an outer one reuse it",
                 )
-        kept = kept_iters(root, block, loop)
+        return None
+
+    def _refuse_values(self, state: Scheduled, loop: Loop) -> str | None:
+        """Why what an iteration computes is of no use to the next."""
+        block = self._writer(state)
+        kept = kept_iters(tree(state.kernel), block, loop)
         for v, binding in zip(block.iters, block.bindings, strict=True):
             if v.name in kept and loop.var in variables(binding):
                 return (
-                    f"the values of block '{block.name}' depend on '{loop.var}': what one"
-                    " iteration computes is not what the next one needs"
+                    f"what block '{block.name}' computes in an iteration of loop '{loop.var}' has"
+                    f" '{v.name}' of its own: the next one needs other values"
                 )
         return None
 
