@@ -5,6 +5,7 @@ import pytest
 from gen.errors import ScheduleError
 from gen.ir.parser import from_text
 from gen.ir.printer import to_text
+from gen.ir.walk import blocks
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
@@ -201,9 +202,11 @@ def readers(n, x: float32[n + 1], y: Out[float32[n]], z: Out[float32[n]]):
 
 
 @pytest.mark.parametrize("text", [BLUR, WIDE, STENCIL, BACKWARDS, SUMS], ids=lambda t: t[4:12])
+@pytest.mark.parametrize("fill", ["before", "inside"])
 @pytest.mark.parametrize("unrolled", [0, 2, 3])
-def test_circular_windows(text: str, unrolled: int) -> None:
-    steps = CIRCULAR + (f"\n- unroll: {{loop: y.i, factor: {unrolled}}}" if unrolled else "")
+def test_circular_windows(text: str, fill: str, unrolled: int) -> None:
+    steps = CIRCULAR.replace("circular", f"circular, fill: {fill}")
+    steps += f"\n- unroll: {{loop: y.i, factor: {unrolled}}}" if unrolled else ""
     done = schedule(start(text), steps)[-1].state.kernel
     assert " % " in to_text(done)
     assert_same(start(text).kernel, done, sizes=(0, 1, 2, 3, 5, 8))
@@ -230,6 +233,36 @@ def test_a_copy_of_a_remainder_that_is_half_of_a_place_stays_folded() -> None:
     done = schedule(plain, steps)[-1].state.kernel
     assert "t_cache[i // 4, i % 4]" in to_text(done)
     assert_same(plain.kernel, done, sizes=(0, 1, 3))
+
+
+STAGES = """\
+- compute_at: {block: t, loop: y.i}
+- reuse_at: {buffer: t, loop: y.i, fill: inside}
+- compute_at: {block: s, loop: y.i}
+- reuse_at: {buffer: s, loop: y.i, fill: inside}
+"""
+
+
+def test_stage_after_stage_in_one_loop() -> None:
+    """Each begins as much earlier as the next one needs."""
+    plain = start(CHAIN.replace("s[i] + 1.0", "s[i] - s[max(i - 2, 0)]"))
+    done = schedule(plain, STAGES)[-1].state.kernel
+    text = to_text(done)
+    assert "for y.i in range(-4, n):" in text
+    assert [b.name for b in blocks(done.body)] == ["s", "t", "y"]
+    assert "where=0 <= y.i" in text
+    assert_same(plain.kernel, done, sizes=(0, 1, 2, 5, 8))
+
+
+@pytest.mark.parametrize(("old", "new"), [("-4, n", "-1, n"), ("0 <= y.i):", "-1 <= y.i):")])
+def test_a_stage_that_begins_late_or_early_is_refused(old: str, new: str) -> None:
+    plain = start(CHAIN.replace("s[i] + 1.0", "s[i] - s[max(i - 2, 0)]"))
+    state = schedule(plain, STAGES)[-1].state
+    text = to_text(state.kernel)
+    wrong = text.replace(old, new)
+    assert wrong != text
+    with pytest.raises(Refused):
+        prove(plain.kernel, Scheduled(from_text(wrong), state.flow))
 
 
 @pytest.mark.parametrize(
@@ -296,8 +329,13 @@ REFUSALS = [
         CHAIN,
         "- compute_at: {block: t, loop: y.i}\n- compute_at: {block: s, loop: y.i}\n"
         "- reuse_at: {buffer: t, loop: y.i}",
-        "block 't' reads 's', which block 's' computes in loop 'y.i': before the loop it is not"
-        " there",
+        "block 't' reads 's', which block 's' computes in loop 'y.i': it is not there for what is"
+        " kept of an iteration before",
+    ),
+    (
+        BLUR,
+        HALVES.replace("halves", "halves, fill: inside"),
+        "the loop fills a window of which every place has one iteration: a circular one",
     ),
     (
         INPLACE,

@@ -220,7 +220,31 @@ y[i, j] = t[i, j] + t[i + 1, j] + t[i + 2, j]
         ("t[3, w]",),
         lambda a: windows(a["x"], 3, 3).sum(-1),
     ),
-    # The same, of sums; and then a window of the rows.
+    # Halide's sliding windows: stage after stage in one loop over rows, none computed twice.
+    "pipeline": Pattern(
+        "x[h + 3, w] -> y[h, w]",
+        """\
+h + 1, w: s[i, j] = x[i, j] + x[i + 1, j] + x[i + 2, j]
+h, w: t[i, j] = s[i, j] - s[i + 1, j]
+y[i, j] = t[i, j] * t[max(i - 1, 0), j]
+""",
+        """\
+- split: {loop: y.i, factors: [null, 4], as: [y.strip, y.i]}
+- compute_at: {block: t, loop: y.i}
+- reuse_at: {buffer: t, loop: y.i, fill: inside}
+- compute_at: {block: s, loop: y.i}
+- reuse_at: {buffer: s, loop: y.i, fill: inside}
+- reuse_at: {buffer: x, loop: y.i, fill: inside, as: [lines]}
+- vectorize: {loop: lines.d1, width: $lanes}
+- vectorize: {loop: s.j, width: $lanes}
+- vectorize: {loop: t.j, width: $lanes}
+- vectorize: {loop: y.j, width: $lanes}
+- parallel: {loop: y.strip}
+""",
+        ("t[2, w]", "s[2, w]", "lines[3, w]"),
+        lambda a: _pipeline(a["x"]),
+    ),
+    # Rows of which each is a sum; a window of them along the row.
     "sums": Pattern(
         "x[h + 2, w + 2] -> y[h, w]",
         """\
@@ -310,6 +334,12 @@ y[i, j] = t[i, j] + t[i, j + 2]
         lambda a: 2 * (a["x"][:, :-2] + a["x"][:, 2:]),
     ),
 }
+
+
+def _pipeline(x: np.ndarray) -> np.ndarray:
+    s = x[:-2] + x[1:-1] + x[2:]
+    t = s[:-1] - s[1:]
+    return t * np.concatenate((t[:1], t[:-1])) if len(t) else t
 
 
 def _border(x: np.ndarray) -> np.ndarray:

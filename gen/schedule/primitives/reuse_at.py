@@ -1,40 +1,28 @@
 """reuse_at: what an iteration read or computed is still there in the next."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
-from ...ir.algebra import dtype_of, sub
-from ...ir.nodes import Block, Delinearize, Expr, IterKind, Load, Loop, Stmt, Store, Update
-from ...ir.walk import accessed, blocks, loads, replace_stmt, seq, substitute, targets, variables
-from ...poly.certificate import Flow, Scheduled, Source
+from ...ir.nodes import Block, Delinearize, Loop, Store, Update
+from ...ir.walk import accessed, blocks, loads, variables
+from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import normal
 from ..edit import (
     CannotApply,
     buffer_named,
-    containing,
-    insert,
     is_argument,
-    local_name,
     loop_named,
     loops_around,
-    prune_shared,
-    rebuild,
-    remove,
     serial,
     taken,
-    temporaries,
     tree,
-    under,
-    update_blocks,
-    with_body,
     written,
 )
 from ..examples import BLUR, STRIDED, TWICE
-from ..moving import inside_of, kept_iters, read_region, region_of, used_names
-from ..placing import Interval, Region, place, required
-from ..windows import Circular, Halves, Window, window
+from ..keeping import Keeping
+from ..moving import kept_iters, read_region, region_of
+from ..placing import Region
+from ..windows import Window, window
 from .cache_read import CacheRead
 
 
@@ -54,18 +42,24 @@ class ReuseAt(Primitive):
     and may be registers. `halves`: in two steps' room, and what is new moves from the second half
     to the first at the end of an iteration, so that places are constants and those of a vector lie
     side by side; no place may be read in more than two iterations. The default is halves where that
-    holds. What the first iteration finds is made before the loop.
+    holds.
 
-    `as` names what is created: the copy if there is one, the block before the loop, and the one
-    that moves halves. From HeteroCL, whose buffers all shift element by element, as hardware does
-    in one cycle. Its `buffer_at` is `cache_write`; its `partition` of an array over banks that are
-    read in one cycle is not here, since a processor has one memory.
+    `fill` says where the window is filled that the first iteration finds. `before`: by a block of
+    its own before the loop. `inside`: the loop begins earlier, by as many iterations as fill a
+    circular window and do nothing else; so what these values are computed from may be moved into
+    the loop in turn and kept there, stage after stage, as Halide's sliding windows are.
+
+    `as` names what is created: the copy if there is one, the block before the loop if there is one,
+    and the one that moves halves. From HeteroCL, whose buffers all shift element by element, as
+    hardware does in one cycle. Its `buffer_at` is `cache_write`; its `partition` of an array over
+    banks that are read in one cycle is not here, since a processor has one memory.
     """
 
     buffer: str
     loop: str
     block: str | None = None
     layout: Literal["auto", "circular", "halves"] = "auto"
+    fill: Literal["before", "inside"] = "before"
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "reuse_at"
@@ -193,8 +187,10 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
         copied = self._is_copied(state, loop)
         base = f"{self.buffer}_reuse" if copied else self.buffer
         halved = self._layout(state, loop) == "halves"
-        own = ((base,) if copied else (), (f"{base}_first",), (f"{base}_move",) if halved else ())
-        return self.as_ or tuple(name for part in own for name in part)
+        copy = (base,) if copied else ()
+        first = (f"{base}_first",) if self.fill == "before" else ()
+        move = (f"{base}_move",) if halved else ()
+        return (*copy, *first, *move) if self.as_ is None else self.as_
 
     def _layout(self, state: Scheduled, loop: Loop) -> Literal["circular", "halves"]:
         if self.layout != "auto":
@@ -204,6 +200,8 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
     def _refuse_halves(self, state: Scheduled, loop: Loop) -> str | None:
         """Why the window cannot lie in two halves."""
         found, moves = self._window(state, loop), f"what loop '{loop.var}' reads of '{self.buffer}'"
+        if self.fill == "inside":
+            return "the loop fills a window of which every place has one iteration: a circular one"
         if found.step < 0:
             return f"{moves} moves backwards"
         if found.kept > found.step:
@@ -254,7 +252,7 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
         layout = self._layout(state, loop)
         return (
             CacheRead(self._reader(loop).name, self.buffer, self.loop, as_=copy, span=self.span),
-            ReuseAt(copy, self.loop, layout=layout, as_=tuple(others), span=self.span),
+            replace(self, buffer=copy, block=None, layout=layout, as_=tuple(others)),
         )
 
     # ------------------------------------------------------------ what the loop computes
@@ -277,8 +275,9 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
             if makers := set(state.flow[block.name, number].writers) & inside:
                 raise CannotApply(
                     f"block '{block.name}' reads '{load.buffer}', which block '{min(makers)}'"
-                    f" computes in loop '{loop.var}': before the loop it is not there",
-                    f"compute '{load.buffer}' before the loop, or let an outer one reuse it",
+                    f" computes in loop '{loop.var}': it is not there for what is kept of an"
+                    " iteration before",
+                    f"`fill: inside`, and only then move block '{min(makers)}' into the loop",
                 )
         return None
 
@@ -307,105 +306,17 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         loop = loop_named(state.kernel, self.loop)
-        if self._layout(state, loop) == "circular":
-            return self._circular(state, loop)
-        return self._halves(state, loop)
-
-    def _circular(self, state: Scheduled, loop: Loop) -> Scheduled:
-        root, block = tree(state.kernel), self._writer(state)
-        (first,) = self._names(state, loop)
-        found, around = self._window(state, loop), inside_of(root, loop)
-        used = used_names(state, block) | {first}
-        kept = kept_iters(root, block, loop)
-        computes = place(block, around, kept, _covering(block, kept, found.new), used)
-        begin = {loop.var: loop.lower}
-        earlier = substitute(replace(block, name=first), begin)
-        finds = tuple(i and _at(i, begin) for i in found.old)
-        prologue = place(earlier, around[:-1], kept, _covering(earlier, kept, finds), used)
-
-        view = Circular(self.buffer, found)
-        rest = remove(root, block)
-        left = loop_named(replace(state.kernel, body=rest), loop.var)
-        body = seq((prologue, with_body(left, self._before_readers(left, computes))))
-        kernel = rebuild(
-            state.kernel,
-            replace_stmt(rest, left, view.of(body)),
-            tuple(view.shaped(b) for b in temporaries(state.kernel)),
-        )
-        return Scheduled(kernel, prune_shared(kernel, self._flow(state, block, loop, (first,))))
-
-    def _halves(self, state: Scheduled, loop: Loop) -> Scheduled:
-        root, block = tree(state.kernel), self._writer(state)
-        first, move = self._names(state, loop)
-        found, around = self._window(state, loop), inside_of(root, loop)
-        start = local_name(state.kernel, "start", (v.name for b in blocks(root) for v in b.iters))
-        view, at = Halves(self.buffer, found, start), found.first
-        used = used_names(state, block) | {first, move}
-        kept = kept_iters(root, block, loop)
-        wanted = _covering(block, kept, found.new)
-        computes = place(block, around, kept, wanted, used)
-        moves = view.of(place(_moving(block, move), around, kept, wanted, used), at, around)
-        moves = update_blocks(moves, view.moved_down)
-        # What the first iteration finds is what one before it would have left.
-        before = {loop.var: sub(loop.lower, 1)}
-        earlier = (*around[:-1], replace(loop, lower=before[loop.var]))
-        prologue = place(replace(block, name=first), earlier, kept, wanted, used)
-        finds = substitute(at, {loop.var: loop.lower})
-        prologue = view.of(substitute(prologue, before), finds, around[:-1])
-
-        rest = remove(root, block)
-        left = loop_named(replace(state.kernel, body=rest), loop.var)
-        body = tuple(view.of(s, at, around) for s in self._before_readers(left, computes))
-        kernel = rebuild(
-            state.kernel,
-            replace_stmt(rest, left, seq((prologue, with_body(left, (*body, moves))))),
-            tuple(view.shaped(b) for b in temporaries(state.kernel)),
-        )
-        flow = dict(self._flow(state, block, loop, (first, move)))
-        outer = tuple(x.var for x in loops_around(root, loop))
-        flow[move, 0] = Source((block.name,), shared=(*outer, self.loop))
-        return Scheduled(kernel, prune_shared(kernel, flow))
-
-    def _before_readers(self, loop: Loop, computes: Stmt) -> tuple[Stmt, ...]:
-        """The loop's statements with what computes the new part where it is first wanted."""
-        first = containing(under(loop), lambda b: self.buffer in accessed(b))[0]
-        return insert(under(loop), first, computes)
-
-    def _flow(self, state: Scheduled, block: Block, loop: Loop, new: tuple[str, ...]) -> Flow:
-        """Values are taken from any iteration of the loop, and from the new blocks, of which the
-        first computes what `block` does.
-        """
-        outer = tuple(x.var for x in loops_around(tree(state.kernel), loop))
-        result = dict(state.flow)
-        for (reader, number), source in state.flow.items():
-            if reader == block.name:
-                result[new[0], number] = source
-            if block.name in source.writers:
-                result[reader, number] = Source((block.name, *new), shared=outer)
-        return result
+        keeping = Keeping(state, loop, self._writer(state), self._window(state, loop))
+        match self._layout(state, loop), self._names(state, loop):
+            case "circular", ():
+                return keeping.circular_inside()
+            case "circular", (first,):
+                return keeping.circular(first)
+            case _, (first, move):
+                return keeping.halves(first, move)
+            case _, names:
+                raise AssertionError(f"checked: {names}")
 
 
 def _reads(block: Block, buffer: str) -> bool:
     return any(load.buffer == buffer for load in loads(block.body))
-
-
-def _at(interval: Interval, values: Mapping[str, Expr]) -> Interval:
-    lower, upper = (normal(substitute(e, values)) for e in (interval.lower, interval.upper))
-    return Interval(lower, upper)
-
-
-def _covering(block: Block, kept: frozenset[str], region: Region) -> Mapping[str, Interval]:
-    """What the block must run over to fill a region of its buffer."""
-    pairs = zip(block.iters, block.bindings, strict=True)
-    known = {v.name: value for v, value in pairs if v.name in kept}
-    places = tuple(substitute(i, known) for i in targets(block.body)[0].indices)
-    spatial = frozenset(v.name for v in block.iters if v.kind is IterKind.SPATIAL)
-    return required(places, region, spatial)
-
-
-def _moving(block: Block, name: str) -> Block:
-    """A block that stores what is in the places that `block` writes."""
-    assert isinstance(block.body, Store)
-    target = block.body.target
-    copy = Load(target.buffer, target.indices, dtype_of(block.body.value))
-    return replace(block, name=name, body=Store(target, copy), origin=None, annotations=())
