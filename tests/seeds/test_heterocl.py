@@ -313,6 +313,20 @@ y[i, j] = x[max(i - 1, 0), j] + x[i, j] * x[min(i + 1, h - 1), max(j - 1, 0)]
         ("x_reuse[1, 3]",),
         lambda a: np.where(a["x"][:, 1:-1] > 0, a["x"][:, :-2], a["x"][:, 2:]),
     ),
+    # Nine taps: more than a vector's step is kept, and vectors wrap around in the circle.
+    "vectors_in_a_circle": Pattern(
+        "x[h, w + 8] -> y[h, w]",
+        "y[i, j] = x[i, j] + x[i, j + 3] - x[i, j + 8]",
+        """\
+- split: {loop: y.j, factors: [null, $lanes], as: [y.j0, y.j1]}
+- reuse_at: {buffer: x, loop: y.j0, as: [row, first]}
+- vectorize: {loop: row.d1, width: $lanes}
+- vectorize: {loop: y.j1, width: $lanes}
+- unroll: {loop: y.j0, factor: 3}
+""",
+        ("row[1, 12]",),
+        lambda a: a["x"][:, :-8] + a["x"][:, 3:-5] - a["x"][:, 8:],
+    ),
     "aligned": Pattern(
         "x[h, w + 2] -> y[h, w]",
         """\
