@@ -5,13 +5,17 @@ the context in which it is there.
 """
 
 from dataclasses import replace
+from math import prod
 from typing import assert_never
 
 from ..ir.nodes import Buffer, Scope, Stmt
+from ..lower.affine import constant
 from .context import Context
 from .expr import c_type, suffix
 from .registers import register_view
 from .views import Dense, register_count
+
+SCALARS = 128  # bytes; what is larger is an array in memory, mostly, that would have to be filled
 
 
 def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], Context]:
@@ -37,8 +41,17 @@ def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], 
 
 def _local(name: str, buffer: Buffer, context: Context) -> tuple[list[str], Context]:
     size = " * ".join(context.scalars.index(e) for e in buffer.shape) or "1"
-    declared = f"_Alignas(64) {c_type(buffer.dtype)} {name}[{size}];"
+    value = " = {0}" if _may_be_scalars(buffer) else ""
+    declared = f"_Alignas(64) {c_type(buffer.dtype)} {name}[{size}]{value};"
     return [declared], _in_memory(name, buffer, context)
+
+
+def _may_be_scalars(buffer: Buffer) -> bool:
+    """Whether a C compiler may keep the elements in registers: it then does not always see that
+    they are set before they are used, under guards that imply each other, and warns.
+    """
+    elements = prod(constant(extent) or 0 for extent in buffer.shape)
+    return buffer.scope is Scope.REGISTER and elements * buffer.dtype.bytes < SCALARS
 
 
 def _workspace(name: str, buffer: Buffer, context: Context) -> tuple[list[str], Context]:

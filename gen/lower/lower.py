@@ -88,7 +88,9 @@ def lower(state: Scheduled, target: Target) -> Scheduled:
 
 
 def _flow(flow: Flow, kernel: Kernel) -> Flow:
-    """The flow without the loops and the blocks that are no longer there."""
+    """The flow without the loops, and the writers, that are no longer there: of blocks whose guards
+    never hold, nothing is left.
+    """
     names = {loop.var for loop in loops(kernel.body)}
     left = {block.name for block in blocks(kernel.body)}
     return {

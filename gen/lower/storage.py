@@ -8,6 +8,7 @@ with the accesses shifted to match; no temporary's scope is AUTO.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import count
 from math import gcd, prod
 from typing import assert_never, final
 
@@ -23,6 +24,7 @@ from ..ir.nodes import (
     Delinearize,
     Expr,
     If,
+    IterVar,
     Kernel,
     Load,
     Loop,
@@ -34,7 +36,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import blocks, map_children, seq, substitute, variables, walk
+from ..ir.walk import accessed, blocks, map_children, seq, substitute, variables, walk
 from .affine import Affine, Ranges, affine, constant, expression, least
 from .facts import Facts, of_kernel
 
@@ -44,47 +46,67 @@ Span = tuple[Affine, Affine] | None  # the first and last index used; None: not 
 
 
 def contract(kernel: Kernel) -> Kernel:
-    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel)))
+    named = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), (), frozenset(named)))
 
 
-def _visit(stmt: Stmt, facts: Facts) -> Stmt:
+def _visit(stmt: Stmt, facts: Facts, around: Ranges, named: frozenset[str]) -> Stmt:
+    """around: the loops around the statement. named: what no iteration variable may be called."""
     match stmt:
         case Block() | Barrier():
             return stmt
         case Loop():
-            return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))
+            inside = (*around, *_ranges(stmt))
+            return replace(stmt, body=_visit(stmt.body, facts.loop(stmt), inside, named))
         case Delinearize():
-            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt)))
+            inside = (*around, *_ranges(stmt))
+            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt), inside, named))
         case If(condition, body):
-            return replace(stmt, body=_visit(body, facts.where(condition)))
+            return replace(stmt, body=_visit(body, facts.where(condition), around, named))
         case Seq(body_):
-            return seq(tuple(_visit(s, facts) for s in body_))
+            return seq(tuple(_visit(s, facts, around, named) for s in body_))
         case Allocate(buffers, body):
             for buffer in buffers:
-                stmt = _shrink(stmt, buffer, facts)
-            return replace(stmt, body=_visit(stmt.body, facts))
+                stmt = _shrink(stmt, buffer, facts, (around, named))
+            return replace(stmt, body=_visit(stmt.body, facts, around, named))
         case _:
             assert_never(stmt)
 
 
-def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts) -> Allocate:
+def _ranges(stmt: Loop | Delinearize) -> Ranges:
+    """The first and last value of each variable that the statement binds."""
+    match stmt:
+        case Loop(var, lower, upper):
+            return ((var, affine(lower), affine(upper) - 1),)
+        case Delinearize(vars_, extents):
+            pairs = zip(vars_, extents, strict=True)
+            return tuple((v, Affine(()), affine(e) - 1) for v, e in pairs)
+
+
+def _shrink(
+    allocate: Allocate, buffer: Buffer, facts: Facts, place: tuple[Ranges, frozenset[str]]
+) -> Allocate:
     used = () if buffer.fixed else _accesses(allocate.body, buffer.name, ())
     if not used:
         return allocate
+    around, named = place
     speaks = _common_names(allocate.body, buffer.name)
     windows: list[Expr | _Window] = []
     for axis, extent in enumerate(buffer.shape):
         span = reduce(lambda a, b: _join(a, b, facts), [access[axis] for access in used])
         window = None if span is None else _window(span, affine(extent), speaks, facts)
-        if window is not None and window.folded and axis == len(buffer.shape) - 1:
-            window = None  # a remainder that stays would break vectors up
+        if window is not None and window.folded and span is not None:
+            if buffer.scope is Scope.REGISTER:
+                window = _told(span, around)  # a remainder is no register
+            elif axis == len(buffer.shape) - 1:
+                window = None  # a remainder that stays would break vectors up
         windows.append(extent if window is None else window)
     shape = tuple(expression(w.length) if isinstance(w, _Window) else w for w in windows)
     new = replace(buffer, shape=shape)
     if new == buffer:
         return allocate
     buffers = tuple(new if b is buffer else b for b in allocate.buffers)
-    return Allocate(buffers, _shifted(allocate.body, buffer.name, tuple(windows)))
+    return Allocate(buffers, _shifted(allocate.body, buffer.name, tuple(windows), named))
 
 
 @final
@@ -95,13 +117,22 @@ class _Window:
     A body speaks of iteration variables alone. Where those of every block that uses the buffer can
     say the offset it is taken off; else indices are taken modulo the length (`modulo`), which is
     the same if the offset is a multiple of it but for what they can say, and as good if not
-    (`folded`).
+    (`folded`). Else blocks are told, by an iteration variable from `told[0]` to `told[1]`.
     """
 
     offset: Affine
     length: Affine
     modulo: int = 0
     folded: bool = False
+    told: tuple[Affine, Affine] | None = None
+
+
+def _told(span: tuple[Affine, Affine], around: Ranges) -> _Window | None:
+    offset, length = span[0], span[1] - span[0] + 1
+    first, below = least(offset, around), least(offset * -1, around)
+    if first is None or below is None:
+        return None
+    return _Window(offset, length, told=(first, below * -1))
 
 
 def _window(
@@ -172,15 +203,10 @@ def _accesses(stmt: Stmt, name: str, ranges: Ranges) -> list[tuple[Span, ...]]:
 
             look(stmt.body)
             return found
-        case Loop(var, lower, upper):
-            return _accesses(stmt.body, name, (*ranges, (var, affine(lower), affine(upper) - 1)))
-        case Delinearize(vars_, extents, _, body):
-            parts = tuple(
-                (v, Affine(()), affine(e) - 1) for v, e in zip(vars_, extents, strict=True)
-            )
-            return _accesses(body, name, (*ranges, *parts))
         case Barrier():
             return []
+        case Loop() | Delinearize():
+            return _accesses(stmt.body, name, (*ranges, *_ranges(stmt)))
         case If() | Allocate():
             return _accesses(stmt.body, name, ranges)
         case Seq(body_):
@@ -202,43 +228,71 @@ def _span(index: Expr, ranges: Ranges) -> Span:
 # ---------------------------------------------------------------- shifting
 
 
-def _shifted(stmt: Stmt, name: str, windows: tuple[Expr | _Window, ...]) -> Stmt:
+def _shifted(
+    stmt: Stmt, name: str, windows: tuple[Expr | _Window, ...], named: frozenset[str]
+) -> Stmt:
     """The accesses of the buffer moved into its windows; a dimension that is no window stays."""
     match stmt:
         case Barrier():
             return stmt
         case Block():
-            return _shift_block(stmt, name, windows)
+            return _shift_block(stmt, name, windows, named)
         case Loop() | Delinearize() | If() | Allocate():
-            return replace(stmt, body=_shifted(stmt.body, name, windows))
+            return replace(stmt, body=_shifted(stmt.body, name, windows, named))
         case Seq(body):
-            return seq(tuple(_shifted(s, name, windows) for s in body))
+            return seq(tuple(_shifted(s, name, windows, named) for s in body))
         case _:
             assert_never(stmt)
 
 
-def _shift_block(block: Block, name: str, windows: tuple[Expr | _Window, ...]) -> Block:
+def _shift_block(
+    block: Block, name: str, windows: tuple[Expr | _Window, ...], named: frozenset[str]
+) -> Block:
+    if name not in accessed(block):
+        return block
+    block, starts = _with_starts(block, windows, named)
     names: dict[str, Expr] = {
         b.name: Var(it.name)
         for it, b in zip(block.iters, block.bindings, strict=True)
         if isinstance(b, Var)
     }
 
-    def moved(index: Expr, window: Expr | _Window) -> Expr:
+    def moved(index: Expr, axis: int) -> Expr:
+        window = windows[axis]
         if not isinstance(window, _Window):
             return index
-        start = affine(substitute(expression(window.offset), names))
-        shifted = expression(affine(index) - start)
+        known = starts.get(axis, substitute(expression(window.offset), names))
+        shifted = expression(affine(index) - affine(known))
         return mod(shifted, window.modulo) if window.modulo else shifted
 
     def go(node: Node) -> Node:
         new = map_children(node, go)
         if isinstance(new, Load | Target) and new.buffer == name:
-            pairs = zip(new.indices, windows, strict=True)
-            return replace(new, indices=tuple(moved(i, w) for i, w in pairs))
+            return replace(new, indices=tuple(moved(i, k) for k, i in enumerate(new.indices)))
         return new
 
     return replace(block, body=map_children(block.body, go))
+
+
+def _with_starts(
+    block: Block, windows: tuple[Expr | _Window, ...], named: frozenset[str]
+) -> tuple[Block, dict[int, Expr]]:
+    """The block with iteration variables for the offsets that it is told, and these by axis."""
+    starts: dict[int, Expr] = {}
+    for axis, window in enumerate(windows):
+        if not isinstance(window, _Window) or window.told is None:
+            continue
+        used = {*named, *(v.name for v in block.iters)}
+        start = next(s for k in count(1) if (s := f"start_{k}") not in used)
+        first, last = window.told
+        known = IterVar(start, expression(first), expression(last + 1))
+        starts[axis] = Var(start)
+        block = replace(
+            block,
+            iters=(*block.iters, known),
+            bindings=(*block.bindings, expression(window.offset)),
+        )
+    return block, starts
 
 
 # ---------------------------------------------------------------- strides

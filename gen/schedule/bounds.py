@@ -167,11 +167,16 @@ def at_most(a: Expr, b: Expr, ranges: Iterable[Range] = ()) -> bool:
 
 
 def _not_negative(form: Linear, ranges: tuple[Range, ...]) -> bool:
-    for atom, c in form.terms.items():
-        if isinstance(atom, Binary) and atom.op in (BinaryOp.MIN, BinaryOp.MAX):
-            rest = form.without(atom)
-            parts = (_not_negative(rest.plus(linear(x), c), ranges) for x in (atom.lhs, atom.rhs))
-            return any(parts) if (atom.op is BinaryOp.MAX) == (c > 0) else all(parts)
+    extremes = [
+        ((atom.op is BinaryOp.MAX) == (c > 0), atom, c)
+        for atom, c in form.terms.items()
+        if isinstance(atom, Binary) and atom.op in (BinaryOp.MIN, BinaryOp.MAX)
+    ]
+    # What has to hold of both sides comes first: then another one helps each.
+    for one_is_enough, atom, c in sorted(extremes, key=lambda found: found[0]):
+        rest = form.without(atom)
+        parts = (_not_negative(rest.plus(linear(x), c), ranges) for x in (atom.lhs, atom.rhs))
+        return any(parts) if one_is_enough else all(parts)
     if _without_ranges(form, ranges):
         return True
     return any(_without_ranges(form.plus(fact, -1), ranges) for fact in _facts(ranges))

@@ -140,6 +140,13 @@ def padded(n, x: float32[n], y: Out[float32[n + 2]]):
                 y[i] = t[i] * 2.0
 """
 
+STRIDED = """\
+def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[i] = x[2 * i] + x[2 * i + 1] + x[2 * i + 2]
+"""
+
 RUNNING_SUM = """\
 def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     for y.i in range(m):

@@ -11,6 +11,7 @@ from ..ir.nodes import Block, Delinearize, Init, Loop, LoopKind, Stmt
 from ..ir.walk import ancestors, blocks, loads, targets, variables
 from ..poly.certificate import Scheduled
 from .edit import block_named, loops_around, names, ranges_of, readers, scope_of, tree, written
+from .folding import folding
 from .placing import Region, touched, union
 
 
@@ -71,3 +72,17 @@ def read_region(state: Scheduled, block: Block, loop: Loop) -> Region:
         if load.buffer in buffers:
             found.append(touched(consumer, load.indices, between(loop, consumer), ranges))
     return reduce(lambda a, b: union(a, b, ranges), found)
+
+
+def region_of(state: Scheduled, block: Block, buffer: str, loop: Loop) -> Region:
+    """The box of a buffer that one block reads in one iteration of the loop; of one that is folded,
+    as if it were not.
+    """
+    ranges = ranges_of(inside_of(tree(state.kernel), loop))
+    inside, folded = between(loop, block), folding(block, buffer)
+    read = [
+        touched(block, folded.meant(x).indices, inside, ranges)
+        for x in loads(block.body)
+        if x.buffer == buffer
+    ]
+    return reduce(lambda a, b: union(a, b, ranges), read)

@@ -1,13 +1,15 @@
 """The window of a buffer that the iterations of a loop look at, and how it moves.
 
-Input: a hoisted tree, a loop, and the block inside it that computes the buffer. Output: the window,
-where it moves along one axis by a constant step an iteration; else the reason why it does not.
+Input: what an iteration of a loop reads of a buffer. Output: the window, where it moves along one
+axis by a constant step an iteration, and the buffer's accesses as places of it; else the reason why
+it does not.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, final
 
-from ..ir.algebra import add, index, sub
+from ..ir.algebra import add, index, mod, sub
 from ..ir.nodes import (
     BinaryOp,
     Block,
@@ -22,11 +24,10 @@ from ..ir.nodes import (
     Target,
     Var,
 )
-from ..ir.walk import accessed, map_children, targets, variables
-from ..poly.certificate import Scheduled
+from ..ir.print_expr import expr_to_text
+from ..ir.walk import accessed, map_children, variables
 from .bounds import highest, linear, lowest, normal, sides
 from .edit import CannotApply, ranges_of, update_blocks
-from .moving import read_region
 from .placing import Interval, Region
 
 N = TypeVar("N", bound=Node)
@@ -35,8 +36,9 @@ N = TypeVar("N", bound=Node)
 @final
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one iteration reads: `size` places from `first` on, along `axis`, of which it is the
-    first to read the last `step`. first: in the variables of the loops around, the loop's own too.
+    """What one iteration reads: `size` places from `first` on, along `axis`, `step` further than
+    the iteration before (backwards where that is negative). first: in the variables of the loops
+    around, the loop's own too.
     """
 
     axis: int
@@ -48,21 +50,36 @@ class Window:
     @property
     def kept(self) -> int:
         """The places that the iteration before reads, too."""
-        return self.size - self.step
+        return self.size - abs(self.step)
 
     @property
     def new(self) -> Region:
         """The places that no iteration before reads."""
-        own = Interval(normal(add(self.first, self.kept)), normal(add(self.first, self.size - 1)))
+        return self._part(self.kept if self.step > 0 else 0, abs(self.step))
+
+    @property
+    def old(self) -> Region:
+        """The places that the iteration before reads, too."""
+        return self._part(0 if self.step > 0 else -self.step, self.kept)
+
+    def _part(self, begin: int, count: int) -> Region:
+        """`count` places along the axis from the window's `begin`-th on."""
+        low, high = add(self.first, begin), add(self.first, begin + count - 1)
+        own = Interval(normal(low), normal(high))
         return tuple(own if k == self.axis else i for k, i in enumerate(self.region))
 
 
-def window(state: Scheduled, block: Block, loop: Loop) -> Window:
-    """The window of the block's buffer. Raises CannotApply where it is none that reuse_at moves."""
-    buffer = targets(block.body)[0].buffer
-    region = read_region(state, block, loop)
-    if any(interval is None for interval in region):
-        raise CannotApply(f"what an iteration of loop '{loop.var}' reads of '{buffer}' is no box")
+def window(buffer: str, region: Region, loop: Loop) -> Window:
+    """The window of a buffer of which an iteration of the loop reads the region. Raises CannotApply
+    where it does not move as windows do.
+    """
+    moves = f"what loop '{loop.var}' reads of '{buffer}'"
+    for axis, interval in enumerate(region):
+        if interval is None:
+            raise CannotApply(
+                f"what an iteration of loop '{loop.var}' reads of '{buffer}' is no box: along axis"
+                f" {axis}, an index is not affine or comes from data"
+            )
     moving = [
         k
         for k, i in enumerate(region)
@@ -71,7 +88,10 @@ def window(state: Scheduled, block: Block, loop: Loop) -> Window:
     if not moving:
         raise CannotApply(f"every iteration of loop '{loop.var}' reads the same of '{buffer}'")
     if len(moving) > 1:
-        raise CannotApply(f"what loop '{loop.var}' reads of '{buffer}' moves along several axes")
+        raise CannotApply(
+            f"{moves} moves along several axes, {' and '.join(map(str, moving))}: the new part is"
+            " no box"
+        )
     axis = moving[0]
     interval = region[axis]
     assert interval is not None
@@ -81,31 +101,44 @@ def window(state: Scheduled, block: Block, loop: Loop) -> Window:
             step = linear(first).terms.get(Var(loop.var), 0)
             fixed = linear(first).without(Var(loop.var))
             if not size.terms and step and loop.var not in variables(fixed.expr()):
-                return _checked(Window(axis, first, size.const + 1, step, region), buffer, loop)
+                return _overlapping(Window(axis, first, size.const + 1, step, region), buffer, loop)
+    lower, upper = (expr_to_text(normal(e)) for e in (interval.lower, interval.upper))
     raise CannotApply(
-        f"what loop '{loop.var}' reads of '{buffer}' does not move by a constant from one "
-        "iteration to the next"
+        f"{moves} along axis {axis}, {lower} to {upper}, is not of constant size, or does not move"
+        " by a constant from one iteration to the next"
     )
 
 
-def _checked(found: Window, buffer: str, loop: Loop) -> Window:
-    moves = f"what loop '{loop.var}' reads of '{buffer}'"
-    if found.step < 0:
-        raise CannotApply(f"{moves} moves backwards")
-    if found.kept <= 0:
-        raise CannotApply(f"no two iterations of loop '{loop.var}' read the same of '{buffer}'")
-    if found.kept > found.step:
-        raise CannotApply(
-            f"{moves} moves by {found.step} of {found.size} places: some are read in more than two "
-            "iterations",
-            "split the loop: its iterations then move further",
-        )
-    return found
+def _overlapping(found: Window, buffer: str, loop: Loop) -> Window:
+    if found.kept > 0:
+        return found
+    raise CannotApply(
+        f"no two iterations of loop '{loop.var}' read the same of '{buffer}': along axis"
+        f" {found.axis}, each reads {found.size} and moves by {found.step}"
+    )
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class View:
+class Circular:
+    """Accesses of a buffer modulo the size of its window: what is new takes the places of what is
+    read no more.
+    """
+
+    buffer: str
+    window: Window
+
+    def shaped(self, buffer: Buffer) -> Buffer:
+        return _shaped(buffer, self.buffer, self.window.axis, self.window.size)
+
+    def of(self, stmt: Stmt) -> Stmt:
+        size = self.window.size
+        return _at(stmt, self.buffer, self.window.axis, lambda place: mod(place, size))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Halves:
     """Accesses of a buffer as places of its window, in blocks that know where the window starts:
     `start` is the name of an iteration variable for that.
 
@@ -118,9 +151,7 @@ class View:
     start: str
 
     def shaped(self, buffer: Buffer) -> Buffer:
-        if buffer.name != self.buffer:
-            return buffer
-        return replace(buffer, shape=self._along(buffer.shape, index(2 * self.window.step)))
+        return _shaped(buffer, self.buffer, self.window.axis, 2 * self.window.step)
 
     def of(self, stmt: Stmt, start: Expr, around: tuple[Stmt, ...]) -> Stmt:
         """A statement below `around`, where the window starts at `start`."""
@@ -153,15 +184,27 @@ class View:
         return index(self.window.step - self.window.kept)
 
     def _shifted(self, node: N, by: Expr) -> N:
-        def go(n: Any) -> Any:
-            new = map_children(n, go)
-            if isinstance(new, Load | Target) and new.buffer == self.buffer:
-                place = normal(add(new.indices[self.window.axis], by))
-                return replace(new, indices=self._along(new.indices, place))
-            return new
+        return _at(node, self.buffer, self.window.axis, lambda place: normal(add(place, by)))
 
-        moved: N = go(node)
-        return moved
 
-    def _along(self, axes: tuple[Expr, ...], value: Expr) -> tuple[Expr, ...]:
-        return tuple(value if k == self.window.axis else e for k, e in enumerate(axes))
+def _shaped(buffer: Buffer, name: str, axis: int, extent: int) -> Buffer:
+    if buffer.name != name:
+        return buffer
+    return replace(buffer, shape=_along(buffer.shape, axis, index(extent)))
+
+
+def _at(node: N, buffer: str, axis: int, place: Callable[[Expr], Expr]) -> N:
+    """The node with the buffer's accesses at another place along the axis."""
+
+    def go(n: Any) -> Any:
+        new = map_children(n, go)
+        if isinstance(new, Load | Target) and new.buffer == buffer:
+            return replace(new, indices=_along(new.indices, axis, place(new.indices[axis])))
+        return new
+
+    moved: N = go(node)
+    return moved
+
+
+def _along(axes: tuple[Expr, ...], axis: int, value: Expr) -> tuple[Expr, ...]:
+    return tuple(value if k == axis else e for k, e in enumerate(axes))

@@ -114,7 +114,6 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(DecomposeReduction, block, loop),
         st.builds(Rfactor, block, loop),
         st.builds(StoreAt, st.sampled_from([t for _, t in stores]), at),
-        st.builds(ReuseAt, st.sampled_from([t for _, t in stores]), loop),
         st.builds(FoldStorage, st.sampled_from([t for _, t in stores]), st.integers(0, 1), few),
         st.builds(StoreIn, block, st.sampled_from(["i % 2", "j, i", "i % 3, j", "i + j, j"])),
         st.builds(
@@ -123,6 +122,12 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(lambda c: Reindex(*c), cached),
         st.builds(Pad, block, st.sampled_from([{"j": 2}, {"p": 3}, {"k": 2}])),
         st.builds(DecomposePadding, block),
+        st.builds(
+            ReuseAt,
+            st.sampled_from([buffer for _, buffer in (*stores, *reads)]),
+            loop,
+            layout=st.sampled_from(["auto", "circular", "halves"]),
+        ),
         st.builds(lambda c, a: CacheRead(c[0], c[1], a), cached, at),
         st.builds(lambda c, a: CacheWrite(c[0], c[1], a), writes, at),
     )

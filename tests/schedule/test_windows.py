@@ -5,10 +5,11 @@ import pytest
 from gen.errors import ScheduleError
 from gen.ir.parser import from_text
 from gen.ir.printer import to_text
+from gen.ir.walk import blocks
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
-from gen.schedule.examples import BLUR, STENCIL
+from gen.schedule.examples import BLUR, STENCIL, TWICE
 
 from .support import assert_same, schedule, start
 
@@ -158,14 +159,140 @@ def test_a_wrong_window_is_refused(old: str, new: str) -> None:
 
 COMPUTED = "- compute_at: {block: t, loop: y.i}\n"
 REUSED = COMPUTED + "- reuse_at: {buffer: t, loop: y.i}"
+HALVES = REUSED.replace("{buffer: t, loop: y.i", "{buffer: t, loop: y.i, layout: halves")
+CIRCULAR = HALVES.replace("halves", "circular")
+
+# Two stages, of which the second would look at the first before the loop.
+CHAIN = (
+    BLUR.replace("t=float32[n + 2]", "s=float32[n + 2], t=float32[n + 2]")
+    .replace(
+        """\
+                t[i] = x[i] * 2.0
+""",
+        """\
+                t[i] = s[i] + 1.0
+""",
+    )
+    .replace(
+        """\
+        for t.i""",
+        """\
+        for s.i in range(n + 2):
+            with block("s", i=spatial(s.i)):
+                s[i] = x[i] * 2.0
+        for t.i""",
+    )
+)
+
+INPLACE = """\
+def inplace(n, y: InOut[float32[n + 1]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i, 0, n)):
+            y[i + 1] = y[i] + 1.0
+"""
+
+TWO_READERS = """\
+def readers(n, x: float32[n + 1], y: Out[float32[n]], z: Out[float32[n]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[i] = x[i] + x[i + 1]
+        with block("z", i=spatial(y.i)):
+            z[i] = x[i] - x[i + 1]
+"""
+
+
+@pytest.mark.parametrize("text", [BLUR, WIDE, STENCIL, BACKWARDS, SUMS], ids=lambda t: t[4:12])
+@pytest.mark.parametrize("fill", ["before", "inside"])
+@pytest.mark.parametrize("unrolled", [0, 2, 3])
+def test_circular_windows(text: str, fill: str, unrolled: int) -> None:
+    steps = CIRCULAR.replace("circular", f"circular, fill: {fill}")
+    steps += f"\n- unroll: {{loop: y.i, factor: {unrolled}}}" if unrolled else ""
+    done = schedule(start(text), steps)[-1].state.kernel
+    assert " % " in to_text(done)
+    assert_same(start(text).kernel, done, sizes=(0, 1, 2, 3, 5, 8))
+
+
+def test_a_reader_of_several() -> None:
+    steps = """\
+- reuse_at: {buffer: x, loop: y.i, block: z, as: [w, first, move]}
+- reuse_at: {buffer: x, loop: y.i, block: y, layout: circular}
+"""
+    done = schedule(start(TWO_READERS), steps)[-1].state.kernel
+    assert "y[i] = x_reuse[i % 2] + x_reuse[(i + 1) % 2]" in to_text(done)
+    assert "z[i] = w[" in to_text(done)
+    assert_same(start(TWO_READERS).kernel, done)
+
+
+def test_a_copy_of_a_remainder_that_is_half_of_a_place_stays_folded() -> None:
+    """With i // 4 beside it, i % 4 is no window's: the copy is of the buffer as it lies."""
+    steps = """\
+- transform_layout: {buffer: t, axis: 0, factors: [null, 4]}
+- cache_read: {block: y, buffer: t}
+"""
+    plain = start(TWICE.replace("n]", "4 * n]").replace("range(n)", "range(4 * n)"))
+    done = schedule(plain, steps)[-1].state.kernel
+    assert "t_cache[i // 4, i % 4]" in to_text(done)
+    assert_same(plain.kernel, done, sizes=(0, 1, 3))
+
+
+STAGES = """\
+- compute_at: {block: t, loop: y.i}
+- reuse_at: {buffer: t, loop: y.i, fill: inside}
+- compute_at: {block: s, loop: y.i}
+- reuse_at: {buffer: s, loop: y.i, fill: inside}
+"""
+
+
+def test_stage_after_stage_in_one_loop() -> None:
+    """Each begins as much earlier as the next one needs."""
+    plain = start(CHAIN.replace("s[i] + 1.0", "s[i] - s[max(i - 2, 0)]"))
+    done = schedule(plain, STAGES)[-1].state.kernel
+    text = to_text(done)
+    assert "for y.i in range(-4, n):" in text
+    assert [b.name for b in blocks(done.body)] == ["s", "t", "y"]
+    assert "where=0 <= y.i" in text
+    assert_same(plain.kernel, done, sizes=(0, 1, 2, 5, 8))
+
+
+@pytest.mark.parametrize(("old", "new"), [("-4, n", "-1, n"), ("0 <= y.i):", "-1 <= y.i):")])
+def test_a_stage_that_begins_late_or_early_is_refused(old: str, new: str) -> None:
+    plain = start(CHAIN.replace("s[i] + 1.0", "s[i] - s[max(i - 2, 0)]"))
+    state = schedule(plain, STAGES)[-1].state
+    text = to_text(state.kernel)
+    wrong = text.replace(old, new)
+    assert wrong != text
+    with pytest.raises(Refused):
+        prove(plain.kernel, Scheduled(from_text(wrong), state.flow))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("t[i % 3] = x", "t[(i + 1) % 3] = x"),  # in both writers, so a reader finds another value
+        ("t=float32[3]", "t=float32[2]"),
+        ("% 3", "% 2"),  # what is new overwrites what is still read
+        ("t_first.i in range(2)", "t_first.i in range(1)"),
+        ("i=spatial(y.i + 2, n + 2)", "i=spatial(y.i + 1, n + 2)"),
+    ],
+)
+def test_a_wrong_circle_is_refused(old: str, new: str) -> None:
+    plain = start(BLUR)
+    state = schedule(plain, CIRCULAR)[-1].state
+    text = to_text(state.kernel)
+    wrong = text.replace(old, new)
+    assert wrong != text
+    with pytest.raises(Refused):
+        prove(plain.kernel, Scheduled(from_text(wrong), state.flow))
+
+
 REFUSALS = [
-    (BLUR, REUSED, "moves by 1 of 3 places: some are read in more than two iterations"),
-    (BLUR, "- reuse_at: {buffer: x, loop: y.i}", "'x' is an argument: all of it is there"),
-    (DIAGONAL, REUSED, "what loop 'y.i' reads of 't' moves along several axes"),
+    (BLUR, HALVES, "moves by 1 of 3 places: some are read in more than two iterations"),
+    (BLUR, "- reuse_at: {buffer: x, loop: y.i}", "no block in loop 'y.i' reads 'x'"),
+    (DIAGONAL, REUSED, "what loop 'y.i' reads of 't' moves along several axes, 0 and 1"),
     (SAME, REUSED, "every iteration of loop 'y.i' reads the same of 't'"),
     (GATHER, REUSED, "what an iteration of loop 'y.i' reads of 't' is no box"),
     (STRETCHED, REUSED, "does not move by a constant from one iteration to the next"),
-    (SUMS, REUSED, "block 't' is a reduction: its values grow in place"),
+    (SUMS, HALVES, "block 't' is a reduction: its values grow in place"),
     (OUTSIDE, "- reuse_at: {buffer: t, loop: t.i}", "block 'z' uses 't' outside loop 't.i'"),
     (
         IMAGE,
@@ -173,14 +300,20 @@ REFUSALS = [
         "- reuse_at: {buffer: t, loop: y.i_j}",
         "loop 'y.i_j' is fused",
     ),
-    (BACKWARDS, REUSED, "what loop 'y.i' reads of 't' moves backwards"),
+    (BACKWARDS, HALVES, "what loop 'y.i' reads of 't' moves backwards"),
     (
         BLUR.replace("t[i] + t[i + 1] + t[i + 2]", "t[i] + 1.0"),
         REUSED,
-        "no two iterations of loop 'y.i' read the same of 't'",
+        "no two iterations of loop 'y.i' read the same of 't': along axis 0, each reads 1 and"
+        " moves by 1",
     ),
-    (STENCIL, MOVED + "- reuse_at: {buffer: t, loop: y.i_0}", "several blocks write 't'"),
+    (
+        STENCIL,
+        MOVED + "- reuse_at: {buffer: t, loop: y.i_0}",
+        "blocks 't_first' and 't' and 't_move' write 't': only one may",
+    ),
     (STENCIL, MOVED.replace("0}\n", "0, as: [a]}\n"), "`as` must give 2 names"),
+    (BLUR, CIRCULAR.replace("circular", "circular, as: [a, b]"), "`as` must give 1 name"),
     (STENCIL, MOVED.replace("0}\n", "0, as: [y, move]}\n"), "the name 'y' is taken"),
     (
         BLUR,
@@ -190,7 +323,39 @@ REFUSALS = [
     (
         BLUR,
         MOVED.replace("- reuse_at", "- parallel: {loop: y.i_0}\n- reuse_at"),
-        "loop 'y.i_0' is parallel already",
+        "loop 'y.i_0' is parallel already: what an iteration keeps for the next has to run before",
+    ),
+    (
+        CHAIN,
+        "- compute_at: {block: t, loop: y.i}\n- compute_at: {block: s, loop: y.i}\n"
+        "- reuse_at: {buffer: t, loop: y.i}",
+        "block 't' reads 's', which block 's' computes in loop 'y.i': it is not there for what is"
+        " kept of an iteration before",
+    ),
+    (
+        BLUR,
+        HALVES.replace("halves", "halves, fill: inside"),
+        "the loop fills a window of which every place has one iteration: a circular one",
+    ),
+    (
+        INPLACE,
+        "- reuse_at: {buffer: y, loop: y.i}",
+        "'y' is an argument, which block 'y' writes in the loop",
+    ),
+    (
+        TWO_READERS,
+        "- reuse_at: {buffer: x, loop: y.i}",
+        "blocks 'y' and 'z' read 'x' in loop 'y.i'",
+    ),
+    (
+        TWO_READERS,
+        "- reuse_at: {buffer: x, loop: y.i, block: w}",
+        "block 'w' does not read 'x' in loop 'y.i'",
+    ),
+    (
+        BLUR,
+        REUSED.replace("{buffer: t, loop: y.i", "{buffer: t, loop: y.i, block: y"),
+        "'t' is computed in the loop: all blocks read it, not one of a copy",
     ),
 ]
 

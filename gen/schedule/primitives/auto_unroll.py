@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, assert_never, final
 
 from ...ir.algebra import sub
-from ...ir.nodes import Allocate, Block, Delinearize, If, Loop, LoopKind, Seq, Stmt
+from ...ir.nodes import Allocate, Barrier, Block, Delinearize, If, Loop, LoopKind, Seq, Stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import linear
@@ -81,7 +81,7 @@ def _short(stmt: Stmt, most: int) -> tuple[int | None, tuple[str, ...]]:
     that come to at most so many, innermost first.
     """
     match stmt:
-        case Block():
+        case Block() | Barrier():
             return 1, ()
         case Seq(body):
             parts = [_short(s, most) for s in body]
@@ -93,7 +93,7 @@ def _short(stmt: Stmt, most: int) -> tuple[int | None, tuple[str, ...]]:
         case Loop(var, lower, upper, kind):
             count, names = _short(stmt.body, most)
             extent = linear(sub(upper, lower))
-            if count is None or extent.terms or kind is LoopKind.PARALLEL:
+            if count is None or extent.terms or kind is LoopKind.PARALLEL or kind.is_bound:
                 return None, names
             if kind is LoopKind.VECTORIZED:
                 return count, names

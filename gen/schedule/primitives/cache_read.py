@@ -1,7 +1,6 @@
 """cache_read: a block reads from a copy."""
 
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import ClassVar, Literal, final
 
 from ...ir.algebra import TRUE, index
@@ -33,7 +32,6 @@ from ..edit import (
     loops_around,
     names,
     prune_shared,
-    ranges_of,
     rebuild,
     taken_buffer,
     temporaries,
@@ -43,8 +41,9 @@ from ..edit import (
     with_body,
 )
 from ..examples import STENCIL, TWICE
-from ..moving import between, inside_of
-from ..placing import Interval, place, touched, union
+from ..folding import Folding, folding
+from ..moving import inside_of, region_of
+from ..placing import Interval, place
 
 
 @final
@@ -116,8 +115,9 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
     def rewrite(self, state: Scheduled) -> Scheduled:
         root, block = tree(state.kernel), block_named(state.kernel, self.block)
         old = buffer_named(state.kernel, self.buffer)
-        cache = Buffer(self._copy(), old.dtype, old.shape, Scope(self.scope))
-        copy = _copying(state.kernel, cache, old)
+        folded = folding(block, self.buffer)
+        cache = Buffer(self._copy(), old.dtype, folded.shape(old.shape), Scope(self.scope))
+        copy = _copying(state.kernel, cache, old, folded)
         used = names(state.kernel) | {cache.name}
         around: tuple[Stmt, ...] = ()
         if self.at is None:
@@ -139,25 +139,18 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
     def _wanted(self, state: Scheduled, block: Block, copy: Block) -> dict[str, Interval]:
         """What the block reads of each axis in one iteration of the loop."""
         assert self.at is not None
-        loop = loop_named(state.kernel, self.at)
-        ranges = ranges_of(inside_of(tree(state.kernel), loop))
-        inside = between(loop, block)
-        read = [
-            touched(block, x.indices, inside, ranges)
-            for x in loads(block.body)
-            if x.buffer == self.buffer
-        ]
-        region = reduce(lambda a, b: union(a, b, ranges), read)
+        region = region_of(state, block, self.buffer, loop_named(state.kernel, self.at))
         pairs = zip(copy.iters, region, strict=True)
         return {v.name: interval for v, interval in pairs if interval}
 
     def _reading(self, block: Block) -> Block:
         """The block with its reads of the buffer from the copy."""
+        folded = folding(block, self.buffer)
 
         def go(n: Node) -> Node:
             new = map_children(n, go)
             if isinstance(new, Load) and new.buffer == self.buffer:
-                return replace(new, buffer=self._copy())
+                return replace(folded.meant(new), buffer=self._copy())
             return new
 
         return map_children(block, lambda n: go(n) if n is block.body else n)
@@ -179,12 +172,12 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         return result
 
 
-def _copying(kernel: Kernel, cache: Buffer, old: Buffer) -> Block:
+def _copying(kernel: Kernel, cache: Buffer, old: Buffer, folded: Folding) -> Block:
     """A block that copies the whole buffer, not yet in loops."""
     iters = tuple(
         IterVar(local_name(kernel, f"d{k}", ()), index(0), extent)
-        for k, extent in enumerate(old.shape)
+        for k, extent in enumerate(cache.shape)
     )
     place_ = tuple(Var(v.name) for v in iters)
-    body = Store(Target(cache.name, place_), Load(old.name, place_, old.dtype))
+    body = Store(Target(cache.name, place_), Load(old.name, folded.places(place_), old.dtype))
     return Block(cache.name, iters, place_, TRUE, body)

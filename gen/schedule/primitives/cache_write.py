@@ -66,6 +66,7 @@ class CacheWrite(Primitive):
     as_: str | None = None
 
     name: ClassVar[str] = "cache_write"
+    aliases: ClassVar[tuple[str, ...]] = ("buffer_at",)
     layer: ClassVar[Layer] = Layer.COMMUNICATION
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

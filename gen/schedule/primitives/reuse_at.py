@@ -1,53 +1,65 @@
-"""reuse_at: what an iteration computed is still there in the next."""
+"""reuse_at: what an iteration read or computed is still there in the next."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
-from ...ir.algebra import dtype_of, sub
-from ...ir.nodes import Block, Delinearize, Kernel, Load, Store
-from ...ir.walk import accessed, blocks, replace_stmt, seq, substitute, targets
-from ...poly.certificate import Flow, Scheduled, Source
+from ...ir.nodes import Block, Delinearize, Loop, Store, Update
+from ...ir.walk import accessed, blocks, loads, variables
+from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import (
     CannotApply,
     buffer_named,
-    containing,
-    insert,
-    local_name,
+    is_argument,
     loop_named,
     loops_around,
-    prune_shared,
-    rebuild,
-    remove,
     serial,
     taken,
-    temporaries,
     tree,
-    under,
-    update_blocks,
-    with_body,
     written,
 )
-from ..examples import BLUR
-from ..moving import inside_of, kept_iters, used_names
-from ..placing import Interval, place, required
-from ..windows import View, Window, window
+from ..examples import BLUR, STRIDED, TWICE
+from ..keeping import Keeping
+from ..moving import kept_iters, read_region, region_of
+from ..placing import Region
+from ..windows import Window, window
+from .cache_read import CacheRead
 
 
 @final
 @dataclass(frozen=True)
 class ReuseAt(Primitive):
-    """Keeps what an iteration computed for the next one, where what both read of a buffer overlaps:
-    each iteration computes only what no other did before it.
+    """Keeps what an iteration read or computed for the next one, where what both read of a buffer
+    overlaps: each iteration fetches or computes only what no other did before it.
 
-    The buffer becomes a window of two steps of the loop. A block before the loop computes what the
-    first iteration finds there, and one at the end of an iteration moves what is new down for the
-    next; `as` names the two. The values must be computed in the loop already, by `compute_at`.
+    A temporary that is computed in the loop, by `compute_at`, is kept itself. Of any other buffer
+    the block that reads it (`block`, where there are several) reads from a copy of its window, made
+    by `cache_read`: rows of an image, or a stretch of a row. A copy may have a copy: rows, then a
+    window of those rows.
+
+    `layout` says where the window lies. `circular`: place k of the buffer at k modulo the window's
+    size, so that nothing moves; where the loop is unrolled by that size, all places are constants
+    and may be registers. `halves`: in two steps' room, and what is new moves from the second half
+    to the first at the end of an iteration, so that places are constants and those of a vector lie
+    side by side; no place may be read in more than two iterations. The default is halves where that
+    holds.
+
+    `fill` says where the window is filled that the first iteration finds. `before`: by a block of
+    its own before the loop. `inside`: the loop begins earlier, by as many iterations as fill a
+    circular window and do nothing else; so what these values are computed from may be moved into
+    the loop in turn and kept there, stage after stage, as Halide's sliding windows are.
+
+    `as` names what is created: the copy if there is one, the block before the loop if there is one,
+    and the one that moves halves. From HeteroCL, whose buffers all shift element by element, as
+    hardware does in one cycle. Its `buffer_at` is `cache_write`; its `partition` of an array over
+    banks that are read in one cycle is not here, since a processor has one memory.
     """
 
     buffer: str
     loop: str
+    block: str | None = None
+    layout: Literal["auto", "circular", "halves"] = "auto"
+    fill: Literal["before", "inside"] = "before"
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "reuse_at"
@@ -102,109 +114,209 @@ def blur(n, x: float32[n + 2], y: Out[float32[n]]):
 """,
         ),
         Example(
-            "Values that are all computed before the loop",
+            "A window of three that is read in three iterations each",
             BLUR,
-            "- reuse_at: {buffer: t, loop: y.i}",
-            refused="block 't' is not computed in loop 'y.i'",
+            "- compute_at: {block: t, loop: y.i}\n- reuse_at: {buffer: t, loop: y.i}",
+            after="""\
+def blur(n, x: float32[n + 2], y: Out[float32[n]]):
+    with allocate(t=float32[3]):
+        for t_first.i in range(2):
+            with block("t_first", i=spatial(t_first.i, n + 2), origin=t[i]):
+                t[i % 3] = x[i] * 2.0
+        for y.i in range(n):
+            with block("t", i=spatial(y.i + 2, n + 2)):
+                t[i % 3] = x[i] * 2.0
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i % 3] + t[(i + 1) % 3] + t[(i + 2) % 3]
+""",
+        ),
+        Example(
+            "Of an argument, two new values an iteration",
+            STRIDED,
+            "- reuse_at: {buffer: x, loop: y.i, layout: circular}",
+            after="""\
+def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
+    with allocate(x_reuse=float32[3]):
+        with block("x_reuse_first", d0=spatial(0, 2 * n + 1), origin=None):
+            x_reuse[d0 % 3] = x[d0]
+        for y.i in range(n):
+            for x_reuse.d0 in range(2):
+                with block("x_reuse", d0=spatial(y.i * 2 + 1 + x_reuse.d0, 2 * n + 1), origin=None):
+                    x_reuse[d0 % 3] = x[d0]
+            with block("y", i=spatial(y.i)):
+                y[i] = x_reuse[2 * i % 3] + x_reuse[(2 * i + 1) % 3] + x_reuse[(2 * i + 2) % 3]
+""",
+        ),
+        Example(
+            "Iterations that read nothing in common",
+            TWICE,
+            "- reuse_at: {buffer: x, loop: t.i}",
+            refused="no two iterations of loop 't.i' read the same of 'x'",
         ),
     )
 
     def check(self, state: Scheduled) -> str | None:
-        kernel, root = state.kernel, tree(state.kernel)
-        if buffer_named(kernel, self.buffer) not in temporaries(kernel):
-            return f"'{self.buffer}' is an argument: all of it is there at all times"
-        loop, block = loop_named(kernel, self.loop), self._writer(kernel)
-        if not any(loop is x for x in loops_around(root, block)):
+        buffer_named(state.kernel, self.buffer)
+        loop = loop_named(state.kernel, self.loop)
+        if isinstance(loop.body, Delinearize):
+            return f"loop '{loop.var}' is fused: what it reads does not move by a constant"
+        if reason := serial(loop):
             raise CannotApply(
-                f"block '{block.name}' is not computed in loop '{self.loop}'",
-                f"compute_at: {{block: {block.name}, loop: {self.loop}}} moves it there",
+                f"{reason}: what an iteration keeps for the next has to run before it",
+                "split the loop before that, and reuse in the inner one",
             )
+        kept = not self._is_copied(state, loop)
+        if kept and (reason := self._refuse_keeping(state, loop)):
+            return reason
+        if self.layout == "halves" and (reason := self._refuse_halves(state, loop)):
+            raise CannotApply(reason, "`layout: circular` has room for that")
+        self._window(state, loop)
+        if kept and (reason := self._refuse_values(state, loop)):
+            return reason
+        names = self._names(state, loop)
+        wanted = len(replace(self, as_=None)._names(state, loop))
+        if len(names) != wanted:
+            return f"`as` must give {wanted} name{'s' if wanted > 1 else ''}"
+        return taken(state.kernel, names)
+
+    def _is_copied(self, state: Scheduled, loop: Loop) -> bool:
+        """Whether the buffer is none that the loop computes."""
+        return not any(self.buffer in written(b) for b in blocks(loop))
+
+    def _names(self, state: Scheduled, loop: Loop) -> tuple[str, ...]:
+        copied = self._is_copied(state, loop)
+        base = f"{self.buffer}_reuse" if copied else self.buffer
+        halved = self._layout(state, loop) == "halves"
+        copy = (base,) if copied else ()
+        first = (f"{base}_first",) if self.fill == "before" else ()
+        move = (f"{base}_move",) if halved else ()
+        return (*copy, *first, *move) if self.as_ is None else self.as_
+
+    def _layout(self, state: Scheduled, loop: Loop) -> Literal["circular", "halves"]:
+        if self.layout != "auto":
+            return self.layout
+        return "circular" if self._refuse_halves(state, loop) else "halves"
+
+    def _refuse_halves(self, state: Scheduled, loop: Loop) -> str | None:
+        """Why the window cannot lie in two halves."""
+        found, moves = self._window(state, loop), f"what loop '{loop.var}' reads of '{self.buffer}'"
+        if self.fill == "inside":
+            return "the loop fills a window of which every place has one iteration: a circular one"
+        if found.step < 0:
+            return f"{moves} moves backwards"
+        if found.kept > found.step:
+            return (
+                f"{moves} moves by {found.step} of {found.size} places: some are read in more than"
+                " two iterations"
+            )
+        if not self._is_copied(state, loop) and isinstance(self._writer(state).body, Update):
+            return f"block '{self._writer(state).name}' is a reduction: its values grow in place"
+        return None
+
+    def _window(self, state: Scheduled, loop: Loop) -> Window:
+        return window(self.buffer, self._region(state, loop), loop)
+
+    def _region(self, state: Scheduled, loop: Loop) -> Region:
+        if self._is_copied(state, loop):
+            return region_of(state, self._reader(loop), self.buffer, loop)
+        return read_region(state, self._writer(state), loop)
+
+    def _reader(self, loop: Loop) -> Block:
+        """The block that is to read from the copy."""
+        found = {b.name: b for b in blocks(loop) if _reads(b, self.buffer)}
+        if self.block is not None:
+            if self.block not in found:
+                raise CannotApply(
+                    f"block '{self.block}' does not read '{self.buffer}' in loop '{loop.var}'"
+                )
+            return found[self.block]
+        match tuple(found.values()):
+            case ():
+                raise CannotApply(f"no block in loop '{loop.var}' reads '{self.buffer}'")
+            case (block,):
+                return block
+            case _:
+                some = " and ".join(f"'{name}'" for name in found)
+                raise CannotApply(
+                    f"blocks {some} read '{self.buffer}' in loop '{loop.var}'",
+                    "name one by `block`",
+                )
+
+    # ------------------------------------------------------------ a copy
+
+    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
+        loop = loop_named(state.kernel, self.loop)
+        if not self._is_copied(state, loop):
+            return ()
+        copy, *others = self._names(state, loop)
+        layout = self._layout(state, loop)
+        return (
+            CacheRead(self._reader(loop).name, self.buffer, self.loop, as_=copy, span=self.span),
+            replace(self, buffer=copy, block=None, layout=layout, as_=tuple(others)),
+        )
+
+    # ------------------------------------------------------------ what the loop computes
+
+    def _refuse_keeping(self, state: Scheduled, loop: Loop) -> str | None:
+        """Why the loop cannot keep values that it computes, however they move."""
+        root, block = tree(state.kernel), self._writer(state)
+        if is_argument(state.kernel, self.buffer):
+            return f"'{self.buffer}' is an argument, which block '{block.name}' writes in the loop"
         inside = {b.name for b in blocks(loop)}
         for user in blocks(root):
             if self.buffer in accessed(user) and user.name not in inside:
                 return f"block '{user.name}' uses '{self.buffer}' outside loop '{self.loop}'"
-        if isinstance(loop.body, Delinearize):
-            return f"loop '{self.loop}' is fused: what it reads does not move by a constant"
+        if self.block is not None:
+            return f"'{self.buffer}' is computed in the loop: all blocks read it, not one of a copy"
         for around in loops_around(loop, block):
             if around is not loop and (reason := serial(around)):
                 return f"{reason}; reuse first"
-        if len(self._names()) != 2:
-            return "`as` must give 2 names"
-        window(state, block, loop)
-        return serial(loop) or taken(kernel, self._names())
+        for number, load in enumerate(loads(block.body)):
+            if makers := set(state.flow[block.name, number].writers) & inside:
+                raise CannotApply(
+                    f"block '{block.name}' reads '{load.buffer}', which block '{min(makers)}'"
+                    f" computes in loop '{loop.var}': it is not there for what is kept of an"
+                    " iteration before",
+                    f"`fill: inside`, and only then move block '{min(makers)}' into the loop",
+                )
+        return None
 
-    def _names(self) -> tuple[str, ...]:
-        return self.as_ or (f"{self.buffer}_first", f"{self.buffer}_move")
+    def _refuse_values(self, state: Scheduled, loop: Loop) -> str | None:
+        """Why what an iteration computes is of no use to the next."""
+        block = self._writer(state)
+        kept = kept_iters(tree(state.kernel), block, loop)
+        for v, binding in zip(block.iters, block.bindings, strict=True):
+            if v.name in kept and loop.var in variables(binding):
+                return (
+                    f"what block '{block.name}' computes in an iteration of loop '{loop.var}' has"
+                    f" '{v.name}' of its own: the next one needs other values"
+                )
+        return None
 
-    def _writer(self, kernel: Kernel) -> Block:
-        found = [b for b in blocks(kernel.body) if self.buffer in written(b)]
+    def _writer(self, state: Scheduled) -> Block:
+        found = [b for b in blocks(state.kernel.body) if self.buffer in written(b)]
         match found:
-            case [Block(body=Store()) as block]:
+            case [block] if isinstance(block.body, Store) or block.initialises:
                 return block
             case [block]:
-                raise CannotApply(f"block '{block.name}' is a reduction: its values grow in place")
+                raise CannotApply(f"block '{block.name}' adds to '{self.buffer}' in place")
             case _:
-                raise CannotApply(f"several blocks write '{self.buffer}'")
+                some = " and ".join(f"'{b.name}'" for b in found)
+                raise CannotApply(f"blocks {some} write '{self.buffer}': only one may")
 
     def rewrite(self, state: Scheduled) -> Scheduled:
-        root, loop = tree(state.kernel), loop_named(state.kernel, self.loop)
-        block = self._writer(state.kernel)
-        found = window(state, block, loop)
-        first, move = self._names()
-        start = local_name(state.kernel, "start", (v.name for b in blocks(root) for v in b.iters))
-        view = View(self.buffer, found, start)
-        used = used_names(state, block) | {first, move}
-        around, at = inside_of(root, loop), found.first
-        kept = kept_iters(root, block, loop)
-        wanted = self._new_part(block, kept, found)
-
-        computes = view.of(place(block, around, kept, wanted, used), at, around)
-        moves = view.of(place(_moving(block, move), around, kept, wanted, used), at, around)
-        moves = update_blocks(moves, view.moved_down)
-        # What the first iteration finds is what one before it would have left.
-        before = {loop.var: sub(loop.lower, 1)}
-        earlier = (*around[:-1], replace(loop, lower=before[loop.var]))
-        prologue = place(replace(block, name=first), earlier, kept, wanted, used)
-        finds = substitute(found.first, {loop.var: loop.lower})
-        prologue = view.of(substitute(prologue, before), finds, around[:-1])
-
-        rest = remove(root, block)
-        left = loop_named(replace(state.kernel, body=rest), loop.var)
-        here = containing(under(left), lambda b: self.buffer in accessed(b))[0]
-        body = tuple(view.of(s, at, around) for s in under(left))
-        new = with_body(left, (*insert(body, here, computes), moves))
-        kernel = rebuild(
-            state.kernel,
-            replace_stmt(rest, left, seq((prologue, new))),
-            tuple(view.shaped(b) for b in temporaries(state.kernel)),
-        )
-        outer = tuple(x.var for x in loops_around(root, loop))
-        return Scheduled(kernel, prune_shared(kernel, self._flow(state.flow, block, outer)))
-
-    def _new_part(
-        self, block: Block, kept: frozenset[str], found: Window
-    ) -> Mapping[str, Interval]:
-        """What the block must cover in an iteration."""
-        pairs = zip(block.iters, block.bindings, strict=True)
-        known = {v.name: value for v, value in pairs if v.name in kept}
-        places = tuple(substitute(i, known) for i in targets(block.body)[0].indices)
-        return required(places, found.new, frozenset(v.name for v in block.iters))
-
-    def _flow(self, flow: Flow, block: Block, outer: tuple[str, ...]) -> Flow:
-        first, move = self._names()
-        result = dict(flow)
-        for (reader, number), source in flow.items():
-            if reader == block.name:
-                result[first, number] = source
-            if block.name in source.writers:
-                result[reader, number] = Source((block.name, first, move), shared=outer)
-        result[move, 0] = Source((block.name,), shared=(*outer, self.loop))
-        return result
+        loop = loop_named(state.kernel, self.loop)
+        keeping = Keeping(state, loop, self._writer(state), self._window(state, loop))
+        match self._layout(state, loop), self._names(state, loop):
+            case "circular", ():
+                return keeping.circular_inside()
+            case "circular", (first,):
+                return keeping.circular(first)
+            case _, (first, move):
+                return keeping.halves(first, move)
+            case _, names:
+                raise AssertionError(f"checked: {names}")
 
 
-def _moving(block: Block, name: str) -> Block:
-    """A block that stores what is in the places that `block` writes."""
-    assert isinstance(block.body, Store)
-    target = block.body.target
-    copy = Load(target.buffer, target.indices, dtype_of(block.body.value))
-    return replace(block, name=name, body=Store(target, copy), origin=None, annotations=())
+def _reads(block: Block, buffer: str) -> bool:
+    return any(load.buffer == buffer for load in loads(block.body))
