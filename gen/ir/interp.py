@@ -37,6 +37,7 @@ from .nodes import (
     Kernel,
     Loop,
     LoopKind,
+    Scope,
     Seq,
     Stmt,
     Store,
@@ -169,10 +170,12 @@ def _argument(buffer: Buffer, given: Array | None, machine: Machine) -> Place:
 
 
 def _fresh(buffer: Buffer, machine: Machine) -> Place:
-    """New places, none written yet."""
+    """New places, none written yet. A temporary's size below 0 is none, as in generated code."""
     shape = tuple(expression(extent, machine)() for extent in buffer.shape)
     if any(extent < 0 for extent in shape):
-        raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
+        if buffer.scope is Scope.GLOBAL:
+            raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
+        shape = tuple(max(extent, 0) for extent in shape)
     values = np.full(shape, poison(buffer.dtype), numpy_dtype(buffer.dtype))
     return Place(values, np.zeros(shape, bool))
 
