@@ -161,7 +161,7 @@ def _patterns(primitive: type[Primitive], example: Example) -> Iterator[Pattern]
     plain = from_text(example.before)
     state = Scheduled(plain, plain_flow(plain))
     context = Context(plain, lambda plain, state: None)
-    for step in _steps(example.steps):
+    for step in steps_of(example.steps):
         if isinstance(step, primitive):
             holes = tuple(dict.fromkeys(_holes(step, _names(state.kernel))))
             standing = _relations(state.kernel)
@@ -173,7 +173,8 @@ def _patterns(primitive: type[Primitive], example: Example) -> Iterator[Pattern]
             return
 
 
-def _steps(text: str) -> tuple[Primitive, ...]:
+def steps_of(text: str) -> tuple[Primitive, ...]:
+    """An example's steps."""
     lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
     node = yaml.parse("- target: cpu\n  variants:\n  - steps:\n" + lines, "example")
     assert isinstance(node, yaml.List)

@@ -5,6 +5,7 @@ refused, and the failure if there is one. What raises anything but a TilesmithEr
 so has what computes something else than `reference` does.
 """
 
+import faulthandler
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +51,7 @@ MOST_ELEMENTS = 160  # of all sizes' product: the interpreter is slow
 _GUARD = 64  # elements before and after each array that a compiled kernel gets
 _SECONDS = 60  # of a compilation and its runs
 _CRASHES = (IRError, InterpError, ProverError)  # errors for the user that only a bug leads to
+_BY_COMPILER = "error: the C compiler refused"
 _LOWERING = "lowering"
 _PLAIN = "the plain schedule"
 
@@ -279,20 +281,23 @@ class _Trial:
         what = f"the code for {level.value}"
         scalars, cases, seed = _scalars(self.draft, kernel), self._cases(), self.seed
 
-        def work() -> tuple[str, Sizes | None] | None:
+        def work() -> Failure | None:
             compiled = jit.compile_kernel(kernel, level)
             for case in cases:
                 wrong = _run(compiled, case, scalars, threads=1 + seed % 3)
                 if wrong is not None:
-                    return wrong, case.sizes
+                    return Failure(f"{what} is wrong", wrong, case.sizes)
             return None
 
-        answer = isolated(work, _SECONDS)
-        if answer is not None:
-            wrong, sizes = answer
-            crash = wrong.startswith("crash") or sizes is None
-            kind = f"{what}: {wrong.splitlines()[0]}" if crash else f"{what} is wrong"
-            raise _Failed(Failure(kind, wrong, sizes))
+        try:
+            failure = isolated(work, _SECONDS)
+        except TilesmithError as error:
+            self._refuse(None, "emission", "check", error)
+        else:
+            if failure is not None:
+                raise _Failed(
+                    replace(failure, kind=failure.kind.replace("crash", f"crash in {what}"))
+                )
 
 
 def shape_of(reason: str) -> str:
@@ -379,10 +384,11 @@ def _mark(dtype: np.dtype[Any]) -> float:
 # ---------------------------------------------------------------- apart
 
 
-def isolated(
-    work: Callable[[], tuple[str, Sizes | None] | None], seconds: float
-) -> tuple[str, Sizes | None] | None:
-    """The answer of some work in a child process, which may die or hang."""
+def isolated(work: Callable[[], Failure | None], seconds: float) -> Failure | None:
+    """The answer of some work in a child process, which may die or hang: a failure, too.
+
+    Raises the TilesmithError that the work does, unless it is a C compiler's.
+    """
     context = get_context("fork")
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=_answer, args=(there, work), daemon=True)
@@ -390,22 +396,29 @@ def isolated(
     there.close()
     try:
         if not here.poll(seconds):
-            return f"crash: no answer within {seconds:g} seconds", None
-        return here.recv()  # type: ignore[no-any-return]
+            return Failure("crash", f"no answer within {seconds:g} seconds")
+        answer: Failure | str | None = here.recv()
     except EOFError:
         child.join()
-        return f"crash: the process ended with exit code {child.exitcode}", None
+        return Failure("crash", f"the process ended with exit code {child.exitcode}")
     finally:
         child.kill()
         child.join()
         here.close()
+    if isinstance(answer, str):
+        raise TilesmithError(answer)
+    return answer
 
 
-def _answer(connection: Connection, work: Callable[[], tuple[str, Sizes | None] | None]) -> None:
+def _answer(connection: Connection, work: Callable[[], Failure | None]) -> None:
+    faulthandler.disable()  # what kills this process is told by its exit code
     try:
         connection.send(work())
     except Exception as error:
-        text = f"{error}" if isinstance(error, TilesmithError) else traceback.format_exc()
-        kind = f"crash: {type(error).__name__} at {_place(error)}"
-        connection.send((f"{kind}\n{text}", None))
+        words = str(error)
+        if isinstance(error, TilesmithError) and not words.startswith(_BY_COMPILER):
+            connection.send(error.message)
+        else:
+            kind = f"crash: {type(error).__name__} at {_place(error)}"
+            connection.send(Failure(kind, traceback.format_exc()))
     connection.close()
