@@ -199,8 +199,8 @@ def _running(w: _Writer) -> None:
 def _halves(w: _Writer) -> None:
     """An array defined in two parts."""
     read, (rows, columns) = w.last, w.shapes[w.last]
-    result = w.define((rows, columns))
     value = w.term(f"{read}[i, j]", ("i", "j"), (rows, columns))
+    result = w.define((rows, columns))
     w.least(_dim(columns), 1)
     w.lines += [
         f"for i in range({rows}):",

@@ -166,11 +166,15 @@ class _Trial:
 
     def _run(self, spec: specs.KernelSpec, choose: Choose) -> Outcome:
         plain = self._guarded("build", lambda: specs.build(spec, specs.choices(spec)[0]))
-        self._compare("the plain schedule", plain)
         context = Context(plain, self._prove)
-        state = Scheduled(plain, plain_flow(plain))
+        try:
+            state = self._guarded(_PLAIN, lambda: Scheduled(plain, plain_flow(plain)))
+        except Refused as error:
+            self._refuse(None, _PLAIN, "proof", error)
+            return Outcome((), tuple(self.refusals), None)
         if not self._proves(_PLAIN, plain, state):
             return Outcome((), tuple(self.refusals), None)
+        self._compare(_PLAIN, plain)
         while True:
             step = self._guarded("drawing", partial(choose, state.kernel))
             if step is None:
