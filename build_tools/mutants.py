@@ -2,7 +2,8 @@
 
 Input: `build_tools/mutants.toml`. Output: a table in Markdown: a row a bug, a column a check of
 `build_tools.catchers`. Each bug is planted in a copy of the project; the checks stop at the first
-thing that they find, and none takes longer than its limit.
+thing that they find, and none takes longer than its limit. A cell is empty where a check does not
+run what has the bug.
 """
 
 import argparse
@@ -21,7 +22,14 @@ from gen.progress import progress
 
 ROOT = Path(__file__).resolve().parents[1]
 BUGS = Path(__file__).with_name("mutants.toml")
-CHECKS = ("prover", "goldens", "fuzzer")
+CHECKS = ("prover", "goldens", "fuzzer", "compiling")
+SEEN_BY = {
+    "primitive": ("prover", "goldens", "fuzzer"),
+    "lowering": ("prover", "goldens", "fuzzer"),
+    "emission": ("goldens", "compiling"),
+    "prover": ("prover", "fuzzer"),
+}
+"""The checks that run what a part does; others are not run on its bugs."""
 _COPIED = ("gen", "build_tools", "kernels_spec", "tests/golden")
 _SECONDS = 300
 
@@ -41,7 +49,7 @@ class Bug:
 @final
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """found: by each check, the first thing that is wrong; None where it finds nothing."""
+    """found: by each check that was run, the first thing that is wrong, or None."""
 
     bug: Bug
     found: dict[str, str | None]
@@ -72,7 +80,8 @@ def tried(chosen: Sequence[Bug], checks: Sequence[str] = CHECKS) -> Iterator[Cau
             path = copy / "gen" / bug.file
             text = path.read_text("utf-8")
             path.write_text(text.replace(bug.old, bug.new), "utf-8")
-            yield Caught(bug, {check: _run(copy, check) for check in checks})
+            seen = [check for check in checks if check in SEEN_BY[bug.part]]
+            yield Caught(bug, {check: _run(copy, check) for check in seen})
             path.write_text(text, "utf-8")
 
 
@@ -96,9 +105,10 @@ def table(rows: Sequence[Caught], checks: Sequence[str] = CHECKS) -> str:
     """The rows, and how many each check caught."""
     lines = [f"| in | bug | {' | '.join(checks)} |", f"| --- | --- |{' --- |' * len(checks)}"]
     for row in rows:
-        marks = " | ".join("yes" if row.found[check] else "-" for check in checks)
-        lines.append(f"| {row.bug.part} | {row.bug.bug} | {marks} |")
-    caught = [sum(row.found[check] is not None for row in rows) for check in checks]
+        marks = {check: "yes" if found else "no" for check, found in row.found.items()}
+        cells = " | ".join(marks.get(check, "") for check in checks)
+        lines.append(f"| {row.bug.part} | {row.bug.bug} | {cells} |")
+    caught = [sum(row.found.get(check) is not None for row in rows) for check in checks]
     some = sum(any(row.found.values()) for row in rows)
     lines.append(f"| | {some} of {len(rows)} caught | {' | '.join(map(str, caught))} |")
     return "\n".join(lines)

@@ -68,6 +68,16 @@ class _Writer:
 
 
 def draw(random: Random) -> Draft:
+    """A kernel of which every size is one of an input's, as a spec's must be."""
+    while True:
+        draft = _draw(random)
+        roles = draft.arrays
+        given = [draft.shapes[a] for a, role in roles.items() if role in ("in", "inout")]
+        if set(draft.dims) == {_dim(extent) for shape in given for extent in shape}:
+            return draft
+
+
+def _draw(random: Random) -> Draft:
     w = _Writer(random, random.choice(ELEMENTS))
     if random.random() < 0.2:
         random.choice((_sweep, _time_steps, _accumulate))(w)

@@ -13,8 +13,10 @@ from typing import final
 from gen.errors import TilesmithError
 from gen.schedule.base import Primitive
 
+from .cases import SIZES
 from .draft import Draft
-from .trial import SIZES, Failure, Options, Sizes, replayed, trial
+from .failure import Failure, Sizes
+from .trial import Options, replayed, trial
 
 MOST_TRIALS = 400
 

@@ -16,19 +16,23 @@ from random import Random
 from typing import Any, Literal, final, get_args, get_origin, get_type_hints
 
 from gen.errors import TilesmithError
-from gen.ir.nodes import Kernel, Loop, Seq
+from gen.ir.nodes import Allocate, Kernel, Loop, Seq
 from gen.ir.parser import from_text
 from gen.ir.walk import ancestors, blocks, loads, loops, walk
 from gen.poly.certificate import Scheduled
 from gen.poly.flow import plain_flow
 from gen.schedule import recipe
 from gen.schedule.base import Context, Example, Primitive
-from gen.schedule.edit import written
+from gen.schedule.edit import reduction_loops, written
 from gen.schedule.registry import PRIMITIVES
 from gen.spec import yaml
 from gen.spec.recipes import read_recipes
 
 _TRIES = 12
+_WORDS = (
+    *("around", "innermost", "before", "reads", "writes", "feeds", "takes"),
+    *("temporary", "reduction"),
+)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 
 
@@ -89,9 +93,11 @@ def _read(block: Any) -> tuple[str, ...]:
 
 def _relations(kernel: Kernel) -> frozenset[Relation]:
     """Which loop is around which loop or block, which block or loop reads and writes which buffer,
-    which loop has a reader or a writer of what a block writes inside, and which comes after which.
+    which loop has a reader or a writer of what a block writes inside, and which comes after which;
+    which blocks and buffers are of temporaries, and which blocks and loops of reductions.
     """
     found: set[Relation] = set()
+    local = {b.name for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers}
     inside: dict[str, list[Any]] = {}
     for block in blocks(kernel.body):
         around = [s.var for s in ancestors(kernel.body, block) if hasattr(s, "var")]
@@ -113,6 +119,14 @@ def _relations(kernel: Kernel) -> frozenset[Relation]:
             found.add(("feeds", *pair))
         if any(set(_read(block)) & set(written(other)) for other in others):
             found.add(("takes", *pair))
+    for block in blocks(kernel.body):
+        kept = set(written(block)) & local
+        if kept:
+            found.add(_itself("temporary", Kind.BLOCK, block.name))
+        found |= {_itself("temporary", Kind.BUFFER, name) for name in kept}
+        if block.initialises:
+            found.add(_itself("reduction", Kind.BLOCK, block.name))
+        found |= {_itself("reduction", Kind.LOOP, name) for name in reduction_loops(block)}
     for node in walk(kernel.body):
         pairs = pairwise(node.body) if isinstance(node, Seq) else ()
         found |= {
@@ -123,6 +137,11 @@ def _relations(kernel: Kernel) -> frozenset[Relation]:
     return frozenset(found)
 
 
+def _itself(what: str, kind: Kind, name: str) -> Relation:
+    """What a name is by itself."""
+    return what, (kind, name), (kind, name)
+
+
 def _filled(pattern: Pattern, kernel: Kernel, random: Random) -> dict[Hole, str]:
     """Names for the holes: of several draws the one that stands as the example does, mostly."""
     known, standing = _names(kernel), _relations(kernel)
@@ -131,9 +150,7 @@ def _filled(pattern: Pattern, kernel: Kernel, random: Random) -> dict[Hole, str]
         of = {hole: (hole[0], name) for hole, name in named.items()}
         here = {
             (what, a, b)
-            for what, a, b in product(
-                ("around", "innermost", "reads", "writes", "feeds", "takes", "before"), of, of
-            )
+            for what, a, b in product(_WORDS, of, of)
             if (what, of[a], of[b]) in standing
         }
         return -len(here ^ pattern.relations)

@@ -5,21 +5,13 @@ refused, and the failure if there is one. What raises anything but a TilesmithEr
 so has what computes something else than `reference` does.
 """
 
-import faulthandler
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from pathlib import Path
 from random import Random
-from typing import Any, TypeVar, final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeVar, final
 
 from gen import jit
 from gen import spec as specs
@@ -37,21 +29,16 @@ from gen.poly.witness import Refused
 from gen.schedule.base import Context, Primitive, Prover
 from gen.schedule.recipe import apply
 
-from . import reference
+from .cases import Case, case_of, difference, run_guarded, scalars_of, sizes_of
 from .draft import Draft
+from .failure import Failure, Sizes, isolated, place_of
 
-Array = NDArray[Any]
-Sizes = Mapping[str, int]
 T = TypeVar("T")
 Choose = Callable[[Kernel], Primitive | None]
 """The next step on a tree; None where there are enough."""
 
-SIZES = (0, 1, 2, 3, 5, 8, 17)
-MOST_ELEMENTS = 160  # of all sizes' product: the interpreter is slow
-_GUARD = 64  # elements before and after each array that a compiled kernel gets
 _SECONDS = 60  # of a compilation and its runs
 _CRASHES = (IRError, InterpError, ProverError)  # errors for the user that only a bug leads to
-_BY_COMPILER = "error: the C compiler refused"
 _LOWERING = "lowering"
 _PLAIN = "the plain schedule"
 
@@ -67,16 +54,6 @@ class Options:
     levels: tuple[Level, ...] = ()
     cases: int = 5
     judge: bool = True
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What went wrong. kind: alike for alike failures; sizes: where there is one wrong case."""
-
-    kind: str
-    detail: str
-    sizes: Sizes | None = None
 
 
 @final
@@ -105,14 +82,6 @@ class Outcome:
     refusals: tuple[Refusal, ...]
     failure: Failure | None
     proved: bool = False
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Case:
-    sizes: Sizes
-    arrays: Mapping[str, Array]
-    expected: Mapping[str, Array]
 
 
 class _Failed(Exception):
@@ -151,8 +120,8 @@ class _Trial:
         self, draft: Draft, options: Options, seed: int, only: Sequence[Sizes] | None
     ) -> None:
         self.draft, self.options, self.seed = draft, options, seed
-        self.chosen = _sizes(draft, options.cases, Random(seed)) if only is None else only
-        self.known: list[_Case] | None = None
+        self.chosen = sizes_of(draft, options.cases, Random(seed)) if only is None else only
+        self.known: list[Case] | None = None
         self.taken: list[Primitive] = []
         self.refusals: list[Refusal] = []
         self.asked: Scheduled | None = None
@@ -183,8 +152,11 @@ class _Trial:
         if self.taken:
             self._compare("the tree", state.kernel)
         lowered = self._lowered(state)
-        proved = lowered is not None and self._proves(_LOWERING, plain, lowered)
-        if lowered is not None and proved:
+        if lowered is None:
+            return Outcome(tuple(self.taken), tuple(self.refusals), None)
+        proved = self._proves(_LOWERING, plain, lowered)
+        if proved or self.refusals[-1].needless is False:
+            # Steps are the recipe's to choose, lowering is not: what it makes wrong has failed.
             self._compare("the lowered tree", lowered.kernel)
             for level in self.options.levels:
                 self._compile(lowered.kernel, level)
@@ -239,7 +211,8 @@ class _Trial:
     def _refuse(self, step: Primitive | None, name: str, by: str, error: Exception) -> None:
         needless = None
         reason = error.message if isinstance(error, TilesmithError) else str(error)
-        if self.options.judge and self.asked is not None and "a race" not in reason:
+        judged = (self.options.judge or name == _LOWERING) and "a race" not in reason
+        if judged and self.asked is not None:
             needless = self._differs(self.asked.kernel) is None
         self.refusals.append(Refusal(step, name, by, shape_of(reason), needless))
 
@@ -252,14 +225,14 @@ class _Trial:
         except Exception as error:
             if isinstance(error, TilesmithError | Refused) and not isinstance(error, _CRASHES):
                 raise
-            kind = f"crash in {what}: {type(error).__name__} at {_place(error)}"
+            kind = f"crash in {what}: {type(error).__name__} at {place_of(error)}"
             raise _Failed(Failure(kind, "".join(traceback.format_exception(error)))) from error
 
     # ------------------------------------------------------------ comparing
 
-    def _cases(self) -> list[_Case]:
+    def _cases(self) -> list[Case]:
         if self.known is None:
-            self.known = [_case(self.draft, sizes, self.seed) for sizes in self.chosen]
+            self.known = [case_of(self.draft, sizes, self.seed) for sizes in self.chosen]
         return self.known
 
     def _compare(self, what: str, kernel: Kernel) -> None:
@@ -269,12 +242,12 @@ class _Trial:
 
     def _differs(self, kernel: Kernel) -> Failure | None:
         """The first case in which the interpreter disagrees, or raises what wrong kernels do."""
-        scalars = _scalars(self.draft, kernel)
+        scalars = scalars_of(self.draft, kernel)
         for case in self._cases():
             given = {p: a for p, a in case.arrays.items() if self.draft.arrays[p] != "out"}
             try:
                 got = interpret(kernel, given, scalars, dims=case.sizes, seed=self.seed)
-                wrong = _difference(got, case.expected)
+                wrong = difference(got, case.expected)
             except (InterpError, IRError, ScheduleError) as error:
                 wrong = error.message
             if wrong is not None:
@@ -283,12 +256,12 @@ class _Trial:
 
     def _compile(self, kernel: Kernel, level: Level) -> None:
         what = f"the code for {level.value}"
-        scalars, cases, seed = _scalars(self.draft, kernel), self._cases(), self.seed
+        scalars, cases, seed = scalars_of(self.draft, kernel), self._cases(), self.seed
 
         def work() -> Failure | None:
             compiled = jit.compile_kernel(kernel, level)
             for case in cases:
-                wrong = _run(compiled, case, scalars, threads=1 + seed % 3)
+                wrong = run_guarded(compiled, case, scalars, threads=1 + seed % 3)
                 if wrong is not None:
                     return Failure(f"{what} is wrong", wrong, case.sizes)
             return None
@@ -308,121 +281,3 @@ def shape_of(reason: str) -> str:
     """A reason without its step, names and numbers, so that alike ones are counted together."""
     words = re.sub(r"^\w+ \(.*?\): ", "", reason.splitlines()[0])
     return re.sub(r"\d+", "N", re.sub(r"'[^']*'", "'_'", words))
-
-
-def _place(error: BaseException) -> str:
-    """Where in the generator an exception came from, without line numbers."""
-    frames = traceback.extract_tb(error.__traceback__)
-    last = next((f for f in reversed(frames) if "gen" in Path(f.filename).parts), frames[-1])
-    return f"{Path(last.filename).name}:{last.name}"
-
-
-# ---------------------------------------------------------------- sizes and arrays
-
-
-def _sizes(draft: Draft, count: int, random: Random) -> list[Sizes]:
-    """Sizes that the constraints allow, not too large together."""
-    every = [dict(zip(draft.dims, s, strict=True)) for s in product(SIZES, repeat=len(draft.dims))]
-    fit = [s for s in every if draft.allows(s) and np.prod(list(s.values())) <= MOST_ELEMENTS]
-    return random.sample(fit, min(count, len(fit)))
-
-
-def _case(draft: Draft, sizes: Sizes, seed: int) -> _Case:
-    random = np.random.default_rng(seed)
-    arrays: dict[str, Array] = {}
-    for name, role in draft.arrays.items():
-        if role == "temporary":
-            continue
-        shape, dtype = reference.shape(draft, name, sizes), reference.element(draft, name)
-        low, high = (-2, 9) if draft.types.get(name, "T") == "int64" else (-3, 4)
-        arrays[name] = random.integers(low, high, shape).astype(dtype)
-    return _Case(sizes, arrays, reference.evaluate(draft, arrays, sizes))
-
-
-def _scalars(draft: Draft, kernel: Kernel) -> dict[str, int]:
-    return {s.name: draft.scalars[s.name] for s in kernel.scalars}
-
-
-def _difference(got: Mapping[str, Array], expected: Mapping[str, Array]) -> str | None:
-    for name, wanted in expected.items():
-        value = got[name]
-        if value.dtype.kind == "f":
-            finite = np.abs(wanted[np.isfinite(wanted)])
-            size = 64 * float(np.finfo(value.dtype).eps) * float(finite.max(initial=1))
-            right = np.isclose(value, wanted, rtol=0, atol=size, equal_nan=True)
-        else:
-            right = value == wanted
-        if not right.all():
-            at = tuple(int(k) for k in np.argwhere(~right)[0]) if wanted.ndim else ()
-            place = f"{name}[{', '.join(map(str, at))}]"
-            return f"{place} is {value[at]}, expected {wanted[at]}"
-    return None
-
-
-def _run(
-    compiled: jit.Compiled, case: _Case, scalars: Mapping[str, int], threads: int
-) -> str | None:
-    """What is wrong with a run on arrays that stand between guards."""
-    held = {name: _held(array) for name, array in case.arrays.items()}
-    arrays = {name: inner for name, (_, inner) in held.items()}
-    for name, array in case.arrays.items():
-        arrays[name][...] = array
-    compiled(arrays, scalars, dims=case.sizes, threads=threads)
-    for name, (whole, inner) in held.items():
-        marks = np.concatenate((whole[:_GUARD], whole[_GUARD + inner.size :]))
-        if not np.array_equal(marks, np.full_like(marks, _mark(inner.dtype)), equal_nan=True):
-            return f"{name} is written outside of its bounds"
-    return _difference(arrays, case.expected)
-
-
-def _held(array: Array) -> tuple[Array, Array]:
-    """A stretch of memory full of marks, and the array within it."""
-    whole = np.full(array.size + 2 * _GUARD, _mark(array.dtype), array.dtype)
-    return whole, whole[_GUARD : _GUARD + array.size].reshape(array.shape)
-
-
-def _mark(dtype: np.dtype[Any]) -> float:
-    return float("nan") if dtype.kind == "f" else int(np.iinfo(dtype).max) - 7
-
-
-# ---------------------------------------------------------------- apart
-
-
-def isolated(work: Callable[[], Failure | None], seconds: float) -> Failure | None:
-    """The answer of some work in a child process, which may die or hang: a failure, too.
-
-    Raises the TilesmithError that the work does, unless it is a C compiler's.
-    """
-    context = get_context("fork")
-    here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(there, work), daemon=True)
-    child.start()
-    there.close()
-    try:
-        if not here.poll(seconds):
-            return Failure("crash", f"no answer within {seconds:g} seconds")
-        answer: Failure | str | None = here.recv()
-    except EOFError:
-        child.join()
-        return Failure("crash", f"the process ended with exit code {child.exitcode}")
-    finally:
-        child.kill()
-        child.join()
-        here.close()
-    if isinstance(answer, str):
-        raise TilesmithError(answer)
-    return answer
-
-
-def _answer(connection: Connection, work: Callable[[], Failure | None]) -> None:
-    faulthandler.disable()  # what kills this process is told by its exit code
-    try:
-        connection.send(work())
-    except Exception as error:
-        words = str(error)
-        if isinstance(error, TilesmithError) and not words.startswith(_BY_COMPILER):
-            connection.send(error.message)
-        else:
-            kind = f"crash: {type(error).__name__} at {_place(error)}"
-            connection.send(Failure(kind, traceback.format_exc()))
-    connection.close()

@@ -13,9 +13,10 @@ import pytest
 from build_tools.fuzz import __main__ as fuzz
 from build_tools.fuzz import kernels, reference, steps
 from build_tools.fuzz.draft import Draft, from_text
+from build_tools.fuzz.failure import Failure, isolated
 from build_tools.fuzz.report import Tally
 from build_tools.fuzz.shrink import Failing, shrunk
-from build_tools.fuzz.trial import Failure, Options, isolated, replayed, trial
+from build_tools.fuzz.trial import Options, replayed, trial
 from gen import jit
 from gen import spec as specs
 from gen.emit import update
