@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gen import jit
-from gen.ir.nodes import Kernel
 
 from . import reference
 from .draft import Draft
@@ -22,6 +21,7 @@ from .failure import Sizes
 Array = NDArray[Any]
 
 SIZES = (0, 1, 2, 3, 5, 8, 17)
+NUMBERS = (0, 1, 3, 5)  # what scalars are
 MOST_ELEMENTS = 160  # of all sizes' product: the interpreter is slow
 _GUARD = 64  # elements before and after each array that a compiled kernel gets
 
@@ -29,14 +29,23 @@ _GUARD = 64  # elements before and after each array that a compiled kernel gets
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
+    """sizes: of dims, and the values of scalars; arrays: all of them, outputs too."""
+
     sizes: Sizes
+    dims: Sizes
     arrays: Mapping[str, Array]
     expected: Mapping[str, Array]
 
+    @property
+    def scalars(self) -> Sizes:
+        return {name: value for name, value in self.sizes.items() if name not in self.dims}
+
 
 def sizes_of(draft: Draft, count: int, random: Random) -> list[Sizes]:
-    """Sizes that the constraints allow, not too large together."""
-    every = [dict(zip(draft.dims, s, strict=True)) for s in product(SIZES, repeat=len(draft.dims))]
+    """Sizes that the constraints allow, not too large together, and values of the scalars."""
+    names = (*draft.dims, *draft.numbers)
+    choices = (SIZES if name in draft.dims else NUMBERS for name in names)
+    every = [dict(zip(names, chosen, strict=True)) for chosen in product(*choices)]
     fit = [s for s in every if draft.allows(s) and np.prod(list(s.values())) <= MOST_ELEMENTS]
     return random.sample(fit, min(count, len(fit)))
 
@@ -50,11 +59,8 @@ def case_of(draft: Draft, sizes: Sizes, seed: int) -> Case:
         shape, dtype = reference.shape(draft, name, sizes), reference.element(draft, name)
         low, high = (-2, 9) if draft.types.get(name, "T") == "int64" else (-3, 4)
         arrays[name] = random.integers(low, high, shape).astype(dtype)
-    return Case(sizes, arrays, reference.evaluate(draft, arrays, sizes))
-
-
-def scalars_of(draft: Draft, kernel: Kernel) -> dict[str, int]:
-    return {s.name: draft.scalars[s.name] for s in kernel.scalars}
+    dims = {name: sizes[name] for name in draft.dims}
+    return Case(sizes, dims, arrays, reference.evaluate(draft, arrays, sizes))
 
 
 def difference(got: Mapping[str, Array], expected: Mapping[str, Array]) -> str | None:
@@ -73,15 +79,13 @@ def difference(got: Mapping[str, Array], expected: Mapping[str, Array]) -> str |
     return None
 
 
-def run_guarded(
-    compiled: jit.Compiled, case: Case, scalars: Mapping[str, int], threads: int
-) -> str | None:
+def run_guarded(compiled: jit.Compiled, case: Case, threads: int) -> str | None:
     """What is wrong with a run on arrays that stand between guards."""
     held = {name: _held(array) for name, array in case.arrays.items()}
     arrays = {name: inner for name, (_, inner) in held.items()}
     for name, array in case.arrays.items():
         arrays[name][...] = array
-    compiled(arrays, scalars, dims=case.sizes, threads=threads)
+    compiled(arrays, case.scalars, dims=case.dims, threads=threads)
     for name, (whole, inner) in held.items():
         marks = np.concatenate((whole[:_GUARD], whole[_GUARD + inner.size :]))
         if not np.array_equal(marks, np.full_like(marks, _mark(inner.dtype)), equal_nan=True):

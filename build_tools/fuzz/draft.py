@@ -50,6 +50,11 @@ class Draft:
         """The sizes that a call gives, in the order of their appearance."""
         return tuple(dict.fromkeys(d for a in self.arrays for d in names_in(self.shapes[a])))
 
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The scalars that the statements use, and their values in the spec."""
+        return {name: value for name, value in self.scalars.items() if name in self.used}
+
     def allows(self, sizes: Mapping[str, int]) -> bool:
         """Whether the constraints hold; they are all of the form `dim >= number`."""
         pairs = (c.split(" >= ") for c in self._constraints())
@@ -71,9 +76,9 @@ class Draft:
         for a, role in arguments.items():
             intent = "" if role == "in" else f", intent: {role}"
             lines.append(f'  {a}: {{type: "{self._type(a)}"{intent}}}')
-        if scalars := {s: v for s, v in self.scalars.items() if s in self.used}:
+        if numbers := self.numbers:
             lines.append("scalars:")
-            lines += [f"  {s}: {{type: int64, default: {v}}}" for s, v in scalars.items()]
+            lines += [f"  {s}: {{type: int64, default: {v}}}" for s, v in numbers.items()]
         if temporaries := [a for a, role in roles.items() if role == "temporary"]:
             lines.append("temporaries:")
             lines += [f'  {a}: "{self._type(a)}"' for a in temporaries]

@@ -38,8 +38,10 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 def evaluate(
     draft: Draft, arrays: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> dict[str, Array]:
-    """The outputs by name. arrays: the inputs, of any type; they are not changed."""
-    values: Values = {**sizes, **draft.scalars}
+    """The outputs by name. arrays: the inputs, of any type; they are not changed. sizes: of dims,
+    and the values of scalars.
+    """
+    values: Values = dict(sizes)
     roles = draft.arrays
     for name, role in roles.items():
         if role in ("in", "inout"):

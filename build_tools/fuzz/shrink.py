@@ -76,7 +76,11 @@ def _candidates(case: Failing) -> Iterator[tuple[Draft, tuple[Primitive, ...], S
             yield draft, (*steps[:start], *steps[start + length :]), sizes
     for compute in _smaller(draft.compute):
         less = replace(draft, compute=compute)
-        yield less, steps, None if sizes is None else {d: sizes[d] for d in less.dims}
+        yield (
+            less,
+            steps,
+            None if sizes is None else {d: sizes[d] for d in (*less.dims, *less.numbers)},
+        )
     if sizes is not None:
         for dim, size in sizes.items():
             for other in SIZES:

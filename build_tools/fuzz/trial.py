@@ -29,7 +29,7 @@ from gen.poly.witness import Refused
 from gen.schedule.base import Context, Primitive, Prover
 from gen.schedule.recipe import apply
 
-from .cases import Case, case_of, difference, run_guarded, scalars_of, sizes_of
+from .cases import Case, case_of, difference, run_guarded, sizes_of
 from .draft import Draft
 from .failure import Failure, Sizes, isolated, place_of
 
@@ -242,11 +242,10 @@ class _Trial:
 
     def _differs(self, kernel: Kernel) -> Failure | None:
         """The first case in which the interpreter disagrees, or raises what wrong kernels do."""
-        scalars = scalars_of(self.draft, kernel)
         for case in self._cases():
             given = {p: a for p, a in case.arrays.items() if self.draft.arrays[p] != "out"}
             try:
-                got = interpret(kernel, given, scalars, dims=case.sizes, seed=self.seed)
+                got = interpret(kernel, given, case.scalars, dims=case.dims, seed=self.seed)
                 wrong = difference(got, case.expected)
             except (InterpError, IRError, ScheduleError) as error:
                 wrong = error.message
@@ -256,12 +255,12 @@ class _Trial:
 
     def _compile(self, kernel: Kernel, level: Level) -> None:
         what = f"the code for {level.value}"
-        scalars, cases, seed = scalars_of(self.draft, kernel), self._cases(), self.seed
+        cases, seed = self._cases(), self.seed
 
         def work() -> Failure | None:
             compiled = jit.compile_kernel(kernel, level)
             for case in cases:
-                wrong = run_guarded(compiled, case, scalars, threads=1 + seed % 3)
+                wrong = run_guarded(compiled, case, threads=1 + seed % 3)
                 if wrong is not None:
                     return Failure(f"{what} is wrong", wrong, case.sizes)
             return None

@@ -24,7 +24,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
 )
-from ..ir.walk import loops, seq, substitute
+from ..ir.walk import blocks, loops, seq, substitute
 from ..poly.certificate import Flow, Scheduled
 from .affine import constant, tidy
 from .bounds import hoist_guards, split_guards
@@ -58,10 +58,15 @@ def lower(state: Scheduled, target: Target) -> Scheduled:
 
 
 def _flow(flow: Flow, kernel: Kernel) -> Flow:
-    """The flow without the loops that are no longer there."""
+    """The flow without the loops and blocks that are no longer there: those that never run."""
     names = {loop.var for loop in loops(kernel.body)}
+    left = {block.name for block in blocks(kernel.body)}
     return {
-        read: replace(source, shared=tuple(name for name in source.shared if name in names))
+        read: replace(
+            source,
+            shared=tuple(name for name in source.shared if name in names),
+            writers=tuple(name for name in source.writers if name in left),
+        )
         for read, source in flow.items()
     }
 
