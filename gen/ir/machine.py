@@ -41,6 +41,7 @@ from .nodes import (
     Function,
     Load,
     LoopKind,
+    Scope,
     Select,
     Target,
     Unary,
@@ -239,10 +240,12 @@ def _text(name: str, at: tuple[int, ...]) -> str:
 
 
 def fresh(buffer: Buffer, machine: Machine) -> Place:
-    """New places, none written yet."""
+    """New places, none written yet. A temporary's size below 0 is none, as in generated code."""
     shape = tuple(expression(extent, machine)() for extent in buffer.shape)
     if any(extent < 0 for extent in shape):
-        raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
+        if buffer.scope is Scope.GLOBAL:
+            raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
+        shape = tuple(max(extent, 0) for extent in shape)
     values = np.full(shape, poison(buffer.dtype), numpy_dtype(buffer.dtype))
     return Place(values, np.zeros(shape, bool))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 
-from ..errors import TilesmithError
+from ..errors import ScheduleError, TilesmithError
 from ..ir.nodes import Kernel
 from .certificate import Scheduled
 from .prove import prove
@@ -61,6 +61,8 @@ def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove =
             return
         case (reason, witness, span):
             raise Refused(reason, witness, span)
+        case dict():
+            raise ScheduleError(**answer)
         case _:
             raise ProverError(f"the proof of kernel '{plain.name}' failed:\n{answer}")
 
@@ -74,7 +76,9 @@ def _timeout(plain: Kernel, seconds: float) -> ProofTimeout:
 def _answer(
     connection: Connection, plain: Kernel, state: Scheduled, seconds: float, prove: Prove
 ) -> None:
-    """In the child: sends None if proved, the parts of a refusal, or the text of a failure."""
+    """In the child: sends None if proved, the parts of a refusal or of an error of the step, as
+    where no init can be written out, or the text of a failure.
+    """
     if sys.platform != "win32":
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -82,6 +86,8 @@ def _answer(
         prove(plain, state)
     except Refused as refused:
         connection.send((refused.reason, refused.witness, refused.span))
+    except ScheduleError as error:
+        connection.send({"message": error.message, "span": error.span, "hint": error.hint})
     except Exception:
         connection.send(traceback.format_exc())
     else:

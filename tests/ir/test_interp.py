@@ -251,7 +251,8 @@ X = np.arange(4, dtype=np.float32)
         ("y.i in range(n)", "y.i in range(n - 1)", "element [3] of 'y' is never written"),
         ("spatial(y.i)", "spatial(y.i, n - 1)", "block 'y' at (i=3): 'i' is outside its domain"),
         ("spatial(y.i)", "spatial(y.i), where=y.i < 2", "element [2] of 'y' is never written"),
-        ("t=float32[n]", "t=float32[n - 5]", "the shape of 't' is (-1,)"),
+        ("t=float32[n]", "t=float32[n - 5]", "block 't' at (i=0): accesses t[0], out of bounds"),
+        ("Out[float32[n]]", "Out[float32[n - 5]]", "the shape of 'y' is (-1,)"),
     ],
 )
 def test_what_a_correct_kernel_never_does_is_refused(old: str, new: str, message: str) -> None:
@@ -267,6 +268,13 @@ def test_unchecked_runs_show_poison() -> None:
         from_text(text.replace("y.i in range(n)", "y.i in range(n - 1)")), {"x": X}, check=False
     )
     np.testing.assert_array_equal(y["y"], [math.nan, 1, 2, math.nan])
+
+
+def test_a_temporary_of_a_size_below_0_has_no_elements() -> None:
+    """Lowering makes it as large as what loops use of it: `n - 2` for `range(1, n - 1)`."""
+    text = BASE.replace("float32[n]):\n        for", "float32[n - 2]):\n        for")
+    assert "allocate(t=float32[n - 2])" in text
+    assert run(from_text(text), {"x": X[:0]})["y"].shape == (0,)
 
 
 def test_an_allocation_is_new_at_each_entry() -> None:

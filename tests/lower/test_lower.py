@@ -57,6 +57,34 @@ def test_interpreted_as_before(n: int) -> None:
     np.testing.assert_array_equal(run(result, {"x": x}, seed=3)["y"], before)
 
 
+def test_a_block_that_never_runs_is_gone_from_the_certificate() -> None:
+    """What peel leaves of a loop of one iteration."""
+    plain = """\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i]
+"""
+    once = """\
+        for t.unit in range(1, 1):
+            for t_2.i in range(n):
+                with block("t_2", i=spatial(t_2.i), origin=t[i]):
+                    t[i] = x[i] * 2.0
+        for y.i"""
+    tree = from_text(plain.replace("        for y.i", once))
+    given = Source(initial=True)
+    flow = {("t", 0): given, ("t_2", 0): given, ("y", 0): Source(("t", "t_2"))}
+    state = Scheduled(tree, flow)
+    prove(from_text(plain), state)
+    after = lower(state, Target(Level.V2))
+    assert [block.name for block in blocks(after.kernel)] == ["t", "y"]
+    prove(from_text(plain), after)
+
+
 def test_round_trip() -> None:
     kernel = lowered(CASES["matmul"].scheduled)
     assert from_text(to_text(kernel)) == kernel

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
 from gen.poly.cache import key, prove_once
 from gen.poly.certificate import Scheduled, Source
@@ -101,6 +102,18 @@ def test_a_proof_that_takes_too_long(prove: Prove) -> None:
     with pytest.raises(ProofTimeout) as timeout:
         prove_within(doubled(), state(doubled()), 0.05, prove)
     assert timeout.value.message == "the proof of kernel 'k' had no answer within 0.05 seconds"
+
+
+def test_an_error_of_the_step_is_told_as_it_is() -> None:
+    """As where an init cannot be written out: it is no failure of the prover."""
+    with pytest.raises(ScheduleError) as refused:
+        prove_within(doubled(), state(doubled()), 60, no_init)
+    assert refused.value.message == "the init of block 'y' cannot go there"
+    assert refused.value.hint == "fuse later"
+
+
+def no_init(plain: Kernel, tree: Scheduled) -> None:
+    raise ScheduleError("the init of block 'y' cannot go there", hint="fuse later")
 
 
 def test_a_prover_that_fails() -> None:

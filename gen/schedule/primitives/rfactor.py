@@ -48,7 +48,7 @@ from ..edit import (
     tree,
     without_loops,
 )
-from ..examples import ROW_SUM
+from ..examples import ROW_SUM, TRIANGLE
 
 
 @final
@@ -92,6 +92,30 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
                         y_rf[i, j_1] = combine.sum(y_rf[i, j_1], x[i, j_0 * 4 + j_1])
             for y.r0 in range(4):
                 with block("y", i=spatial(y.i), r0=reduction(y.r0), initialises=True, origin=None):
+                    y[i] = combine.sum(y[i], y_rf[i, r0])
+""",
+        ),
+        Example(
+            "A triangle: as many partials as a row has terms",
+            TRIANGLE,
+            "- rfactor: {block: y, loop: y.j}",
+            after="""\
+def triangle(n, x: float32[n, n], y: Out[float32[n]]):
+    for y.i in range(n):
+        with allocate(y_rf=float32[n, n]):
+            for y.j in range(y.i + 1):
+                with block("y_rf.init", i=spatial(y.i), j=spatial(y.j, i + 1), origin=None):
+                    y_rf[i, j] = identity.sum
+                with block("y_rf", i=spatial(y.i), j=spatial(y.j, i + 1), origin=y[i, j]):
+                    y_rf[i, j] = combine.sum(y_rf[i, j], x[i, j])
+            for y.r0 in range(y.i + 1):
+                with block(
+                    "y",
+                    i=spatial(y.i),
+                    r0=reduction(y.r0, n),
+                    initialises=True,
+                    origin=None,
+                ):
                     y[i] = combine.sum(y[i], y_rf[i, r0])
 """,
         ),
@@ -167,7 +191,7 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
         first = next(k for k, s in enumerate(around) if _bound(s) & reduction)
         outer, inside = around[:first], around[first:]
         partial = self._partial_block(state, around)
-        join = self._join(state, block, inside)
+        join = self._join(state, block, around, inside)
         nest = replace_stmt(inside[0], block, partial)
         body = replace_stmt(root, inside[0], seq((nest, join)))
         buffers = (*temporaries(state.kernel), *self._new_buffers(state, block, around))
@@ -236,7 +260,9 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             origin=substitute(block.origin, values) if block.origin else None,
         )
 
-    def _join(self, state: Scheduled, block: Block, inside: tuple[Stmt, ...]) -> Stmt:
+    def _join(
+        self, state: Scheduled, block: Block, around: tuple[Stmt, ...], inside: tuple[Stmt, ...]
+    ) -> Stmt:
         """The reduction over the partials, in copies of the spatial loops of the nest."""
         assert isinstance(block.body, Update)
         used = {*names(state.kernel), self.partial(), *self._given()}
@@ -263,7 +289,7 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
                 IterVar(
                     local_name(state.kernel, index_of(j), iters),
                     index(0),
-                    _hull(f.upper, inside),
+                    _hull(f.upper, around),
                     IterKind.REDUCTION,
                 ),
                 Var(j),
@@ -282,7 +308,10 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             origin=None,
             annotations=(),
         )
-        loops = (serial_loop(j, f.lower, f.upper) for j, f in zip(joins, found, strict=True))
+        loops = (
+            serial_loop(j, f.lower, substitute(f.upper, renamed))
+            for j, f in zip(joins, found, strict=True)
+        )
         return _copies(copies, renamed, nest(loops, join))
 
     def _joining(self, state: Scheduled, block: Block, lanes: tuple[Expr, ...]) -> Update:

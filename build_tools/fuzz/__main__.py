@@ -1,0 +1,182 @@
+"""Draws kernels and steps for some time, and reports; or tries a kept failure again."""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from random import Random
+from types import FrameType
+
+from gen import jit
+from gen import spec as specs
+from gen.errors import TilesmithError
+from gen.ir.nodes import Kernel
+from gen.lower.target import Level, Target
+from gen.poly.certificate import Scheduled
+from gen.poly.limit import prove_within
+from gen.progress import Progress, progress
+from gen.schedule import recipe as recipes
+from gen.schedule.base import Primitive
+
+from . import kernels, steps
+from .draft import Draft, from_text
+from .report import Tally
+from .shrink import Failing, shrunk
+from .trial import Choose, Options, Outcome, replayed, trial
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_STEPS = 12
+_PROOF_SECONDS = 10.0
+_TRIAL_SECONDS = 600  # by the clock: more is a loop without an end
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: 1 where something failed."""
+    parser = argparse.ArgumentParser(prog="python -m build_tools.fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, help="how long; else until --sequences")
+    parser.add_argument("--sequences", type=int, help="how many; the default is 100")
+    parser.add_argument("--seed", type=int, default=0, help="of the first sequence; others follow")
+    parser.add_argument("--levels", default="native", help="native, all, none, or names: v2,v3")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz", help="for failures")
+    parser.add_argument("--replay", type=Path, help="a failure's file to try again")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ.setdefault("TILESMITH_CACHE", scratch)  # thousands of libraries
+        options = Options(proved, levels(given.levels))
+        if given.replay is not None:
+            return replay(given.replay, options, given.seed)
+        most = given.sequences or (None if given.minutes else 100)
+        ends = time.monotonic() + 60 * given.minutes if given.minutes else None
+        with progress(most or 0) as shown:
+            tally = run(given.seed, most, ends, options, given.out, shown)
+    print(tally)
+    return 1 if tally.failures else 0
+
+
+def proved(plain: Kernel, state: Scheduled) -> None:
+    prove_within(plain, state, _PROOF_SECONDS)
+
+
+def levels(text: str) -> tuple[Level, ...]:
+    """What `--levels` names; `all` are those that this machine runs."""
+    if text == "none":
+        return ()
+    native = jit.native_level()
+    if text == "native":
+        return (native,)
+    if text == "all":
+        first, last = (tuple(Level).index(x) for x in (jit.lowest_level(), native))
+        return tuple(Level)[first : last + 1]
+    return tuple(Level(name) for name in text.split(","))
+
+
+def run(
+    seed: int,
+    most: int | None,
+    ends: float | None,
+    options: Options,
+    out: Path,
+    shown: Progress,
+) -> Tally:
+    """Sequences from `seed` on, `most` of them or until `ends`; failures are written to `out`."""
+    tally = Tally()
+    for number in count(seed):
+        if number - seed == most or (ends is not None and time.monotonic() >= ends):
+            return tally
+        shown.part(f"seed {number}: {tally.proved} proved, {tally.failures} failures")
+        draft, outcome = sequence(number, options)
+        tally.add(outcome)
+        if outcome.failure is not None:
+            shown.detail("shrinking")
+            small = shrunk(Failing(draft, outcome.taken, outcome.failure), options, number)
+            path = keep(small, number, out)
+            shown.clear()
+            print(f"{path}: {small.failure.kind}", file=sys.stderr)
+    raise AssertionError("numbers do not end")
+
+
+def sequence(seed: int, options: Options) -> tuple[Draft, Outcome]:
+    """The kernel of a seed, tried under the steps of that seed."""
+    random = Random(seed)
+    draft = kernels.draw(random)
+    return draft, limited(draft, drawing(random), options, seed)
+
+
+def drawing(random: Random) -> Choose:
+    """Up to MOST_STEPS steps, refused ones counted."""
+    left = iter(range(random.randint(1, MOST_STEPS)))
+    return lambda kernel: None if next(left, None) is None else steps.draw(kernel, random)
+
+
+def limited(draft: Draft, choose: Choose, options: Options, seed: int) -> Outcome:
+    """The trial, interrupted where it does not end: that is then a crash like any other."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"no end within {_TRIAL_SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(_TRIAL_SECONDS)
+    try:
+        return trial(draft, choose, options, seed)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# ---------------------------------------------------------------- failures
+
+
+def keep(case: Failing, seed: int, folder: Path) -> Path:
+    """Writes the failure as a spec with its recipe, which `--replay` reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{seed}.yaml"
+    sizes = " ".join(f"{d}={n}" for d, n in (case.failure.sizes or {}).items())
+    head = [
+        case.failure.kind,
+        case.failure.detail.strip().splitlines()[-1][:200],
+        *([f"at {sizes}"] if sizes else []),
+        f"Again: python -m build_tools.fuzz --replay {path.name} --seed {seed}",
+    ]
+    path.write_text(case.draft.text(case.steps, head), "utf-8")
+    return path
+
+
+def replay(path: Path, options: Options, seed: int) -> int:
+    """Tries a spec with its recipe at all sizes, and prints what fails."""
+    text = path.read_text("utf-8")
+    draft = from_text(text, str(path))
+    outcome = trial(draft, replayed(recipe_of(text, str(path))), all_sizes(options), seed)
+    for refusal in outcome.refusals:
+        print(f"refused: {refusal.step or refusal.primitive}: {refusal.reason}")
+    if outcome.failure is None:
+        print(f"{path}: nothing fails, {len(outcome.taken)} steps proved")
+        return 0
+    at = "" if outcome.failure.sizes is None else f" at {dict(outcome.failure.sizes)}"
+    print(f"{path}: {outcome.failure.kind}{at}\n{outcome.failure.detail}")
+    return 1
+
+
+def recipe_of(text: str, path: str) -> tuple[Primitive, ...]:
+    """The steps of a spec's only variant, on this machine's level."""
+    spec = specs.loads(text, path)
+    level = jit.native_level()
+    dtypes = specs.choices(spec)[0]
+    lanes = min(Target(level).lanes(d.computed) for d in dtypes.values())
+    (recipe,) = spec.recipes
+    return recipes.read(recipe, level.value, {"lanes": lanes, "line": 16})[0]
+
+
+def all_sizes(options: Options) -> Options:
+    return Options(options.prove, options.levels, 1000, options.judge)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except TilesmithError as error:
+        sys.exit(str(error))

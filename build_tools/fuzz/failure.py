@@ -1,0 +1,73 @@
+"""Failures, and work in a child process that may die or hang: that is a failure, too."""
+
+import faulthandler
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import final
+
+from gen.errors import TilesmithError
+
+Sizes = Mapping[str, int]
+
+_BY_COMPILER = "error: the C compiler refused"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong. kind: alike for alike failures; sizes: where there is one wrong case."""
+
+    kind: str
+    detail: str
+    sizes: Sizes | None = None
+
+
+def place_of(error: BaseException) -> str:
+    """Where in the generator an exception came from, without line numbers."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = next((f for f in reversed(frames) if "gen" in Path(f.filename).parts), frames[-1])
+    return f"{Path(last.filename).name}:{last.name}"
+
+
+def isolated(work: Callable[[], Failure | None], seconds: float) -> Failure | None:
+    """The answer of some work in a child process, which may die or hang: a failure, too.
+
+    Raises the TilesmithError that the work does, unless it is a C compiler's.
+    """
+    context = get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_answer, args=(there, work), daemon=True)
+    child.start()
+    there.close()
+    try:
+        if not here.poll(seconds):
+            return Failure("crash", f"no answer within {seconds:g} seconds")
+        answer: Failure | str | None = here.recv()
+    except EOFError:
+        child.join()
+        return Failure("crash", f"the process ended with exit code {child.exitcode}")
+    finally:
+        child.kill()
+        child.join()
+        here.close()
+    if isinstance(answer, str):
+        raise TilesmithError(answer)
+    return answer
+
+
+def _answer(connection: Connection, work: Callable[[], Failure | None]) -> None:
+    faulthandler.disable()  # what kills this process is told by its exit code
+    try:
+        connection.send(work())
+    except Exception as error:
+        words = str(error)
+        if isinstance(error, TilesmithError) and not words.startswith(_BY_COMPILER):
+            connection.send(error.message)
+        else:
+            kind = f"crash: {type(error).__name__} at {place_of(error)}"
+            connection.send(Failure(kind, traceback.format_exc()))
+    connection.close()

@@ -1,0 +1,282 @@
+"""One kernel under steps, tried: scheduled and proved, then interpreted, compiled and compared.
+
+Input: a draft, what chooses the steps, and options. Output: which steps were taken and which were
+refused, and the failure if there is one. What raises anything but a TilesmithError has failed, and
+so has what computes something else than `reference` does.
+"""
+
+import re
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import TypeVar, final
+
+from gen import jit
+from gen import spec as specs
+from gen.errors import ScheduleError, TilesmithError
+from gen.ir.interp import InterpError
+from gen.ir.interp import run as interpret
+from gen.ir.nodes import Kernel
+from gen.ir.verify import IRError, verify
+from gen.lower.lower import lower
+from gen.lower.target import Level, Target
+from gen.poly.certificate import Scheduled
+from gen.poly.flow import plain_flow
+from gen.poly.limit import ProofTimeout, ProverError
+from gen.poly.witness import Refused
+from gen.schedule.base import Context, Primitive, Prover
+from gen.schedule.recipe import apply
+
+from .cases import Case, case_of, difference, run_guarded, sizes_of
+from .draft import Draft
+from .failure import Failure, Sizes, isolated, place_of
+
+T = TypeVar("T")
+Choose = Callable[[Kernel], Primitive | None]
+"""The next step on a tree; None where there are enough."""
+
+_SECONDS = 60  # of a compilation and its runs
+_CRASHES = (IRError, InterpError, ProverError)  # errors for the user that only a bug leads to
+_LOWERING = "lowering"
+_PLAIN = "the plain schedule"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How cases are tried. levels: that code is compiled for. cases: sizes that are compared.
+    judge: whether refused schedules are interpreted, to tell needless refusals.
+    """
+
+    prove: Prover
+    levels: tuple[Level, ...] = ()
+    cases: int = 5
+    judge: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A step, or a proof apart from the steps, that was refused.
+
+    by: `check`, `verify`, `proof` or `time`. needless: whether the refused tree computes the right
+    thing at all sizes tried; None where there is no such tree, and for races, which the
+    interpreter cannot judge: it has no two iterations at once.
+    """
+
+    step: Primitive | None
+    primitive: str
+    by: str
+    reason: str
+    needless: bool | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """taken: the steps that were proved; proved: whether what is emitted was."""
+
+    taken: tuple[Primitive, ...]
+    refusals: tuple[Refusal, ...]
+    failure: Failure | None
+    proved: bool = False
+
+
+class _Failed(Exception):
+    """Carries a Failure out of a trial."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.kind)
+        self.failure = failure
+
+
+def trial(
+    draft: Draft,
+    choose: Choose,
+    options: Options,
+    seed: int = 0,
+    only: Sequence[Sizes] | None = None,
+) -> Outcome:
+    """Tries the draft under the steps that `choose` gives; refused ones are passed over.
+
+    seed: of arrays, sizes and the order of parallel iterations; only: these sizes instead of drawn
+    ones. Raises SpecError where the draft is no spec.
+    """
+    return _Trial(draft, options, seed, only).run(choose)
+
+
+def replayed(steps: Sequence[Primitive]) -> Choose:
+    """These steps in turn, refused ones passed over."""
+    rest = iter(steps)
+    return lambda kernel: next(rest, None)
+
+
+class _Trial:
+    """The state of one trial."""
+
+    def __init__(
+        self, draft: Draft, options: Options, seed: int, only: Sequence[Sizes] | None
+    ) -> None:
+        self.draft, self.options, self.seed = draft, options, seed
+        self.chosen = sizes_of(draft, options.cases, Random(seed)) if only is None else only
+        self.known: list[Case] | None = None
+        self.taken: list[Primitive] = []
+        self.refusals: list[Refusal] = []
+        self.asked: Scheduled | None = None
+
+    def run(self, choose: Choose) -> Outcome:
+        spec = specs.loads(self.draft.text(), "drawn.yaml")
+        try:
+            return self._run(spec, choose)
+        except _Failed as failed:
+            return Outcome(tuple(self.taken), tuple(self.refusals), failed.failure)
+
+    def _run(self, spec: specs.KernelSpec, choose: Choose) -> Outcome:
+        plain = self._guarded("build", lambda: specs.build(spec, specs.choices(spec)[0]))
+        context = Context(plain, self._prove)
+        try:
+            state = self._guarded(_PLAIN, lambda: Scheduled(plain, plain_flow(plain)))
+        except Refused as error:
+            self._refuse(None, _PLAIN, "proof", error)
+            return Outcome((), tuple(self.refusals), None)
+        if not self._proves(_PLAIN, plain, state):
+            return Outcome((), tuple(self.refusals), None)
+        self._compare(_PLAIN, plain)
+        while True:
+            step = self._guarded("drawing", partial(choose, state.kernel))
+            if step is None:
+                break
+            state = self._step(step, state, context)
+        if self.taken:
+            self._compare("the tree", state.kernel)
+        lowered = self._lowered(state)
+        if lowered is None:
+            return Outcome(tuple(self.taken), tuple(self.refusals), None)
+        proved = self._proves(_LOWERING, plain, lowered)
+        if proved or self.refusals[-1].needless is False:
+            # Steps are the recipe's to choose, lowering is not: what it makes wrong has failed.
+            self._compare("the lowered tree", lowered.kernel)
+            for level in self.options.levels:
+                self._compile(lowered.kernel, level)
+        return Outcome(tuple(self.taken), tuple(self.refusals), None, proved)
+
+    def _lowered(self, state: Scheduled) -> Scheduled | None:
+        def work() -> Scheduled:
+            lowered = lower(state, Target(Level.V3))
+            verify(lowered.kernel, lowered=True)
+            return lowered
+
+        self.asked = None
+        try:
+            return self._guarded(_LOWERING, work)
+        except TilesmithError as error:
+            self._refuse(None, _LOWERING, "check", error)
+            return None
+
+    # ------------------------------------------------------------ steps and proofs
+
+    def _prove(self, plain: Kernel, state: Scheduled) -> None:
+        self.asked = state
+        self.options.prove(plain, state)
+        self.asked = None
+
+    def _step(self, step: Primitive, state: Scheduled, context: Context) -> Scheduled:
+        """The state after a step; the one before it where the step is refused."""
+        self.asked = None
+        try:
+            new = self._guarded(step.name, lambda: apply(state, [step], context)[-1])
+        except _Failed as failed:
+            self.taken.append(step)  # so that the recipe reproduces it
+            raise failed from None
+        except ProofTimeout as error:
+            self._refuse(step, step.name, "time", error)
+            return state
+        except TilesmithError as error:
+            by = "verify" if isinstance(error.__cause__, IRError) else "check"
+            self._refuse(step, step.name, by if self.asked is None else "proof", error)
+            return state
+        self.taken.append(step)
+        return new
+
+    def _proves(self, name: str, plain: Kernel, state: Scheduled) -> bool:
+        try:
+            self._guarded(name, lambda: self._prove(plain, state))
+        except (Refused, ProofTimeout) as error:
+            self._refuse(None, name, "time" if isinstance(error, ProofTimeout) else "proof", error)
+            return False
+        return True
+
+    def _refuse(self, step: Primitive | None, name: str, by: str, error: Exception) -> None:
+        needless = None
+        reason = error.message if isinstance(error, TilesmithError) else str(error)
+        judged = (self.options.judge or name == _LOWERING) and "a race" not in reason
+        if judged and self.asked is not None:
+            needless = self._differs(self.asked.kernel) is None
+        self.refusals.append(Refusal(step, name, by, shape_of(reason), needless))
+
+    def _guarded(self, what: str, work: Callable[[], T]) -> T:
+        """The result of some work; a crash is a failure, an error for the user is raised."""
+        try:
+            return work()
+        except _Failed:
+            raise
+        except Exception as error:
+            if isinstance(error, TilesmithError | Refused) and not isinstance(error, _CRASHES):
+                raise
+            kind = f"crash in {what}: {type(error).__name__} at {place_of(error)}"
+            raise _Failed(Failure(kind, "".join(traceback.format_exception(error)))) from error
+
+    # ------------------------------------------------------------ comparing
+
+    def _cases(self) -> list[Case]:
+        if self.known is None:
+            self.known = [case_of(self.draft, sizes, self.seed) for sizes in self.chosen]
+        return self.known
+
+    def _compare(self, what: str, kernel: Kernel) -> None:
+        wrong = self._guarded(what, lambda: self._differs(kernel))
+        if wrong is not None:
+            raise _Failed(replace(wrong, kind=f"{what} is wrong"))
+
+    def _differs(self, kernel: Kernel) -> Failure | None:
+        """The first case in which the interpreter disagrees, or raises what wrong kernels do."""
+        for case in self._cases():
+            given = {p: a for p, a in case.arrays.items() if self.draft.arrays[p] != "out"}
+            try:
+                got = interpret(kernel, given, case.scalars, dims=case.dims, seed=self.seed)
+                wrong = difference(got, case.expected)
+            except (InterpError, IRError, ScheduleError) as error:
+                wrong = error.message
+            if wrong is not None:
+                return Failure("interpreted", wrong, case.sizes)
+        return None
+
+    def _compile(self, kernel: Kernel, level: Level) -> None:
+        what = f"the code for {level.value}"
+        cases, seed = self._cases(), self.seed
+
+        def work() -> Failure | None:
+            compiled = jit.compile_kernel(kernel, level)
+            for case in cases:
+                wrong = run_guarded(compiled, case, threads=1 + seed % 3)
+                if wrong is not None:
+                    return Failure(f"{what} is wrong", wrong, case.sizes)
+            return None
+
+        try:
+            failure = isolated(work, _SECONDS)
+        except TilesmithError as error:
+            self._refuse(None, "emission", "check", error)
+        else:
+            if failure is not None:
+                raise _Failed(
+                    replace(failure, kind=failure.kind.replace("crash", f"crash in {what}"))
+                )
+
+
+def shape_of(reason: str) -> str:
+    """A reason without its step, names and numbers, so that alike ones are counted together."""
+    words = re.sub(r"^\w+ \(.*?\): ", "", reason.splitlines()[0])
+    return re.sub(r"\d+", "N", re.sub(r"'[^']*'", "'_'", words))

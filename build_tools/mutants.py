@@ -1,0 +1,148 @@
+"""Plants bugs in the generator, one at a time, and shows which check catches which.
+
+Input: `build_tools/mutants.toml`. Output: a table in Markdown: a row a bug, a column a check of
+`build_tools.catchers`. Each bug is planted in a copy of the project; the checks stop at the first
+thing that they find, and none takes longer than its limit. A cell is empty where a check does not
+run what has the bug.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from gen.progress import progress
+
+ROOT = Path(__file__).resolve().parents[1]
+BUGS = Path(__file__).with_name("mutants.toml")
+CHECKS = ("prover", "goldens", "fuzzer", "compiling")
+SEEN_BY = {
+    "primitive": ("prover", "goldens"),
+    "lowering": ("prover", "goldens", "fuzzer"),
+    "emission": ("goldens", "compiling"),
+    "prover": ("prover", "fuzzer"),
+}
+"""The checks that run what a part does; others are not run on its bugs."""
+_COPIED = ("gen", "build_tools", "kernels_spec", "tests/golden")
+_SECONDS = 300
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A text of one of gen's files, and what is put in its place."""
+
+    part: str
+    bug: str
+    file: str
+    old: str
+    new: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """found: by each check that was run, the first thing that is wrong, or None."""
+
+    bug: Bug
+    found: dict[str, str | None]
+
+
+def bugs(path: Path = BUGS) -> list[Bug]:
+    """The bugs of a file. Raises ValueError where one's text does not stand in its file once."""
+    parts = tomllib.loads(path.read_text("utf-8"))
+    result = [Bug(part, **entry) for part, entries in parts.items() for entry in entries]
+    for bug in result:
+        times = (ROOT / "gen" / bug.file).read_text("utf-8").count(bug.old)
+        if times != 1:
+            raise ValueError(f"{bug.bug}: its text stands {times} times in gen/{bug.file}")
+    return result
+
+
+def tried(chosen: Sequence[Bug], checks: Sequence[str] = CHECKS) -> Iterator[Caught]:
+    """Each bug with what the checks find. Raises ValueError where they find something without."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch, "project")
+        for name in _COPIED:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+        for check in checks:
+            if (found := _run(copy, check)) is not None:
+                raise ValueError(f"the {check} finds something where nothing is planted: {found}")
+        for number, bug in enumerate(chosen):
+            path = copy / "gen" / bug.file
+            text = path.read_text("utf-8")
+            _put(path, text.replace(bug.old, bug.new), 2 * number)
+            seen = [check for check in checks if check in SEEN_BY[bug.part]]
+            yield Caught(bug, {check: _run(copy, check) for check in seen})
+            _put(path, text, 2 * number + 1)
+
+
+def _put(path: Path, text: str, number: int) -> None:
+    """Writes a source file as of a time of its own, so that no bytecode is taken for another's."""
+    path.write_text(text, "utf-8")
+    os.utime(path, (number, number))
+
+
+def _run(copy: Path, check: str) -> str | None:
+    """What a check finds first in a copy of the project."""
+    command = [sys.executable, "-m", "build_tools.catchers", check]
+    environment = {**os.environ, "TILESMITH_CACHE": str(copy.parent / "cache")}
+    try:
+        done = subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end within {_SECONDS} seconds"
+    if done.returncode == 0:
+        return None
+    said = (done.stdout or done.stderr).strip().splitlines()
+    return said[-1] if said else f"exit code {done.returncode}"
+
+
+def table(rows: Sequence[Caught], checks: Sequence[str] = CHECKS) -> str:
+    """The rows, and how many each check caught."""
+    lines = [f"| in | bug | {' | '.join(checks)} |", f"| --- | --- |{' --- |' * len(checks)}"]
+    for row in rows:
+        marks = {check: "yes" if found else "no" for check, found in row.found.items()}
+        cells = " | ".join(marks.get(check, "") for check in checks)
+        lines.append(f"| {row.bug.part} | {row.bug.bug} | {cells} |")
+    caught = [sum(row.found.get(check) is not None for row in rows) for check in checks]
+    some = sum(any(row.found.values()) for row in rows)
+    lines.append(f"| | {some} of {len(rows)} caught | {' | '.join(map(str, caught))} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: 1 where a bug is caught by no check."""
+    parser = argparse.ArgumentParser(prog="python -m build_tools.mutants", description=__doc__)
+    parser.add_argument("--only", default="", help="bugs whose part or name has this text")
+    parser.add_argument("--checks", default=",".join(CHECKS), help="which checks, by commas")
+    parser.add_argument("--found", action="store_true", help="print what each check finds first")
+    given = parser.parse_args(arguments)
+    chosen = [b for b in bugs() if given.only in b.part or given.only in b.bug]
+    checks = given.checks.split(",")
+    rows = []
+    with progress(len(chosen)) as shown:
+        shown.part("nothing planted")
+        for row in tried(chosen, checks):
+            rows.append(row)
+            shown.part(row.bug.bug)
+            if given.found:
+                shown.clear()
+                print(f"{row.bug.part}: {row.bug.bug}", file=sys.stderr)
+                for check, found in row.found.items():
+                    print(f"  {check}: {found}", file=sys.stderr, flush=True)
+    print(table(rows, checks))
+    return 1 if any(not any(row.found.values()) for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""The fuzzer: what it draws, what it finds, and a slice of fixed seed."""
+
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from build_tools.fuzz import __main__ as fuzz
+from build_tools.fuzz import kernels, reference, steps
+from build_tools.fuzz.draft import Draft, from_text
+from build_tools.fuzz.failure import Failure, isolated
+from build_tools.fuzz.report import Tally
+from build_tools.fuzz.shrink import Failing, shrunk
+from build_tools.fuzz.trial import Options, replayed, trial
+from gen import jit
+from gen import spec as specs
+from gen.emit import update
+from gen.ir.nodes import Kernel
+from gen.poly.certificate import Scheduled
+from gen.poly.prove import prove
+from gen.poly.witness import Refused
+from gen.progress import SILENT
+from gen.schedule.base import Primitive
+from gen.schedule.primitives import split
+from gen.schedule.primitives.parallel import Parallel
+from gen.schedule.primitives.reverse import Reverse
+from gen.schedule.primitives.split import Split
+from gen.schedule.primitives.vectorize import Vectorize
+from gen.schedule.registry import PRIMITIVES
+
+NUMBER_OF_SEQUENCES = 24
+
+
+def unproved(plain: Kernel, state: Scheduled) -> None:
+    """A prover that lets everything pass."""
+
+
+def draft(compute: str, **shapes: tuple[str, ...]) -> Draft:
+    types = {name: "int64" if name == "p" else "T" for name in shapes}
+    return Draft("float32", shapes, types, frozenset(), (), {}, compute)
+
+
+# ---------------------------------------------------------------- what is drawn
+
+X = np.arange(12.0).reshape(3, 4) % 5 - 1
+V = np.array([3.0, 1.0, 2.0, 5.0])
+ROWS, COLUMNS, BOTH = ("m",), ("n",), ("m", "n")
+
+REFERENCES = [
+    ("y[i, j] = x[i, j] * 2 - abs(x[i, j])", BOTH, X * 2 - abs(X)),
+    ("y[i] = max(x[i, j] for j in range(n))", ROWS, X.max(axis=1)),
+    ("y = sum(x[i, j] for i in range(m) for j in range(n))", (), X.sum()),
+    ("y[j] = sum(x[i, j] for i in range(m) if i % 2 == 0)", COLUMNS, X[::2].sum(axis=0)),
+    ("y[i, j] = sum(x[i, k] for k in range(j + 1))", BOTH, np.cumsum(X, axis=1)),
+    ("y[i, j] = x[i, max(j - 1, 0)]", BOTH, X[:, [0, 0, 1, 2]]),
+    ("y[i, j] = x[i, j] if x[i, j] > 1 else 0", BOTH, np.where(X > 1, X, 0)),
+    ("y[i, j] = x[i, min(max(p[j], 0), n - 1)]", BOTH, X[:, [3, 1, 0, 3]]),
+    ("y[i] = argmax(x[i, j] for j in range(n))", ROWS, X.argmax(axis=1)),
+    ("for j in range(n):\n    if j > 0:\n        y[j] = y[j - 1] + v[j]", COLUMNS, [0, 1, 3, 8]),
+    ("for i in range(m):\n    y[j] += x[i, j]", COLUMNS, X.sum(axis=0)),
+]
+
+
+@pytest.mark.parametrize(("compute", "axes", "expected"), REFERENCES)
+def test_the_reference_is_numpys(compute: str, axes: tuple[str, ...], expected: object) -> None:
+    d = draft(compute, x=BOTH, v=COLUMNS, p=COLUMNS, y=axes)
+    given = {"x": X, "v": V, "p": np.array([3, 1, -2, 5])}
+    got = reference.evaluate(d, given, {"m": 3, "n": 4})
+    np.testing.assert_array_equal(got["y"], expected)
+
+
+def test_the_reference_wraps_integers() -> None:
+    d = replace(draft("y[i] = x[i] * x[i]", x=COLUMNS, y=COLUMNS), element="int16")
+    got = reference.evaluate(d, {"x": np.array([300, -5])}, {"n": 2})
+    assert got["y"].tolist() == [90000 - 65536, 25]
+
+
+def test_the_reference_refuses_places_before_the_first() -> None:
+    with pytest.raises(IndexError):
+        reference.evaluate(draft("y[i] = v[i - 1]", v=COLUMNS, y=COLUMNS), {"v": V}, {"n": 4})
+
+
+def test_drawn_kernels_are_specs_and_are_read_back() -> None:
+    words = {"sum(", "max(", "range(1, ", "steps", "p0[", "+= ", "i + 1"}
+    for seed in range(60):
+        drawn = kernels.draw(Random(seed))
+        built(drawn)
+        read = from_text(drawn.text(), "drawn.yaml")
+        assert read.text() == drawn.text()
+        assert read.arrays == drawn.arrays
+        words -= {word for word in words if word in drawn.compute}
+    assert not words
+
+
+def built(drawn: Draft) -> Kernel:
+    spec = specs.loads(drawn.text(), "drawn.yaml")
+    return specs.build(spec, specs.choices(spec)[0])
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=lambda p: p.name)
+def test_every_primitive_is_drawn(primitive: type[Primitive]) -> None:
+    """A new one from its examples alone."""
+    kernel = built(draft("t[i, j] = x[i, j] + 1\ny[i] = sum(t[i, j] for j in range(n))",
+                         x=BOTH, t=BOTH, y=ROWS))  # fmt: skip
+    drawn = {str(steps.draw(kernel, Random(seed), (primitive,))) for seed in range(12)}
+    assert all(step.startswith(f"{primitive.name}: ") for step in drawn)
+    assert len(drawn) > 1
+
+
+# ---------------------------------------------------------------- what is found
+
+NATIVE = (jit.native_level(),)
+SCALE = draft("y[i] = v[i] * 2 + abs(v[i])", v=COLUMNS, y=COLUMNS)
+TOTAL = draft("y = sum(v[i] + 1 for i in range(n))", v=COLUMNS, y=())
+
+
+def test_a_slice_of_fixed_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tally = fuzz.run(0, NUMBER_OF_SEQUENCES, None, Options(prove, NATIVE), tmp_path, SILENT)
+    assert [path.read_text("utf-8") for path in tmp_path.iterdir()] == []
+    assert tally.proved > NUMBER_OF_SEQUENCES // 2
+    assert tally.longest >= 4
+    assert f"{NUMBER_OF_SEQUENCES} sequences: {tally.proved} proved end to end" in str(tally)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_wrong_step_is_found_shrunk_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A split without its guard, and nobody who proves it."""
+    drawn = draft(
+        "t[i, j] = x[i, j] - v[j]\nr[i] = sum(t[i, j] for j in range(n))\ny[i] = r[i] + 1",
+        x=BOTH, v=COLUMNS, t=BOTH, r=ROWS, y=ROWS,
+    )  # fmt: skip
+    taken = (
+        Reverse("y.i"),
+        Split("r.i", (None, 4)),
+        Parallel("r.i_0"),
+        Vectorize("t.j", 4),
+        Parallel("t.i"),
+    )
+    options = Options(unproved)
+    outcome = trial(drawn, replayed(taken), options)
+    assert outcome.failure is None
+    with monkeypatch.context() as planted:
+        planted.setattr(split, "_guarded", lambda block, guard: block)
+        outcome = trial(drawn, replayed(taken), options)
+        assert outcome.failure is not None
+        assert outcome.failure.kind == "the tree is wrong"
+        small = shrunk(Failing(drawn, outcome.taken, outcome.failure), options, 0)
+        assert len(small.steps) == 1
+        assert isinstance(small.steps[0], Split | Vectorize)
+        assert len(small.draft.compute.splitlines()) == 1
+        assert small.failure.sizes is not None and max(small.failure.sizes.values()) <= 1
+        path = fuzz.keep(small, 0, tmp_path)
+        assert fuzz.replay(path, options, 0) == 1
+        assert f"{path}: the tree is wrong at {{" in capsys.readouterr().out
+        assert fuzz.main(["--replay", str(path), "--levels", "none"]) == 0  # nor is it proved
+        assert "refused: " in capsys.readouterr().out
+    assert fuzz.main(["--replay", str(path), "--levels", "none"]) == 0
+    assert f"{path}: nothing fails, 1 steps proved" in capsys.readouterr().out
+
+
+def test_wrong_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes past the end that are added as well."""
+    taken = (Vectorize("y.i", 4),)
+    options = Options(unproved, NATIVE)
+    assert trial(TOTAL, replayed(taken), options).failure is None
+    monkeypatch.setattr(update, "_active", lambda combiner, value, k, code: code.parts(value))
+    failure = trial(TOTAL, replayed(taken), options).failure
+    assert failure is not None
+    assert failure.kind == f"the code for {NATIVE[0].value} is wrong"
+    assert failure.detail.startswith("y[] is ")
+
+
+def test_a_crash_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Reverse, state: Scheduled) -> Scheduled:
+        raise KeyError("y.i")
+
+    monkeypatch.setattr(Reverse, "rewrite", broken)
+    taken = (Split("y.i", (None, 2)), Reverse("y.i_0"))
+    outcome = trial(SCALE, replayed(taken), Options(unproved))
+    assert outcome.failure is not None
+    assert outcome.failure.kind == "crash in reverse: KeyError at base.py:trace"
+    assert [step.name for step in outcome.taken] == ["split", "reverse"]
+
+
+def test_what_dies_or_hangs_is_told() -> None:
+    def killed() -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    assert isolated(killed, 10) == Failure("crash", "the process ended with exit code -11")
+    told = isolated(lambda: time.sleep(60), 0.1)
+    assert told == Failure("crash", "no answer within 0.1 seconds")
+
+
+def test_needless_refusals_are_told_from_right_ones() -> None:
+    """Of a race the interpreter knows nothing."""
+    running = draft("for i in range(1, n):\n    y[i] = y[i - 1] + v[i]", v=COLUMNS, y=COLUMNS)
+    running = replace(running, inout=frozenset({"y"}))
+    taken = (Reverse("y.i"), Parallel("y.i"), Reverse("y.k"))
+    outcome = trial(running, replayed(taken), Options(prove))
+    assert [(r.primitive, r.by, r.needless) for r in outcome.refusals] == [
+        ("reverse", "proof", False),
+        ("parallel", "proof", None),
+        ("reverse", "check", None),
+    ]
+    assert outcome.refusals[2].reason == "there is no loop '_'"
+
+    answers = iter((None, Refused("nothing runs backwards"), None))
+
+    def refusing(plain: Kernel, state: Scheduled) -> None:
+        if (answer := next(answers)) is not None:
+            raise answer
+
+    outcome = trial(SCALE, replayed(taken[:1]), Options(refusing))
+    (refusal,) = outcome.refusals
+    assert refusal.needless
+    tally = Tally()
+    tally.add(outcome)
+    assert "1 refusals by the prover look needless" in str(tally)
+    assert "       1  reverse: the proof was refused: nothing runs backwards" in str(tally)

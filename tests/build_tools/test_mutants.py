@@ -1,0 +1,76 @@
+"""Planted bugs: that each still stands somewhere, is planted alone, and what the table says."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from build_tools import mutants
+from build_tools.mutants import Bug
+
+SPLIT = Bug("primitive", "no guard", "schedule/primitives/split.py", "less(value", "more(value")
+SHIFT = Bug("primitive", "no shift", "schedule/primitives/shift.py", "self.by))", "0))")
+
+
+def test_every_bug_stands_in_its_file_and_is_python() -> None:
+    found = mutants.bugs()
+    assert len(found) >= 30
+    assert {bug.part for bug in found} == {"primitive", "lowering", "emission", "prover"}
+    for bug in found:
+        text = (mutants.ROOT / "gen" / bug.file).read_text("utf-8")
+        ast.parse(text.replace(bug.old, bug.new))
+
+
+def test_a_text_that_is_gone_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "bugs.toml"
+    path.write_text(
+        '[[prover]]\nbug = "none"\nfile = "poly/prove.py"\nold = "no such text"\nnew = ""\n'
+    )
+    with pytest.raises(ValueError, match=r"none: its text stands 0 times in gen/poly/prove\.py"):
+        mutants.bugs(path)
+
+
+def test_bugs_are_planted_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def run(copy: Path, check: str) -> str | None:
+        planted = [b for b in (SPLIT, SHIFT) if b.new in (copy / "gen" / b.file).read_text("utf-8")]
+        seen.append((check, [b.bug for b in planted]))
+        return "found" if SPLIT in planted and check == "a" else None
+
+    monkeypatch.setattr(mutants, "_run", run)
+    monkeypatch.setattr(mutants, "SEEN_BY", {"primitive": ("a", "b")})
+    rows = list(mutants.tried((SPLIT, SHIFT), ("a", "b", "c")))
+    assert seen == [
+        ("a", []),
+        ("b", []),
+        ("c", []),
+        ("a", ["no guard"]),
+        ("b", ["no guard"]),
+        ("a", ["no shift"]),
+        ("b", ["no shift"]),
+    ]
+    assert SPLIT.new not in (mutants.ROOT / "gen" / SPLIT.file).read_text("utf-8")
+    assert mutants.table(rows, ("a", "b", "c")).splitlines() == [
+        "| in | bug | a | b | c |",
+        "| --- | --- | --- | --- | --- |",
+        "| primitive | no guard | yes | no |  |",
+        "| primitive | no shift | no | no |  |",
+        "| | 1 of 2 caught | 1 | 0 | 0 |",
+    ]
+
+
+def test_a_check_that_fails_without_a_bug_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutants, "_run", lambda copy, check: "y is wrong")
+    with pytest.raises(ValueError, match="the a finds something where nothing is planted: y is"):
+        next(mutants.tried((SPLIT,), ("a",)))
+
+
+def test_what_a_check_says_last_is_what_it_found(tmp_path: Path) -> None:
+    package = tmp_path / "build_tools"
+    package.mkdir()
+    (package / "catchers.py").write_text(
+        "import sys\nprint('first')\nprint('last')\nsys.exit(sys.argv[1] == 'bad')\n"
+    )
+    assert mutants._run(tmp_path, "bad") == "last"
+    assert mutants._run(tmp_path, "good") is None
