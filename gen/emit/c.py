@@ -38,6 +38,7 @@ from .context import Context, Module
 from .expr import c_type, suffix
 from .inline import inline
 from .layout import wrapped
+from .marks import Owner, marked, unmarked
 from .names import c_names
 from .prefetch import check_reads
 from .scan import scans
@@ -89,11 +90,13 @@ def emit_kernel(
     level: Level,
     *,
     packed: Collection[str],
+    keep_marks: bool = False,
 ) -> str:
     """The functions and the table of one kernel for one choice of dtypes.
 
     dtypes: the choice, as in symbols (`float32`). packed: the arrays that the caller packs where
     they need a unit stride and have none; for others the code is there for unit and any strides.
+    keep_marks: with the lines that `marks.owned` reads.
     Raises TilesmithError where a type or operation has no C form.
     """
     table = f"ts_{name}_{dtypes}_{level.value}"
@@ -104,7 +107,8 @@ def emit_kernel(
         kernel = _prepared(variant.kernel)
         last = position == len(variants) - 1
         strides = _strides(kernel, frozenset(packed), position == 0, last)
-        texts += _variant(symbol, kernel, strides, variant.shared, Target(level))
+        functions = _variant(symbol, kernel, strides, variant.shared, Target(level))
+        texts += ("\n".join(marked(Owner.VARIANT, variant.name, [f])) for f in functions)
         when = "NULL"
         if variant.when is not None:
             when = f"{symbol}_when"
@@ -115,6 +119,7 @@ def emit_kernel(
     declared = f"extern const ts_variant {table}[{len(rows)}];"
     defined = [declared, f"const ts_variant {table}[{len(rows)}] = {{", *rows, "};"]
     text = "\n\n".join([*texts, "\n".join(defined)])
+    text = text if keep_marks else unmarked(text)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
 
 
