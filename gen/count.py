@@ -23,20 +23,18 @@ from .ir.nodes import (
     Expr,
     If,
     Kernel,
-    Load,
     Loop,
     Node,
     Scope,
     Select,
     Seq,
     Stmt,
-    Target,
     Unary,
     Update,
 )
 from .ir.print_expr import expr_to_text
 from .ir.types import INDEX
-from .ir.walk import children, loads, targets, walk
+from .ir.walk import loads, targets, walk
 from .lower.affine import constant, tidy
 
 
@@ -75,7 +73,7 @@ def _counts(
             stored = [t.buffer for t in targets(body)]
             combined = stored if isinstance(body, Update) else []
             read = [*(load.buffer for load in loads(body)), *combined]
-            operations = len(combined) + sum(_is_operation(n) for n in _elementwise(body))
+            operations = len(combined) + sum(_is_operation(n) for n in walk(body))
             written = sum(_bytes(buffers[b]) for b in stored)
             read_ = sum(_bytes(buffers[b]) for b in read)
             yield Count(name, operations, read_, written, _product(extents))
@@ -88,14 +86,6 @@ def _counts(
                 yield from _counts(part, extents, buffers)
         case _:
             assert_never(stmt)
-
-
-def _elementwise(node: Node) -> Iterator[Node]:
-    """The node and all below it that is no index of an access."""
-    yield node
-    if not isinstance(node, Load | Target):
-        for child in children(node):
-            yield from _elementwise(child)
 
 
 def _is_operation(node: Node) -> bool:
