@@ -13,12 +13,12 @@ from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
 
-from . import __version__, build, jit, project, schema, show, timing, trial
+from . import __version__, build, jit, page, project, schema, show, timing, trial
 from . import spec as specs
 from .errors import TilesmithError
 from .lower.target import Level, Target
 from .pipeline import generate, prover, schedule, suffix
-from .progress import progress
+from .progress import able, progress
 from .schedule.registry import PRIMITIVES
 
 LEVELS = tuple(level.value for level in Level)
@@ -70,17 +70,26 @@ def _check(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     spec = specs.load(options.file)
-    dtypes = _dtypes(spec, options.dtype)
-    print(show.text(spec, dtypes, Level(options.level), _view(options)), end="")
+    wanted = spec, _dtypes(spec, options.dtype), Level(options.level)
+    if options.html:
+        with progress(2) as shown:
+            text = page.page(*wanted, options.variant, shown)
+        options.html.write_text(text, encoding="utf-8")
+        text = f"{options.html}\n"
+    else:
+        with progress(1) as shown:
+            text = show.text(*wanted, _view(options), shown)
+    print(text, end="")
     return 0
 
 
 def _view(options: argparse.Namespace) -> show.View:
-    if options.stage == "steps":
-        return show.Steps(options.variant)
-    if options.stage == "scheduled" and options.step is not None:
-        return show.AfterStep(options.variant, options.step)
-    return show.Stage(options.stage, options.variant)
+    variant = options.variant or "0"
+    if options.steps or options.whole:
+        return show.Steps(variant, options.whole, able(sys.stdout))
+    if options.step is not None:
+        return show.AfterStep(variant, options.step)
+    return show.Stage(options.stage, variant)
 
 
 def _prove(options: argparse.Namespace) -> int:
@@ -206,8 +215,9 @@ def _parser() -> argparse.ArgumentParser:
               cd my-kernels/kernels_spec
               tilesmith check normalize.yaml             read it and try every step of its recipes
               tilesmith show normalize.yaml              the loops that the recipe makes of it
-              tilesmith show normalize.yaml --stage steps
-                                                         what each step changed
+              tilesmith show normalize.yaml --steps      what each step changed
+              tilesmith show normalize.yaml --html normalize.html
+                                                         the same beside the C and its assembly
               tilesmith prove normalize.yaml             each step proved for all sizes, or refused
               tilesmith run normalize.yaml --size m=64 --size n=1000
                                                          compiled, compared with the oracle
@@ -275,19 +285,26 @@ def _add_check(commands: "_Commands[argparse.ArgumentParser]") -> None:
 def _add_show(commands: "_Commands[argparse.ArgumentParser]") -> None:
     command = commands.add_parser(
         "show",
-        help="print the IR at a stage, what each step changed, or the C code",
+        help="print the IR at a stage, what each step changed, or the C code; or make a page of it",
         description="Prints a variant of a kernel for one dtype and level.",
     )
     command.add_argument("file", type=Path, help="a spec")
-    command.add_argument(
+    what = command.add_mutually_exclusive_group()
+    what.add_argument(
         "--stage",
         choices=show.STAGES,
         default="scheduled",
-        help="plain: the spec's order; steps: each step's difference; scheduled: after the recipe "
-        "(the default); lowered: with bounds, tails and storage; c: the generated source",
+        help="plain: the spec's order; scheduled: after the recipe (the default); lowered: with "
+        "bounds, tails and storage; c: the generated source",
     )
-    command.add_argument("--step", type=int, help="with scheduled: after this many steps")
-    command.add_argument("--variant", default="0", help="a variant of the recipe (default 0)")
+    what.add_argument("--step", type=int, metavar="N", help="the IR after this many steps")
+    steps = "prove each step, and print what it changed: + new, - gone, > and < at another depth"
+    what.add_argument("--steps", action="store_true", help=steps)
+    what.add_argument("--whole", action="store_true", help="as --steps, with each tree whole")
+    html = "write a page of the recipe, the IR after each step, the C and its assembly"
+    what.add_argument("--html", type=Path, metavar="FILE", help=html)
+    variant = "a variant of the recipe (default: 0; with --html, all of them)"
+    command.add_argument("--variant", metavar="NAME", help=variant)
     _dtype(command)
     command.add_argument("--level", choices=LEVELS, default="v3", help="ISA level (default v3)")
     command.set_defaults(run=_show)

@@ -168,8 +168,16 @@ def schedule_to_emit(
         return schedule(spec, dtypes, target, prove)
 
 
-def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Level) -> str:
-    """The C file of a kernel on a level; `variants` by the suffix of their dtypes."""
+def emit(
+    spec: KernelSpec,
+    variants: Mapping[str, Sequence[Variant]],
+    level: Level,
+    *,
+    keep_marks: bool = False,
+) -> str:
+    """The C file of a kernel on a level; `variants` by the suffix of their dtypes. keep_marks: as
+    `emit_kernel` has it.
+    """
     packed = [a.name for a in spec.arguments if _looped(spec, a)]
     parts = [
         emit_kernel(
@@ -178,6 +186,7 @@ def emit(spec: KernelSpec, variants: Mapping[str, Sequence[Variant]], level: Lev
             [LoweredVariant(v.name, v.lowered.kernel, v.when, _shared(v)) for v in chosen],
             level,
             packed=packed,
+            keep_marks=keep_marks,
         )
         for suffix, chosen in variants.items()
     ]

@@ -62,12 +62,16 @@ SILENT = Progress(0, None)
 """For callers that show nothing."""
 
 
+def able(stream: TextIO) -> bool:
+    """Whether the stream is a terminal that knows codes for more than text, such as colours."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 @contextmanager
 def progress(total: int, stream: TextIO | None = None) -> Iterator[Progress]:
     """Progress on `stream` (by default stderr) where that is a terminal that can rewrite a line."""
     stream = sys.stderr if stream is None else stream
-    able = stream.isatty() and os.environ.get("TERM") != "dumb"
-    shown = Progress(total, stream if able else None)
+    shown = Progress(total, stream if able(stream) else None)
     try:
         yield shown
     finally:

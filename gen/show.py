@@ -1,30 +1,38 @@
-"""What `tilesmith show` prints: a kernel at a stage, or the difference that each step made.
+"""What `tilesmith show` prints: a kernel at a stage, or what each step changed.
 
-Input: a spec, dtypes and a level. Output: text: IR as a script, a unified diff a step, or C.
+Input: a spec, dtypes and a level. Output: text: IR as a script, differences a step, or C.
 """
 
-import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import assert_never, final
 
+from .differences import Line, Mark, differences, excerpt
 from .errors import TilesmithError
 from .ir.nodes import Kernel
 from .ir.printer import to_text
 from .lower.target import Level, Target
 from .pipeline import Dtypes, Variant, emit, schedule, suffix
 from .poly.certificate import Scheduled
+from .progress import SILENT, Progress
 from .spec.model import KernelSpec
+from .story import Moment, story
 
-STAGES = ("plain", "steps", "scheduled", "lowered", "c")
+STAGES = ("plain", "scheduled", "lowered", "c")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The plain schedule, then each step of a variant as a difference."""
+    """The plain schedule, then what each step of a variant changed; whole: each tree whole.
+
+    colour: with the codes by which terminals colour.
+    """
 
     variant: str
+    whole: bool = False
+    colour: bool = False
 
 
 @final
@@ -48,15 +56,22 @@ class Stage:
 View = Steps | AfterStep | Stage
 
 
-def text(spec: KernelSpec, dtypes: Dtypes, level: Level, view: View) -> str:
-    """The view as text. Raises TilesmithError, also where there is no such variant or step."""
-    variants = schedule(spec, dtypes, Target(level), _unproved)
+def text(
+    spec: KernelSpec, dtypes: Dtypes, level: Level, view: View, shown: Progress = SILENT
+) -> str:
+    """The view as text. Raises TilesmithError, also where there is no such variant or step.
+
+    Steps are proved; the other views show what is there, proved or not.
+    """
+    variants = schedule(spec, dtypes, Target(level), unproved)
     if isinstance(view, Stage) and view.stage == "c":
         return emit(spec, {suffix(dtypes): variants}, level)
-    variant = _named(variants, view.variant)
+    variant = named(variants, view.variant)
     match view:
-        case Steps():
-            return "\n".join(_differences(variant))
+        case Steps(_, whole, colour):
+            shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+            lines = _told(story(variant, shown), whole)
+            return "\n".join(map(_coloured if colour else _plain, lines)) + "\n"
         case AfterStep(_, step):
             if not 0 <= step <= len(variant.steps):
                 raise TilesmithError(
@@ -69,8 +84,8 @@ def text(spec: KernelSpec, dtypes: Dtypes, level: Level, view: View) -> str:
             assert_never(view)
 
 
-def _unproved(plain: Kernel, state: Scheduled) -> None:
-    """`show` shows what is there, proved or not: `prove` tells which."""
+def unproved(plain: Kernel, state: Scheduled) -> None:
+    """In place of a prover, where what is there is to be seen, proved or not."""
 
 
 def _at(variant: Variant, stage: str) -> Kernel:
@@ -85,7 +100,8 @@ def _at(variant: Variant, stage: str) -> Kernel:
             raise TilesmithError(f"there is no stage {stage!r}: there are {', '.join(STAGES)}")
 
 
-def _named(variants: tuple[Variant, ...], name: str) -> Variant:
+def named(variants: Sequence[Variant], name: str) -> Variant:
+    """The variant of that name. Raises TilesmithError where there is none."""
     for variant in variants:
         if variant.name == name:
             return variant
@@ -95,14 +111,42 @@ def _named(variants: tuple[Variant, ...], name: str) -> Variant:
     raise TilesmithError(f"there is no variant {name!r}: there are {names}")
 
 
-def _differences(variant: Variant) -> Iterator[str]:
-    before = to_text(variant.start.kernel)
-    yield before
-    for number, step in enumerate(variant.steps, 1):
-        after = to_text(step.state.kernel)
-        yield f"# step {number}: {step.primitive}"
-        lines = difflib.unified_diff(
-            before.splitlines(), after.splitlines(), n=2, lineterm="", fromfile="", tofile=""
-        )
-        yield "\n".join(line for line in lines if not line.startswith(("---", "+++"))) + "\n"
+# ---------------------------------------------------------------- steps
+
+_Line = Line | str  # a line of a tree, or one about it
+
+
+def _told(moments: Sequence[Moment], whole: bool) -> Iterator[_Line]:
+    before = ""
+    for number, moment in enumerate(moments):
+        after = to_text(moment.kernel)
+        if number:
+            yield ""
+        yield from _heading(number, moment, last=number == len(moments) - 1)
+        if whole or not number:
+            yield from (Line(Mark.KEPT, line) for line in after.splitlines())
+        else:
+            yield from excerpt(differences(before, after))
         before = after
+
+
+def _heading(number: int, moment: Moment, *, last: bool) -> Iterator[str]:
+    step = f"step {number}: " * (number > 0 and not last)
+    yield f"# {step}{moment.title}"
+    if moment.span is not None:
+        where = f"{Path(moment.span.path).name}:{moment.span.line}"
+        yield f"#   {where}  {' '.join(moment.span.text.split())}"
+    yield f"#   {moment.proof}"
+    yield from (f"#     {line}" for line in moment.proof.detail)
+
+
+def _plain(line: _Line) -> str:
+    return line if isinstance(line, str) else f"{line.mark.value} {line.text}".rstrip()
+
+
+_COLOURS = {Mark.ADDED: "32", Mark.REMOVED: "31", Mark.DEEPER: "36", Mark.OUTWARD: "36"}
+
+
+def _coloured(line: _Line) -> str:
+    code = "1" if isinstance(line, str) else _COLOURS.get(line.mark, "")
+    return f"\033[{code}m{_plain(line)}\033[0m" if code and _plain(line) else _plain(line)

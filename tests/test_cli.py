@@ -250,7 +250,6 @@ def test_a_line_a_step(capsys: pytest.CaptureFixture[str]) -> None:
     ("options", "expected"),
     [
         (["--stage", "plain"], 'with block("e", i=spatial(e.i), j=spatial(e.j)):'),
-        (["--stage", "steps"], "# step 1: compute_at: {block: scale, loop: y.i}\n@@"),
         (["--step", "5"], "for pass_.j in range(n):"),
         (["--stage", "scheduled"], "in vectorized(8):"),
         (["--stage", "lowered"], "identity.max"),
@@ -267,6 +266,8 @@ def test_show_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no variant '7': there are 0" in capsys.readouterr().err
     assert main(["show", str(SOFTMAX), "--step", "99"]) == 1
     assert re.search(r"variant 0 has \d+ steps, not 99", capsys.readouterr().err)
+    assert main(["show", str(SOFTMAX), "--steps", "--variant", "7"]) == 1
+    assert "there is no variant '7': there are 0" in capsys.readouterr().err
     assert main(["show", str(SOFTMAX), "--dtype", "int8"]) == 1
     assert "softmax has no dtype 'int8': it has float32, float64" in capsys.readouterr().err
 
@@ -397,6 +398,11 @@ def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         (["prove", "x.yaml", "--levels", "v9"], "unknown level 'v9': there are v2, v3, v4, neon"),
         ([], "the following arguments are required: COMMAND"),
         (["bench", "x.yaml", "--threads", "1,0"], "'0' is not a number from 1 to 4096"),
+        (
+            ["show", "x.yaml", "--steps", "--html", "x.html"],
+            "--html: not allowed with argument --steps",
+        ),
+        (["show", "x.yaml", "--stage", "steps"], "invalid choice: 'steps'"),
         (["bench", "x.yaml", "--rounds", "few"], "'few' is not a number from 1 to 4096"),
     ]:
         with pytest.raises(SystemExit) as exited:

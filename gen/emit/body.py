@@ -36,7 +36,8 @@ from . import scan, streams, tensor, update
 from .before import Before
 from .context import Context
 from .cost import grain
-from .expr import suffix, unwrapped
+from .expr import const, join, suffix, unwrapped
+from .marks import Owner, marked
 from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
 from .prefetch import prefetches
@@ -49,9 +50,9 @@ from .views import Registers
 def statement(stmt: Stmt, context: Context) -> list[str]:
     match stmt:
         case Block():
-            return _block(stmt, context)
+            return marked(Owner.BLOCK, stmt.name, _block(stmt, context))
         case Loop():
-            return _loop(stmt, context)
+            return marked(Owner.LOOP, stmt.var, _loop(stmt, context))
         case Barrier():
             raise AssertionError("lowering lets no barrier through")
         case Delinearize():
@@ -192,18 +193,19 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
             raise _no_vector_form(stmt, lanes, context)
         case Loop():
             inner = _declared(replace(context, facts=context.facts.loop(stmt)), "int64_t", stmt.var)
-            return _counted(stmt, inner, _vectorized(stmt.body, lanes, inner))
+            lines = _counted(stmt, inner, _vectorized(stmt.body, lanes, inner))
+            return marked(Owner.LOOP, stmt.var, lines)
         case If(condition, body):
             inner = replace(context, facts=context.facts.where(condition))
             return _if(context.scalars.condition(condition), _vectorized(body, lanes, inner))
         case Seq(body_):
-            lines: list[str] = []
-            for group in _alike(body_, lanes, context):
-                if isinstance(group, list):
-                    lines += _vector_blocks(group, lanes, context)
-                else:
-                    lines += _vectorized(group, lanes, context)
-            return lines
+            parts = (
+                _vector_blocks(s, lanes, context)
+                if isinstance(s, list)
+                else _vectorized(s, lanes, context)
+                for s in _alike(body_, lanes, context)
+            )
+            return [line for part in parts for line in part]
         case Delinearize() | Allocate() | Barrier():
             raise AssertionError("in_lanes lets none of these through")
         case _:
@@ -266,14 +268,14 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
         early = prefetches(block, inside, lanes.var, lanes.shape.lanes) if whole else []
         early = [line for line in early if line not in asked]
         asked.update(early)
-        inner += [*early, *before.taken(), *own]
+        inner += marked(Owner.BLOCK, block.name, [*early, *before.taken(), *own])
     lines += _if(opened, inner) if opened else inner
     if opened or before.count:
         lines = ["{", *indented(lines), "}"]
     for p in guards:
         if lanes.var not in variables(p):
             lines = _if(context.scalars.condition(p), lines)
-    return lines
+    return marked(Owner.BLOCK, blocks[0].name, lines)
 
 
 def _named(mask: Mask, lines: list[str]) -> tuple[list[str], Mask, str]:
@@ -347,7 +349,8 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
     outer, rest = _lasting(loop)
 
     def emit(context: Context) -> list[str]:
-        return [head, *indented(statement(rest, context)), "}"]
+        lines = [head, *indented(statement(rest, context)), "}"]
+        return marked(Owner.LOOP, loop.var, lines)
 
     first = Var(streams.FIRST)
     body = _allocate(outer, rest, inner, lambda c: streams.either(loop, first, c, emit))
@@ -410,13 +413,3 @@ def _function(
                 "}",
             ]
     return "\n".join(lines)
-
-
-def join(ctype: str, name: str) -> str:
-    return f"{ctype}{name}" if ctype.endswith("*") else f"{ctype} {name}"
-
-
-def const(ctype: str) -> str:
-    """The type of a constant of it; what `restrict` pointers point at is named by nothing else."""
-    target, star, qualifier = ctype.partition("*")
-    return f"{target}*const {qualifier}".rstrip() if star else f"const {ctype}"

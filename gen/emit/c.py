@@ -33,12 +33,13 @@ from ..lower.facts import Facts, of_kernel
 from ..lower.narrow import narrow
 from ..lower.target import Level, Target
 from . import tensor
-from .body import const, indented, join, statement
+from .body import indented, statement
 from .chooser import choices
 from .context import Context, Module
-from .expr import c_type, suffix
+from .expr import c_type, const, join, suffix
 from .inline import inline
 from .layout import wrapped
+from .marks import Owner, marked, unmarked
 from .names import c_names
 from .prefetch import check_reads
 from .scan import scans
@@ -91,11 +92,13 @@ def emit_kernel(
     level: Level,
     *,
     packed: Collection[str],
+    keep_marks: bool = False,
 ) -> str:
     """The functions and the table of one kernel for one choice of dtypes.
 
     dtypes: the choice, as in symbols (`float32`). packed: the arrays that the caller packs where
     they need a unit stride and have none; for others the code is there for unit and any strides.
+    keep_marks: with the lines that `marks.owned` reads.
     Raises TilesmithError where a type or operation has no C form.
     """
     table = f"ts_{name}_{dtypes}_{level.value}"
@@ -110,7 +113,8 @@ def emit_kernel(
         for machine in tensor.machines(kernel, Target(level)):
             own = "_".join((variant.name, *sorted(machine.features)))
             symbol, when = f"{table}_{own}", "NULL"
-            texts += _variant(symbol, kernel, strides, variant.shared, machine)
+            functions = _variant(symbol, kernel, strides, variant.shared, machine)
+            texts += ("\n".join(marked(Owner.VARIANT, variant.name, [f])) for f in functions)
             if variant.when is not None or machine.features:
                 when = f"{symbol}_when"
                 texts.append(_when(when, variant.when, machine, kernel))
@@ -118,6 +122,7 @@ def emit_kernel(
     declared = f"extern const ts_variant {table}[{len(rows)}];"
     defined = [declared, f"const ts_variant {table}[{len(rows)}] = {{", *rows, "};"]
     text = "\n\n".join([*texts, "\n".join(defined)])
+    text = text if keep_marks else unmarked(text)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
 
 

@@ -238,6 +238,16 @@ def c_type(dtype: DType) -> str:
     return C_TYPE[dtype]
 
 
+def join(ctype: str, name: str) -> str:
+    return f"{ctype}{name}" if ctype.endswith("*") else f"{ctype} {name}"
+
+
+def const(ctype: str) -> str:
+    """The type of a constant of it; what `restrict` pointers point at is named by nothing else."""
+    target, star, qualifier = ctype.partition("*")
+    return f"{target}*const {qualifier}".rstrip() if star else f"const {ctype}"
+
+
 def literal(value: bool | int | float | complex, dtype: DType) -> str:
     """A constant of exactly that value and type."""
     if dtype is DType.BOOL:
