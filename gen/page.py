@@ -34,10 +34,11 @@ from .story import Moment, Status, story
 
 TEMPLATE = Path(__file__).parent / "page.html"
 
-MOST_INSTRUCTIONS = 12_000
-"""On a page: what is beyond is left out, and the page says so. It keeps a page below 1 MB."""
+MOST_BYTES = 980_000
+"""Of a page: instructions that would go beyond are left out, and the page says so."""
 
 _Json = dict[str, object]
+_Code = Sequence[tuple[str, tuple[str, ...]]]  # lines of C, each with its owners
 
 
 def page(
@@ -60,13 +61,11 @@ def page(
     lines = owned(emit(spec, {suffix(dtypes): variants}, level, keep_marks=True))
     functions, missing = _compiled("\n".join(text for text, _ in lines) + "\n", level)
     strings = _Numbers()
-    views: list[_Json] = []
-    room = MOST_INSTRUCTIONS
-    for v, moments in zip(chosen, stories, strict=True):
-        symbol = f"ts_{spec.name}_{suffix(dtypes)}_{level.value}_{v.name}"
-        own = [f for f in functions if re.fullmatch(rf"{symbol}([_.].*)?", f.name)]
-        views.append(_view(v, moments, lines, own, room, strings))
-        room = max(0, room - sum(len(f.instructions) for f in own))
+    own = [_lines_of(v, lines) for v in chosen]
+    views = [
+        _view(v, moments, lines[o.start : o.stop], strings)
+        for v, moments, o in zip(chosen, stories, own, strict=True)
+    ]
     parts = {
         "title": escape(f"{spec.name} {suffix(dtypes)} {level.value}"),
         "variants": "".join(_option(k, v) for k, v in enumerate(chosen)),
@@ -74,6 +73,18 @@ def page(
         "missing": escape(missing),
         "data": _json({"strings": strings.all, "views": views}),
     }
+    room = MOST_BYTES - len(_filled(parts).encode())
+    for v, view, o in zip(chosen, views, own, strict=True):
+        symbol = f"ts_{spec.name}_{suffix(dtypes)}_{level.value}_{v.name}"
+        made = [f for f in functions if re.fullmatch(rf"{symbol}([_.].*)?", f.name)]
+        begun = _begun(text for text, _ in lines[o.start : o.stop])
+        view["instructions"], room = _instructions(
+            made, dict(zip(range(o.start + 1, o.stop + 1), begun, strict=True)), room, strings
+        )
+    return _filled({**parts, "data": _json({"strings": strings.all, "views": views})})
+
+
+def _filled(parts: Mapping[str, str]) -> str:
     return re.sub(r"@(\w+)@", lambda m: parts[m[1]], TEMPLATE.read_text("utf-8"))
 
 
@@ -143,15 +154,14 @@ def _button(number: int, moment: Moment, count: int) -> str:
 # ---------------------------------------------------------------- what is beside it
 
 
-def _view(
-    variant: Variant,
-    moments: Sequence[Moment],
-    lines: Sequence[tuple[str, tuple[str, ...]]],
-    functions: Sequence[Function],
-    room: int,
-    strings: _Numbers,
-) -> _Json:
-    """A variant's trees, C and instructions, in numbers of strings and of owners; 0: nobody's."""
+def _lines_of(variant: Variant, lines: _Code) -> range:
+    """The lines of the file, from 0, that are the variant's."""
+    own = [k for k, (_, owners) in enumerate(lines) if f"{Owner.VARIANT} {variant.name}" in owners]
+    return range(own[0], own[-1] + 1)
+
+
+def _view(variant: Variant, moments: Sequence[Moment], code: _Code, strings: _Numbers) -> _Json:
+    """A variant's trees and C, in numbers of strings and of owners; 0: nobody's."""
     scheduled = {b.name for b in blocks(variant.scheduled.kernel)}
     owner = _Numbers({"": 0})
 
@@ -162,20 +172,11 @@ def _view(
         written_out = kind == Owner.BLOCK and block not in scheduled
         return owner(f"{kind} {stem}" if written_out else name)
 
-    own = [k for k, (_, o) in enumerate(lines) if f"{Owner.VARIANT} {variant.name}" in o]
     trees = list(_trees(moments, whose, strings))
-    code = lines[own[0] : own[-1] + 1]
-    begun = list(_begun(text for text, _ in code))
     c: list[int] = []
-    for (text, owners), first in zip(code, begun, strict=True):
+    for (text, owners), first in zip(code, _begun(text for text, _ in code), strict=True):
         c += [strings(text), whose(owners[-1] if owners[1:] else ""), first]
-    lines_of_file = dict(enumerate(begun, own[0] + 1))
-    return {
-        "trees": trees,
-        "c": c,
-        "instructions": _instructions(functions, lines_of_file, room, strings),
-        "owners": owner.all,
-    }
+    return {"trees": trees, "c": c, "owners": owner.all}
 
 
 def _begun(code: Iterable[str]) -> Iterator[int]:
@@ -191,24 +192,25 @@ def _begun(code: Iterable[str]) -> Iterator[int]:
 
 def _instructions(
     functions: Sequence[Function], lines: Mapping[int, int], room: int, strings: _Numbers
-) -> list[int]:
-    """Three numbers each: a label, a text and a line of the variant's C, from 1; 0: of none.
+) -> tuple[list[int], int]:
+    """Three numbers each: a label, a text and a line of the variant's C, from 1; 0: of none. And
+    what is left of the room, in bytes.
 
-    lines: by line of the file, that in which its statement begins. room: for so many instructions.
+    lines: by line of the file, that in which its statement begins.
     """
     found: list[int] = []
     for function in functions:
-        shown = function.instructions[:room]
-        room -= len(shown)
-        left = len(function.instructions) - len(shown)
-        targets = {i.text.split()[-1] for i in shown}
+        targets = {i.text.split()[-1] for i in function.instructions}
         found += [strings(""), strings(f"{function.name}:"), 0]
-        for i in shown:
+        for k, i in enumerate(function.instructions):
             label = i.offset if i.offset in targets else ""
+            room -= 20 + sum(len(text) + 3 for text in (label, i.text) if text not in strings.known)
+            if room < 0:
+                left = len(function.instructions) - k
+                found += [strings(""), strings(f"... {left} more are left out"), 0]
+                break
             found += [strings(label), strings(i.text), lines.get(i.line, 0)]
-        if left:
-            found += [strings(""), strings(f"... {left} more are left out"), 0]
-    return found
+    return found, room
 
 
 def _trees(
