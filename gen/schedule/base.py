@@ -152,7 +152,7 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
         return _trace(primitive, state, context)
     except ScheduleError as error:
         if isinstance(error.__cause__, Refused | ScheduleError):  # and not a failed check
-            error.hint = _remedy(primitive, state, context)
+            error.hint = _remedy(primitive, state, context) or error.hint
         raise
 
 
