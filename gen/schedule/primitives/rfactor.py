@@ -263,7 +263,7 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
                 IterVar(
                     local_name(state.kernel, index_of(j), iters),
                     index(0),
-                    _hull(f.upper, inside),
+                    _hull(f.upper, ancestors(tree(state.kernel), block)),
                     IterKind.REDUCTION,
                 ),
                 Var(j),
