@@ -34,7 +34,7 @@ from .edit import (
     with_body,
 )
 from .moving import inside_of
-from .shared import share_loop
+from .shared import reads_of, share_loop
 
 Place = Callable[[tuple[Stmt, ...]], int]
 """Where a block goes among the statements of a loop's body."""
@@ -155,11 +155,9 @@ def moved(state: Scheduled, block: Block, loop: str | None, place: Place) -> Sch
     new = with_body(target, insert(items, place(items), nest))
     kernel = rebuild(state.kernel, replace_stmt(rest, target, new))
     flow = prune_shared(kernel, state.flow)
-    together = flow
     for x in (*loops_around(rest, target), target):
-        together = share_loop(kernel, together, x.var)
-    own = {read for read, s in flow.items() if block.name in (read[0], *s.writers)}
-    return Scheduled(kernel, {r: together[r] if r in own else s for r, s in flow.items()})
+        flow = share_loop(kernel, flow, x.var, reads_of(flow, block.name))
+    return Scheduled(kernel, flow)
 
 
 def _nested(state: Scheduled, block: Block, match_: Alike) -> Stmt:

@@ -5,7 +5,7 @@ name the same place only in the same iteration of it. A stronger claim, and so o
 prover checks; it lets the temporary live inside the loop.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -16,8 +16,15 @@ from .bounds import Linear, highest, linear, lowest
 from .edit import loops_around, ranges_of, tree
 
 
-def share_loop(kernel: Kernel, flow: Flow, var: str) -> Flow:
-    """The flow with `var` shared by the reads that can take their value in its iteration alone."""
+def reads_of(flow: Flow, block: str) -> frozenset[tuple[str, int]]:
+    """The reads that a block makes, or that take its values: what changes where it moves."""
+    return frozenset(read for read, source in flow.items() if block in (read[0], *source.writers))
+
+
+def share_loop(kernel: Kernel, flow: Flow, var: str, reads: Collection[tuple[str, int]]) -> Flow:
+    """The flow with `var` shared by those of the reads that can take their value in its iteration
+    alone. The others keep what they have: their temporaries may live longer on purpose.
+    """
     root = tree(kernel)
     by_name = {b.name: b for b in blocks(root)}
     around = {name: tuple(x.var for x in loops_around(root, b)) for name, b in by_name.items()}
@@ -36,7 +43,7 @@ def share_loop(kernel: Kernel, flow: Flow, var: str) -> Flow:
             return replace(source, shared=(*source.shared, var))
         return source
 
-    return {(b, n): with_loop(b, n, source) for (b, n), source in flow.items()}
+    return {r: with_loop(*r, source) if r in reads else source for r, source in flow.items()}
 
 
 def in_loops(block: Block, indices: Iterable[Expr]) -> tuple[Expr, ...]:

@@ -162,6 +162,17 @@ STEPS = {
         "- vectorize: {loop: y.i, width: 4}",
         "    with allocate(t=float32[n]):\n        for y.i_0 in range((n + 3) // 4):\n",
     ),
+    "stored longer, and merged with another loop then": (
+        PAIR,
+        "- between: {block: y, first: t, last: z, loop: t.i}\n"
+        "- cache_write: {block: y, at: t.i}\n"
+        "- store_at: {buffer: y_cache}\n"
+        "- fission: {loop: t.i, as: [t.i, y.i, y_cache.i, z.i]}\n"
+        "- merge: {loops: [t.i, y.i, y_cache.i]}\n"
+        "- store_at: {buffer: y_cache}\n"
+        "- merge: {loops: [t.i, z.i]}",
+        "    with allocate(y_cache=float32[n]):\n        for t.i in range(n):\n",
+    ),
     "loops inside one loop alone": (
         TWICE,
         "- split: {loop: t.i, factors: [null, 4]}\n"

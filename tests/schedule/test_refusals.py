@@ -234,6 +234,7 @@ LEGAL = [
     ("ROW_SUM", "rfactor: {block: y, loop: y.j}"),  # one term a partial
     ("ROW_SUM", "split: {loop: y.j, factors: [null, 16]}\n- rfactor: {block: y, loop: y.j_1}"),
     ("ROW_SUM", "split: {loop: y.j, factors: [null, 4]}\n- rfactor: {block: y, loop: y.j_0}"),
+    ("TRIANGLE", "split: {loop: y.j, factors: [null, 3]}\n- rfactor: {block: y, loop: y.j_0}"),
     ("ROW_SQUARES", "compute_at: {block: t, loop: y.i}\n- vectorize: {loop: y.j, width: 4}"),
     ("ROW_SQUARES", "tile: {loops: [t.i, t.j], sizes: [2, 3]}\n"
                     "- reverse_compute_at: {block: y, loop: t.j_0}"),

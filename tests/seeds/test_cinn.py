@@ -178,6 +178,13 @@ CASES: dict[str, Case] = {
         chained,
     ),
     "simple_compute_at": Case(BOTH, "- simple_compute_at: {block: B, loop: C.k}", both),
+    "simple_compute_at_after_the_same_fuse": Case(
+        BOTH,
+        "- fuse: {loops: [B.i, B.j]}\n"
+        "- fuse: {loops: [C.i, C.j]}\n"
+        "- simple_compute_at: {block: B, loop: C.k}",
+        both,
+    ),
     "cache_read": Case(
         BROADCAST, "- cache_read: {block: B, buffer: A, as: A_temp_buffer}", repeated
     ),

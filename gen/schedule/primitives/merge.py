@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from ...ir.algebra import conjunction, less
 from ...ir.nodes import Binary, BinaryOp, Expr, Loop, Seq, Stmt, Var
-from ...ir.walk import ancestors, replace_stmt, seq, substitute
+from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ...poly.distances import lag
 from ..base import Example, Layer, Primitive
@@ -126,7 +126,13 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         ]
         kernel = rebuild(state.kernel, replace_stmt(root, parent, seq(tuple(kept))))
         flow = rename_shared(state.flow, {loop.var: (var,) for loop in found})
-        return Scheduled(kernel, share_loop(kernel, flow, var))
+        inside = [{b.name for b in blocks(loop)} for loop in found]
+        met = {
+            read
+            for read, source in state.flow.items()
+            if not any({read[0], *source.writers} <= together for together in inside)
+        }
+        return Scheduled(kernel, share_loop(kernel, flow, var, met))
 
 
 def _body(loop: Loop, var: str, lower: Expr, upper: Expr) -> Stmt:

@@ -25,7 +25,7 @@ from ..edit import (
 from ..examples import ROW_SQUARES, TWICE
 from ..moving import between, inside_of, kept_iters, refuse_move, used_names
 from ..placing import Interval, place, required, touched
-from ..shared import share_loop
+from ..shared import reads_of, share_loop
 
 
 @final
@@ -95,7 +95,7 @@ def row_squares(m, n, x: float32[m, n], y: Out[float32[m]]):
         kernel = rebuild(state.kernel, replace_stmt(rest, loop, moved))
         flow = prune_shared(kernel, state.flow)
         for x in (*loops_around(rest, loop), loop):
-            flow = share_loop(kernel, flow, x.var)
+            flow = share_loop(kernel, flow, x.var, reads_of(flow, block.name))
         return Scheduled(kernel, flow)
 
     def _wanted(

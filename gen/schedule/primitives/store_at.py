@@ -19,7 +19,7 @@ class StoreAt(Primitive):
 
     Temporaries live in the innermost loop that they can otherwise. This one keeps its elements
     while the loops further in go on; where they write some of them twice, those cannot be parallel
-    any more. A step that moves its blocks afterwards decides anew.
+    any more. Moving the blocks that use it decides anew.
     """
 
     buffer: str
