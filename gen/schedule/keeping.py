@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-from ..ir.algebra import conjunction, conjuncts, dtype_of, sub
+from ..ir.algebra import add, conjunction, conjuncts, dtype_of, less, sub
 from ..ir.nodes import (
     Binary,
     BinaryOp,
@@ -21,7 +21,7 @@ from ..ir.nodes import (
     Store,
     Var,
 )
-from ..ir.walk import accessed, blocks, replace_stmt, seq, substitute, targets
+from ..ir.walk import accessed, blocks, loads, replace_stmt, seq, substitute, targets
 from ..poly.certificate import Scheduled, Source
 from .bounds import at_most, normal
 from .edit import (
@@ -31,6 +31,7 @@ from .edit import (
     loop_named,
     loops_around,
     prune_shared,
+    ranges_of,
     rebuild,
     remove,
     temporaries,
@@ -65,6 +66,7 @@ class Keeping:
         earlier = substitute(replace(self.block, name=first), begin)
         finds = tuple(i and _at(i, begin) for i in self.found.old)
         prologue = place(earlier, around[:-1], kept, _covering(earlier, kept, finds), used)
+        prologue = self._if_the_loop_runs(prologue)
         rest, left = self._without_block()
         new = seq((prologue, with_body(left, self._before_readers(left, computes))))
         view = Circular(self._buffer, self.found)
@@ -80,6 +82,7 @@ class Keeping:
         kept = kept_iters(self._root, self.block, self.loop)
         wanted = _covering(self.block, kept, self.found.new)
         computes = place(self.block, (*self._around[:-1], longer), kept, wanted, self._used())
+        computes = self._if_the_loop_runs(computes)
         body = with_body(longer, tuple(_from(s, left) for s in under(left)))
         new = with_body(body, self._before_readers(body, computes))
         view = Circular(self._buffer, self.found)
@@ -102,6 +105,7 @@ class Keeping:
         prologue = place(replace(self.block, name=first), earlier, kept, wanted, used)
         finds = substitute(at, {loop.var: loop.lower})
         prologue = view.of(substitute(prologue, before), finds, around[:-1])
+        prologue = self._if_the_loop_runs(prologue)
         rest, left = self._without_block()
         body = tuple(view.of(s, at, around) for s in self._before_readers(left, computes))
         new = seq((prologue, with_body(left, (*body, moves))))
@@ -122,6 +126,18 @@ class Keeping:
 
     def _used(self, *new: str) -> frozenset[str]:
         return used_names(self.state, self.block) | set(new)
+
+    def _if_the_loop_runs(self, stmt: Stmt) -> Stmt:
+        """The statement, which fills the window: of a loop that is empty, what it would read of
+        other temporaries need not be there.
+        """
+        number = range(len(loads(self.block.body)))
+        computed = any(self.state.flow[self.block.name, n].writers for n in number)
+        ranges = ranges_of(self._around[:-1])
+        if not computed or at_most(add(self.loop.lower, 1), self.loop.upper, ranges):
+            return stmt
+        runs = less(self.loop.lower, self.loop.upper)
+        return update_blocks(stmt, lambda b: replace(b, predicate=conjunction(b.predicate, runs)))
 
     def _without_block(self) -> tuple[Stmt, Loop]:
         """The tree and the loop without the block."""

@@ -3,7 +3,7 @@
 Each is a spec and a recipe of ours. The IR before and after is a golden, `tests/golden/heterocl/`.
 Every step is proved, and so is the lowered tree, which is compiled and run against NumPy on shapes
 that are not square and do not divide: empty ones, one element, and below, at and above the window.
-Two of the seven are refused, 2 and 7.
+Two of the seven are refused, 2 and 7, and so are windows of symbolic size.
 """
 
 from collections.abc import Callable, Mapping
@@ -486,6 +486,14 @@ REFUSED = {
         "- reuse_at: {buffer: x, loop: y.j}",
         "what an iteration of loop 'y.j' reads of 'x' is no box: along axis 1, an index is not"
         " affine or comes from data",
+    ),
+    # As many taps as the call says: a place modulo a symbolic size is nothing that isl can follow.
+    "taps": (
+        "x[h, w], k[n] -> y[h, w]",
+        "y[i, j] = sum(x[i, min(j + r, w - 1)] * k[r] for r in range(n))",
+        "- reuse_at: {buffer: x, loop: y.j}",
+        "what loop 'y.j' reads of 'x' along axis 1, min(y.j, w - 1) to min(y.j + n - 1, w - 1), is"
+        " not of constant size, or does not move by a constant from one iteration to the next",
     ),
 }
 

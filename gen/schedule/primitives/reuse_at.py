@@ -39,10 +39,11 @@ class ReuseAt(Primitive):
 
     `layout` says where the window lies. `circular`: place k of the buffer at k modulo the window's
     size, so that nothing moves; where the loop is unrolled by that size, all places are constants
-    and may be registers. `halves`: in two steps' room, and what is new moves from the second half
-    to the first at the end of an iteration, so that places are constants and those of a vector lie
-    side by side; no place may be read in more than two iterations. The default is halves where that
-    holds.
+    and may be registers, and elsewhere each access takes a remainder, which is little for a line
+    and much for an element. `halves`: in two steps' room, and what is new moves from the second
+    half to the first at the end of an iteration, so that places are constants and those of a vector
+    lie side by side; no place may be read in more than two iterations. The default is halves where
+    that holds.
 
     `fill` says where the window is filled that the first iteration finds. `before`: by a block of
     its own before the loop. `inside`: the loop begins earlier, by as many iterations as fill a
