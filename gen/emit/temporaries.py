@@ -33,7 +33,7 @@ def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], 
             return _local(name, buffer, context)
         case Scope.HEAP:
             return _workspace(name, buffer, context)
-        case Scope.AUTO | Scope.GLOBAL | Scope.SHARED | Scope.LOCAL | Scope.CONSTANT:
+        case Scope.AUTO | Scope.GLOBAL | Scope.SHARED | Scope.LOCAL | Scope.CONSTANT | Scope.DEVICE:
             raise AssertionError(f"lowering decides where {buffer.name} is")
         case _:
             assert_never(buffer.scope)

@@ -2,9 +2,9 @@
 
 Input: a verified kernel, NumPy arrays and scalars. Output: the arrays that it writes. The tree is
 turned into nested closures once, then run. Every access is checked against the array's shape,
-every read against what has been written; iterations of parallel and vectorized loops run in an
-order drawn from a seed, and so do the threads of a launch from one barrier to the next, so that
-what depends on their order shows.
+every read against what has been written; iterations of parallel, vectorized and distributed loops
+run in an order drawn from a seed, and so do the threads of a launch from one barrier to the next,
+so that what depends on their order shows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,6 @@ from .nodes import (
     Intent,
     Kernel,
     Loop,
-    LoopKind,
     Seq,
     Stmt,
     Store,
@@ -222,7 +221,7 @@ def _loop(loop: Loop, machine: Machine) -> Action:
         return _bound(loop, machine)
     lower, upper = expression(loop.lower, machine), expression(loop.upper, machine)
     body, values = _stmt(loop.body, inside(loop, machine)), machine.values
-    any_order = loop.kind in (LoopKind.PARALLEL, LoopKind.VECTORIZED)
+    any_order = loop.kind.is_unordered
 
     def iterate() -> None:
         iterations: Sequence[int] = range(lower(), upper())

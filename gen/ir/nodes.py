@@ -95,6 +95,7 @@ class Scope(Enum):
     SHARED = "shared"  # one for each block of a launch
     LOCAL = "local"  # one for each thread of a launch
     CONSTANT = "constant"  # written before a launch, read in it
+    DEVICE = "device"  # a GPU's own; outside of launches it is only copied
 
 
 @final
@@ -271,12 +272,18 @@ class LoopKind(Enum):
     PARALLEL = "parallel"
     VECTORIZED = "vectorized"
     UNROLLED = "unrolled"
+    DISTRIBUTED = "distributed"  # over ranks
     BLOCK_X = "blockIdx.x"
     BLOCK_Y = "blockIdx.y"
     BLOCK_Z = "blockIdx.z"
     THREAD_X = "threadIdx.x"
     THREAD_Y = "threadIdx.y"
     THREAD_Z = "threadIdx.z"
+
+    @property
+    def is_unordered(self) -> bool:
+        """Whether the iterations run in any order, or at once, and are no axis of a launch."""
+        return self in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.DISTRIBUTED)
 
     @property
     def is_block(self) -> bool:

@@ -60,6 +60,7 @@ LOOP_KINDS = {
     LoopKind.PARALLEL: "parallel",
     LoopKind.VECTORIZED: "vectorized",
     LoopKind.UNROLLED: "unrolled",
+    LoopKind.DISTRIBUTED: "distributed",
     **{kind: kind.value for kind in LoopKind if kind.is_bound},
 }
 INTENTS = {Intent.OUT: "Out", Intent.INOUT: "InOut"}

@@ -41,11 +41,11 @@ def launched(loop: Loop, machine: Machine, build: Build) -> Action:
         def places(kinds: list[LoopKind]) -> list[dict[str, int]]:
             ranges = (range(max(1, sizes[axis]())) for axis in kinds)
             names = [coordinate(axis) for axis in kinds]
-            all_ = (dict(zip(names, at, strict=True)) for at in product(*ranges))
-            return machine.shuffled(all_)
+            return [dict(zip(names, at, strict=True)) for at in product(*ranges)]
 
         threads = places([axis for axis in found if axis.is_thread])
-        for block in places([axis for axis in found if axis.is_block]):
+        blocks = places([axis for axis in found if axis.is_block])
+        for block in machine.shuffled(blocks):
             launch.memory.clear()
             start = {**machine.values, **block}
             _run([_Thread(steps(), {**start, **at}, {}) for at in threads], machine)

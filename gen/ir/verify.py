@@ -177,9 +177,11 @@ def _check_stmt(stmt: Stmt, around: _Surroundings) -> None:
 
 
 def _check_kinds(loop: Loop, around: _Surroundings) -> None:
-    outer = [var for var, kind in around.loops.items() if kind is LoopKind.VECTORIZED]
-    if outer and loop.kind in (LoopKind.VECTORIZED, LoopKind.PARALLEL):
-        refuse(loop, f"{loop.kind.value} loop '{loop.var}' is inside vectorized loop '{outer[0]}'")
+    for var, kind in around.loops.items():
+        lanes = kind is LoopKind.VECTORIZED and loop.kind.is_unordered
+        rank = kind.is_unordered and loop.kind is LoopKind.DISTRIBUTED
+        if lanes or rank:
+            refuse(loop, f"{loop.kind.value} loop '{loop.var}' is inside {kind.value} loop '{var}'")
 
 
 def _enter(

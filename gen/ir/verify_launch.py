@@ -19,11 +19,13 @@ from .nodes import (
     Expr,
     If,
     Kernel,
+    Load,
     Loop,
     LoopKind,
     Scope,
     Seq,
     Stmt,
+    Store,
 )
 from .print_expr import expr_to_text
 from .verify_expr import refuse
@@ -38,7 +40,7 @@ MOST = {
     LoopKind.THREAD_Y: 1024,
     LoopKind.THREAD_Z: 64,
 }
-_HOST = (Scope.HEAP, Scope.CONSTANT)
+_HOST = (Scope.HEAP, Scope.CONSTANT, Scope.DEVICE)
 _PRIVATE = (Scope.STACK, Scope.REGISTER)
 _DEVICE = (Scope.SHARED, Scope.LOCAL)
 
@@ -74,8 +76,6 @@ class _Around:
 
 def check_launches(kernel: Kernel) -> None:
     """Raises IRError for a launch that no GPU runs as the IR means it."""
-    if not any(loop.kind.is_bound for loop in loops(kernel.body)):
-        return
     scalars = {s.name for s in kernel.scalars} | {p.name for p in kernel.phases}
     inputs = frozenset(p.buffer.name for p in kernel.parameters if p.intent.value == "in")
     _check(kernel.body, _Around(frozenset(kernel.dims) | scalars, inputs))
@@ -132,7 +132,7 @@ def _check_loop(loop: Loop, around: _Around) -> None:
 def _check_bound(loop: Loop, around: _Around) -> None:
     axis = loop.kind.value
     for outer in around.loops:
-        if outer.kind in (LoopKind.PARALLEL, LoopKind.VECTORIZED):
+        if outer.kind in (LoopKind.PARALLEL, LoopKind.VECTORIZED):  # a rank has a GPU of its own
             refuse(loop, f"{axis} loop '{loop.var}' is in {outer.kind.value} loop '{outer.var}'")
         if outer.kind is loop.kind:
             refuse(loop, f"loop '{loop.var}' and loop '{outer.var}' around it are both {axis}")
@@ -169,9 +169,9 @@ def _launch(launch: Loop) -> Axes:
 def _inside(loop: Loop, around: _Around) -> _Around:
     """What is around the body of a loop of a launch that is bound to no axis."""
     name = f"loop '{loop.var}'"
-    if loop.kind is LoopKind.PARALLEL:
+    if loop.kind in (LoopKind.PARALLEL, LoopKind.DISTRIBUTED):
         outer = around.loops[-1].var
-        refuse(loop, f"parallel {name} is in the launch around loop '{outer}'")
+        refuse(loop, f"{loop.kind.value} {name} is in the launch around loop '{outer}'")
     if loop.kind is LoopKind.VECTORIZED:
         around = _diverging(around, f"it is in vectorized {name}")
     if around.varies(loop.lower, loop.upper):
@@ -193,6 +193,7 @@ def _allocate(buffer: Buffer, around: _Around) -> _Around:
 
 def _check_memory(block: Block, around: _Around) -> None:
     if around.launch is None:
+        _check_host(block, around)
         return
     used, stored = accessed(block), {t.buffer for t in targets(block.body)}
     threads = frozenset(kind for kind in around.bound() if kind.is_thread)
@@ -207,3 +208,15 @@ def _check_memory(block: Block, around: _Around) -> None:
             refuse(block, f"{who}, {buffer.scope.value} memory from outside of its {axis} loop")
         if buffer.scope is Scope.CONSTANT and buffer.name in stored:
             refuse(block, f"block '{block.name}' writes '{buffer.name}', constant memory")
+
+
+def _check_host(block: Block, around: _Around) -> None:
+    """Outside of launches a GPU's memory is only copied."""
+    for buffer, _, _ in around.buffers:
+        copies = isinstance(block.body, Store) and isinstance(block.body.value, Load)
+        if buffer.scope is Scope.DEVICE and buffer.name in accessed(block) and not copies:
+            refuse(
+                block,
+                f"block '{block.name}' computes with '{buffer.name}', device memory, outside of a"
+                " launch",
+            )

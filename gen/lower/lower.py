@@ -24,6 +24,7 @@ from ..ir.nodes import (
     If,
     Kernel,
     Loop,
+    LoopKind,
     Seq,
     Stmt,
 )
@@ -41,8 +42,8 @@ from .turns import turned_edges
 def without_launches(kernel: Kernel) -> Kernel:
     """The kernel without barriers, which order nothing outside of launches.
 
-    Raises ScheduleError for a launch: to run its threads one after another, each from barrier to
-    barrier, would need memory and loops that no recipe asked for.
+    Raises ScheduleError for a loop over ranks, and for a launch: to run its threads one after
+    another, each from barrier to barrier, would need memory and loops that no recipe asked for.
     """
     for launch in launches(kernel.body):
         raise ScheduleError(
@@ -50,6 +51,13 @@ def without_launches(kernel: Kernel) -> Kernel:
             launch.span,
             "leave `bind` and what stands for it to recipes of another target",
         )
+    for loop in loops(kernel.body):
+        if loop.kind is LoopKind.DISTRIBUTED:
+            raise ScheduleError(
+                f"loop '{loop.var}' is distributed, and C code has no ranks",
+                loop.span,
+                "leave `distribute` to recipes of another target",
+            )
     return replace(kernel, body=_without_barriers(kernel.body)) if has_barrier(kernel) else kernel
 
 

@@ -17,7 +17,7 @@ from ..ir.nodes import Kernel, LoopKind
 from .extract import Tree, extract
 from .order import IN, OUT, Relations, ordered, space
 from .statement import Access, Launch, Level, Statement
-from .witness import Instance, Refused, Witness, partner, sample
+from .witness import Instance, Refused, Sample, Witness, partner, sample
 
 
 @final
@@ -205,12 +205,12 @@ def _refused(conflict: Conflict) -> Refused:
     writer, other = (s.describe(case, p) for s, p in zip(ends, points, strict=True))
     verb = "writes" if b in b.statement.writes else "reads"
     name = a.storage.name
-    where = "block" if conflict.blocks else "thread"
-    between = "" if conflict.blocks else ", with no barrier between"
-    place = partner(conflict.first.place, case)[conflict.first.storage.depth :]
+    where = "another block" if conflict.blocks else "another thread, with no barrier between"
+    places = [partner(x.place, Sample(case.sizes, p)) for x, p in zip((a, b), points, strict=True)]
+    one = "" if places[0] == places[1] else f"; '{name}' is in the same memory in all iterations"
+    place = places[0][a.storage.depth :]
     return Refused(
-        f"threads have a race: {writer} writes '{name}' and {other} {verb} it in another"
-        f" {where}{between}",
+        f"threads have a race: {writer} writes '{name}' and {other} {verb} it in {where}{one}",
         Witness(case.sizes, (writer, other), name, place),
         ends[0].block.span,
         None if conflict.blocks else _hint(*ends, writer, other),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from ..ir.inits import explicit_inits
-from ..ir.nodes import Intent, Kernel, LoopKind
+from ..ir.nodes import Intent, Kernel
 from ..ir.walk import loops
 from .extract import Tree, extract
 from .order import IN, OUT, Relations, common, space
@@ -75,7 +75,7 @@ def _unordered(parameters: isl.Space, a: Access, b: Access) -> Iterator[isl.Map]
     equal = isl.Map.universe(space(parameters, a, b))
     depth = 0
     for level in common(a.statement, b.statement):
-        unordered = bool({LoopKind.PARALLEL, LoopKind.VECTORIZED} & set(level.kinds))
+        unordered = any(kind.is_unordered for kind in level.kinds)
         for k in range(depth, depth + len(level.dims)):
             if unordered:
                 yield equal.order_lt(IN, k, OUT, k)

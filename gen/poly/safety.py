@@ -81,7 +81,7 @@ def _parallel_levels(run: Execution) -> list[tuple[Level, int, list[Statement]]]
     for s in run.tree.statements:
         depth = 0
         for level in s.levels:
-            if {LoopKind.PARALLEL, LoopKind.VECTORIZED} & set(level.kinds):
+            if any(kind.is_unordered for kind in level.kinds):
                 found.setdefault(level, (depth, []))[1].append(s)
             depth += len(level.dims)
     return [(level, depth, inside) for level, (depth, inside) in found.items()]
@@ -89,7 +89,7 @@ def _parallel_levels(run: Execution) -> list[tuple[Level, int, list[Statement]]]
 
 def _check_pair(relations: Relations, level: Level, depth: int, w: Access, other: Access) -> None:
     both_update = isinstance(w.statement.block.body, Update) and other in w.statement.writes
-    if both_update and LoopKind.PARALLEL not in level.kinds:
+    if both_update and not {LoopKind.PARALLEL, LoopKind.DISTRIBUTED} & set(level.kinds):
         return
     meet = relations.meet(w, other)
     equal = isl.Map.universe(space(relations.tree.parameters, w, other))
@@ -109,8 +109,7 @@ def _race(level: Level, w: Access, other: Access, race: isl.Map) -> Refused:
     meeting = other.statement.describe(case, partner(race, case))
     verb = "writes" if other in other.statement.writes else "reads"
     place = partner(w.place, case)[w.storage.depth :]
-    kinds = {k.value for k in level.kinds} & {"parallel", "vectorized"}
-    kind = "vectorized" if kinds == {"vectorized"} else "parallel"
+    kind = min(k.value for k in level.kinds if k.is_unordered)
     return Refused(
         f"{kind} loop '{level.loops[0]}' has a race: {writer} writes '{w.storage.name}' and"
         f" {meeting} {verb} it in another iteration",

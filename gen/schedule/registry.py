@@ -23,14 +23,18 @@ from .primitives.cache_shared_at import CacheSharedAt
 from .primitives.cache_write import CacheWrite
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
+from .primitives.copy_at import CopyAt
 from .primitives.cross_thread_reduction import CrossThreadReduction
 from .primitives.decompose_padding import DecomposePadding
 from .primitives.decompose_reduction import DecomposeReduction
+from .primitives.device_to_host import DeviceToHost
+from .primitives.distribute import Distribute
 from .primitives.double_buffer import DoubleBuffer
 from .primitives.fission import Fission
 from .primitives.fold_storage import FoldStorage
 from .primitives.fuse import Fuse
 from .primitives.gpu import Gpu
+from .primitives.host_to_device import HostToDevice
 from .primitives.inline_all import InlineAll
 from .primitives.merge import Merge
 from .primitives.normalize import Normalize
@@ -131,6 +135,10 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     CrossThreadReduction,
     Blockize,
     Tensorize,
+    CopyAt,
+    HostToDevice,
+    DeviceToHost,
+    Distribute,
 )
 
 BY_NAME: dict[str, type[Primitive]] = {

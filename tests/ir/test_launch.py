@@ -125,6 +125,7 @@ def k(x: int64[2], y: Out[int64[2]]):
         ("t.j in threadIdx.x(8)", "t.j in threadIdx.x(1, 8)", "does not start at 0"),
         ("t.j in threadIdx.x(8)", "t.j in parallel(8)", "parallel loop 't.j' is in the launch"),
         ("@ shared", "@ heap", "'t' is allocated in a launch, and heap"),
+        ("@ shared", "@ constant", "'t' is allocated in a launch, and constant"),
         ("@ shared", "@ stack", "accesses 't', stack memory from outside of its threadIdx.x loop"),
         ("blockIdx.x(m)", "range(m)", "accesses 't', shared memory from outside of its launch"),
         (
@@ -170,3 +171,20 @@ def test_rules_of_nested_axes(loop: str, message: str) -> None:
     with pytest.raises(IRError) as refused:
         verify(from_text(SQUARE.replace("range(4)", loop)))
     assert refused.value.message == message
+
+
+def test_constant_memory_is_written_before_a_launch() -> None:
+    text = """\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n] @ constant):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i in blockIdx.x(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] + 1.0
+"""
+    verify(from_text(text))
+    with pytest.raises(IRError) as refused:
+        verify(from_text(text.replace("t.i in range", "t.i in blockIdx.x")))
+    assert refused.value.message == "block 't' writes 't', constant memory"

@@ -13,6 +13,7 @@ from gen.ir.algebra import TRUE
 from gen.ir.inits import explicit_inits
 from gen.ir.nodes import (
     Allocate,
+    Barrier,
     Binary,
     BinaryOp,
     Block,
@@ -145,7 +146,7 @@ def stmts(
 ) -> Stmt:
     bound = st.sampled_from(EXTENTS) | exprs(arrays, 1)
     name = draw(st.sampled_from(["y.i", "y.j_0", "pass.j", "pass_.j", "if.init.None"]))
-    kind = draw(st.integers(0, 5)) if depth else 0
+    kind = draw(st.integers(0, 6)) if depth else 0
     match kind:
         case 0:
             return draw(blocks(arrays, loops))
@@ -157,6 +158,8 @@ def stmts(
             parts = draw(st.sampled_from([("y.i",), ("y.i", "pass.j_0")]))
             body = draw(stmts(arrays, (*loops, *parts), depth - 1))
             return Delinearize(parts, tuple(draw(bound) for _ in parts), draw(bound), body)
+        case 6:
+            return Barrier()
         case 3:
             return If(draw(exprs(arrays)), draw(stmts(arrays, loops, depth - 1)))
         case 4:

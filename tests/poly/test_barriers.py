@@ -57,6 +57,7 @@ def test_none_before_the_next_iteration_writes(inside: bool, ends: tuple[int, in
     assert refused.reason == (
         f"threads have a race: t[i=0, k=1, j={ends[0]}] writes 't' and y[i=0, k=0, j={ends[1]}]"
         " reads it in another thread, with no barrier between"
+        + ("; 't' is in the same memory in all iterations" if inside else "")
     )
     assert refused.witness and refused.witness.sizes == {"m": 1, "n": 2}
     assert refused.hint == "a barrier orders them: `sync_threads: {loop: y.j, where: after}`"

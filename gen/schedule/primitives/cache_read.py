@@ -58,7 +58,7 @@ class CacheRead(Primitive):
     block: str
     buffer: str
     at: str | None = None
-    scope: Literal["auto", "heap", "stack", "register", "shared", "local"] = "auto"
+    scope: Literal["auto", "heap", "stack", "register", "shared", "local", "device"] = "auto"
     as_: str | None = None
 
     name: ClassVar[str] = "cache_read"
@@ -117,7 +117,7 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         old = buffer_named(state.kernel, self.buffer)
         folded = folding(block, self.buffer)
         cache = Buffer(self._copy(), old.dtype, folded.shape(old.shape), Scope(self.scope))
-        copy = _copying(state.kernel, cache, old, folded)
+        copy = copying(state.kernel, cache, old, folded)
         used = names(state.kernel) | {cache.name}
         around: tuple[Stmt, ...] = ()
         if self.at is None:
@@ -172,12 +172,13 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         return result
 
 
-def _copying(kernel: Kernel, cache: Buffer, old: Buffer, folded: Folding) -> Block:
-    """A block that copies the whole buffer, not yet in loops."""
+def copying(kernel: Kernel, cache: Buffer, old: Buffer, folded: Folding | None = None) -> Block:
+    """A block that copies the whole buffer, not yet in loops. folded: how the old one lies."""
     iters = tuple(
         IterVar(local_name(kernel, f"d{k}", ()), index(0), extent)
         for k, extent in enumerate(cache.shape)
     )
     place_ = tuple(Var(v.name) for v in iters)
-    body = Store(Target(cache.name, place_), Load(old.name, folded.places(place_), old.dtype))
+    from_ = folded.places(place_) if folded else place_
+    body = Store(Target(cache.name, place_), Load(old.name, from_, old.dtype))
     return Block(cache.name, iters, place_, TRUE, body)

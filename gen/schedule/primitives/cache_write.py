@@ -62,7 +62,7 @@ class CacheWrite(Primitive):
     block: str
     buffer: str | None = None
     at: str | None = None
-    scope: Literal["auto", "heap", "stack", "register", "shared", "local"] = "auto"
+    scope: Literal["auto", "heap", "stack", "register", "shared", "local", "device"] = "auto"
     as_: str | None = None
 
     name: ClassVar[str] = "cache_write"

@@ -15,14 +15,14 @@ from ..examples import TWICE
 class SetScope(Primitive):
     """Says where a temporary lives: on the stack, on the heap, `auto`, where lowering decides by
     size, or in registers; on a GPU in memory that the threads of a block share, that each thread
-    has for itself, or that is constant during a launch.
+    has for itself, that is constant during a launch, or that is the GPU's own.
 
     A buffer in registers has a small constant size. It is vectors there if every access of it is a
     whole vector at a constant place, once loops are unrolled; if not, it is a local array.
     """
 
     buffer: str
-    scope: Literal["auto", "heap", "stack", "register", "shared", "local", "constant"]
+    scope: Literal["auto", "heap", "stack", "register", "shared", "local", "constant", "device"]
 
     name: ClassVar[str] = "set_scope"
     aliases: ClassVar[tuple[str, ...]] = (
