@@ -1,6 +1,8 @@
 """Tensorized products of matrices beside NumPy: by the instruction, and by what stands for it."""
 
+import ctypes
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -14,12 +16,15 @@ from numpy.typing import NDArray
 
 from gen import jit
 from gen import spec as specs
+from gen.emit.c import LoweredVariant, emit_file, emit_kernel
 from gen.errors import TilesmithError
 from gen.jit import Compiled, compile_kernel
 from gen.lower.target import Level, Target
 from gen.pipeline import prover, schedule
 
-from .kernels import WARNINGS, compiled
+from ..conftest import Golden
+from .conftest import has
+from .kernels import WARNINGS, compiled, lowered
 
 Array = NDArray[Any]
 SPEC = (Path(__file__).parent / "specs" / "dots.yaml").read_text("utf-8")
@@ -47,9 +52,20 @@ class Case:
 
 MIXED = Case("dot_4x_u8s8", "uint8", "int8", "int32", 4, "avx512vnni", "vpdpbusd")
 SIGNED = Case("dot_4x_s8s8", "int8", "int8", "int32", 4, "avx512vnni", "vpdpbusd")
-TURNED = Case("dot_4x_s8u8", "int8", "uint8", "int32", 4, "avx512vnni", "vpdpbusd")
 HALVES = Case("dot_2x_bf16", "bfloat16", "bfloat16", "float32", 2, "avx512bf16", "vdpbf16ps")
-CASES = pytest.mark.parametrize("case", [MIXED, SIGNED, TURNED, HALVES], ids=lambda c: c.intrinsic)
+
+
+def case_at(case: Case, level: Level, *marks: pytest.MarkDecorator) -> Any:
+    return pytest.param(case, level, id=f"{case.intrinsic}-{level.value}", marks=marks)
+
+
+OFTEN = ((MIXED, Level.V4), (SIGNED, Level.V3), (HALVES, Level.V4))
+SELDOM = [(c, v) for c in (MIXED, SIGNED, HALVES) for v in Level if v is not Level.NEON]
+CASES = pytest.mark.parametrize(
+    ("case", "level"),
+    [case_at(*c) for c in OFTEN]
+    + [case_at(*c, pytest.mark.thorough) for c in SELDOM if c not in OFTEN],
+)
 
 
 @cache
@@ -84,13 +100,13 @@ def names(made: Compiled) -> list[str]:
 
 def runnable(case: Case, level: Level) -> list[str]:
     """The variants that this machine runs."""
+    if not has(level):
+        pytest.skip(f"this machine has no {level.value}")
     return [n for n in names(kernel(case, level)) if n == "0" or n.removeprefix("0_") in features()]
 
 
 @CASES
 def test_products_are_exact_at_every_edge(case: Case, level: Level) -> None:
-    if (level is Level.V2 and case is not SIGNED) or (level is Level.V3 and case is TURNED):
-        pytest.skip("other cases have the same forms")
     lanes = Target(level).lanes(specs.loads(SPEC, "").dtypes[0].choices[0])
     ns, ks = (0, 1, lanes, 2 * lanes + 3), (0, 1, 3, 4, 21)
     for variant in runnable(case, level):
@@ -100,15 +116,24 @@ def test_products_are_exact_at_every_edge(case: Case, level: Level) -> None:
             np.testing.assert_array_equal(c, a.astype(case.c) @ b.astype(case.c))
 
 
-def test_sums_wrap_around_as_those_of_loops_do(level: Level) -> None:
+def test_sums_wrap_around_as_those_of_loops_do() -> None:
     """No product or sum is clipped: 80,001 of the largest products are more than 2^31."""
-    if level is Level.V2:
-        pytest.skip("the forms that v2 shares with v3")
     a, b = np.full((1, 80_001), 255, np.uint8), np.full((80_001, 1), -128, np.int8)
-    for variant in runnable(MIXED, level):
+    for variant in runnable(MIXED, Level.V4):
         c = np.zeros((1, 1), np.int32)
-        kernel(MIXED, level)({"a": a, "b": b, "c": c}, variant=variant)
+        kernel(MIXED, Level.V4)({"a": a, "b": b, "c": c}, variant=variant)
         np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32))
+
+
+def test_a_call_takes_the_instruction_where_the_processor_has_it() -> None:
+    made, first = kernel(MIXED, Level.V4), runnable(MIXED, Level.V4)[0]
+    library = ctypes.CDLL(str(made.library))
+    for feature in ("avx512vnni", "avx512bf16"):
+        assert bool(library[f"ts_cpu_has_{feature}"]() & 1) is (feature in features())
+    assert first == ("0_avx512vnni" if "avx512vnni" in features() else "0")
+    a, b, c = numbers("uint8", 3, 9), numbers("int8", 9, 35), np.zeros((3, 35), np.int32)
+    made({"a": a, "b": b, "c": c})
+    np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32))
 
 
 def test_arrays_with_strides() -> None:
@@ -118,14 +143,12 @@ def test_arrays_with_strides() -> None:
         np.testing.assert_array_equal(c, a[::2, ::2].astype(np.int32) @ b[::-2].astype(np.int32))
 
 
-def test_bfloat16_is_as_accurate_as_float32(level: Level) -> None:
-    if level is Level.V2:
-        pytest.skip("the forms that v2 shares with v3")
+def test_bfloat16_is_as_accurate_as_float32() -> None:
     a, b = (RNG.standard_normal(s).astype(ml_dtypes.bfloat16) for s in ((9, 501), (501, 37)))
     exact, most = (f(a).astype(float) @ f(b).astype(float) for f in (np.asarray, np.abs))
-    for variant in runnable(HALVES, level):
+    for variant in runnable(HALVES, Level.V4):
         c = np.zeros((9, 37), np.float32)
-        kernel(HALVES, level)({"a": a, "b": b, "c": c}, variant=variant)
+        kernel(HALVES, Level.V4)({"a": a, "b": b, "c": c}, variant=variant)
         assert (np.abs(c - exact) <= 503 * np.finfo("f").eps / 2 * most).all()
 
 
@@ -162,21 +185,35 @@ def test_a_nest_that_the_intrinsic_never_computes_is_an_error(
     assert message in refusal.value.message
 
 
-def test_the_first_lanes_of_several_vectors() -> None:
+@pytest.mark.parametrize(
+    ("intrinsic", "a_type", "b_type"),
+    [("dot_4x_u8s8", "uint8", "int8"), ("dot_4x_s8u8", "int8", "uint8")],
+)
+def test_the_first_lanes_of_several_vectors(intrinsic: str, a_type: str, b_type: str) -> None:
     """An accumulator in memory, of which guards leave out the last lanes."""
+    types = {"uint8[k": f"{a_type}[k", "int8[{": f"{b_type}[{{", "dot_4x_u8s8": intrinsic}
+    text = re.sub("|".join(map(re.escape, types)), lambda found: types[found[0]], LOOPS)
     for n in (8, 24):
-        kernel_ = compiled(LOOPS.format(n=n, guard=", where=c.i + c.k < 21"), Level.V3)
+        kernel_ = compiled(text.format(n=n, guard=", where=c.i + c.k < 21"), Level.V3)
         assert "ts_dot_u8_i8" in kernel_.source
         for k in (0, 1, 9, 30):
-            a, b, c = numbers("uint8", k, 4), numbers("int8", n, 4), np.ones(n, np.int32)
+            a, b, c = numbers(a_type, k, 4), numbers(b_type, n, 4), np.ones(n, np.int32)
             on = np.add.outer(np.arange(n), np.arange(k)) < 21
             wanted = c + (on * (b.astype(np.int32) @ a.T.astype(np.int32))).sum(1)
             kernel_({"a": a, "b": b, "c": c})
             np.testing.assert_array_equal(c, wanted)
 
 
-@CASES
-def test_the_instruction_is_there_and_runs_where_the_machine_has_it(case: Case) -> None:
+def test_golden(golden: Golden) -> None:
+    kernel_ = lowered(LOOPS.format(n=16, guard=""), Level.V4)
+    part = emit_kernel("dots", "int32", [LoweredVariant("0", kernel_)], Level.V4, packed=["a"])
+    golden("emit/dots.v4.c", emit_file("dots", [part], Level.V4))
+
+
+@pytest.mark.parametrize("case", [MIXED, HALVES], ids=lambda c: c.intrinsic)
+def test_the_instruction_is_there(case: Case) -> None:
+    if shutil.which("objdump") is None or not has(Level.V4):
+        pytest.skip("no objdump, or no v4")
     found = kernel(case, Level.V4)
     assert names(found) == [f"0_{case.feature}", "0"]
     text = subprocess.run(

@@ -16,6 +16,7 @@ from gen.schedule.primitives.after import After
 from gen.schedule.primitives.auto_unroll import AutoUnroll
 from gen.schedule.primitives.before import Before
 from gen.schedule.primitives.bind import Bind
+from gen.schedule.primitives.blockize import Blockize
 from gen.schedule.primitives.cache_read import CacheRead
 from gen.schedule.primitives.cache_shared_at import CacheSharedAt
 from gen.schedule.primitives.cache_write import CacheWrite
@@ -47,6 +48,7 @@ from gen.schedule.primitives.split import Split
 from gen.schedule.primitives.store_at import StoreAt
 from gen.schedule.primitives.store_in import StoreIn
 from gen.schedule.primitives.sync_threads import SyncThreads
+from gen.schedule.primitives.tensorize import Tensorize
 from gen.schedule.primitives.tile import Tile
 from gen.schedule.primitives.transform_block_layout import TransformBlockLayout
 from gen.schedule.primitives.unroll import Unroll
@@ -60,6 +62,7 @@ KERNELS: dict[str, Scheduled] = {
         name: start(getattr(examples, name))
         for name in ("STENCIL", "ROW_SQUARES", "PAIR", "BLUR", "PADDED")
     },
+    "tensorized": start(Tensorize.EXAMPLES[0].after),
 }
 
 
@@ -103,6 +106,7 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(AddUnitLoop, block),
         st.builds(Normalize, st.one_of(st.none(), block)),
         st.builds(AutoUnroll, few),
+        st.builds(Blockize, loop, st.sampled_from(["nest", "other"])),
         st.builds(ComputeAt, block, loop),
         st.builds(ReverseComputeAt, block, loop),
         st.builds(SimpleComputeAt, block, loop),

@@ -16,10 +16,9 @@ from ..nests import NESTED, TENSORIZED, mark, marked, nested_names
 class Blockize(Primitive):
     """Makes a loop and all that is in it one nested block, as TensorIR has them, named by `as`.
 
-    From then on the nest is whole: steps move it, or change loops around it, and none changes the
-    loops and blocks inside; `tensorize` takes it by its name. The blocks inside stay written out,
-    and what the nested block reads, writes and computes is what they do: so every proof is that of
-    the loops.
+    From then on the nest is whole: steps change what is around it, and what it reads and writes,
+    but none changes the loops inside, or which blocks are there; `tensorize` takes it by its name.
+    What the nested block computes is what the blocks inside do: so proofs are those of the loops.
     """
 
     loop: str
