@@ -120,12 +120,23 @@ TOTAL = draft("y = sum(v[i] + 1 for i in range(n))", v=COLUMNS, y=())
 
 
 def test_a_slice_of_fixed_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tally = fuzz.run(0, NUMBER_OF_SEQUENCES, None, Options(prove, NATIVE), tmp_path, SILENT)
+    tally = Tally()
+    options = Options(prove, NATIVE)
+    fuzz.run(0, NUMBER_OF_SEQUENCES, None, options, tmp_path, SILENT, tally)
     assert [path.read_text("utf-8") for path in tmp_path.iterdir()] == []
     assert tally.proved > NUMBER_OF_SEQUENCES // 2
     assert tally.longest >= 4
     assert f"{NUMBER_OF_SEQUENCES} sequences: {tally.proved} proved end to end" in str(tally)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.thorough
+def test_a_longer_slice_on_all_levels(tmp_path: Path) -> None:
+    options = Options(prove, fuzz.levels("all"))
+    tally = Tally()
+    fuzz.run(1000, 200, None, options, tmp_path, SILENT, tally)
+    assert [path.read_text("utf-8") for path in tmp_path.iterdir()] == []
+    assert len({name for name, what in tally.steps if what == "proved"}) > len(PRIMITIVES) // 2
 
 
 def test_a_wrong_step_is_found_shrunk_and_kept(
