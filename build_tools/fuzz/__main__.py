@@ -23,7 +23,7 @@ from gen.poly.limit import prove_within
 from gen.progress import Progress, progress
 from gen.schedule import recipe as recipes
 from gen.schedule.base import Primitive
-from gen.schedule.registry import PRIMITIVES
+from gen.schedule.registry import PRIMITIVES, lookup
 
 from . import kernels, steps
 from .draft import Draft, from_text
@@ -33,6 +33,7 @@ from .trial import Choose, Options, Outcome, replayed, trial
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_STEPS = 12
+_LAST = tuple(lookup(name) for name in ("vectorize", "vectorize", "unroll", "parallel"))
 _PROOF_SECONDS = 10.0
 _TRIAL_SECONDS = 600  # by the clock: more is a loop without an end
 
@@ -123,11 +124,20 @@ def sequence(seed: int, options: Options) -> tuple[Draft, Outcome]:
 
 def drawing(random: Random) -> Choose:
     """Up to MOST_STEPS steps, refused ones counted, of a few primitives or of all: a sequence of
-    few has more of what only some of them meet in ("swarm testing", Groce et al., 2012).
+    few has more of what only some of them meet in ("swarm testing", Groce et al., 2012). Half of
+    the last two are those that recipes end with.
     """
     among = random.sample(PRIMITIVES, random.choice((4, 8, len(PRIMITIVES))))
-    left = iter(range(random.randint(1, MOST_STEPS)))
-    return lambda kernel: None if next(left, None) is None else steps.draw(kernel, random, among)
+    left = iter(range(random.randint(1, MOST_STEPS), 0, -1))
+
+    def choose(kernel: Kernel) -> Primitive | None:
+        rest = next(left, None)
+        if rest is None:
+            return None
+        last = rest <= 2 and random.random() < 0.5
+        return steps.draw(kernel, random, _LAST if last else among)
+
+    return choose
 
 
 def limited(draft: Draft, choose: Choose, options: Options, seed: int) -> Outcome:
