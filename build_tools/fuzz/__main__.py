@@ -1,6 +1,7 @@
 """Draws kernels and steps for some time, and reports; or tries a kept failure again."""
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ from gen.poly.limit import prove_within
 from gen.progress import Progress, progress
 from gen.schedule import recipe as recipes
 from gen.schedule.base import Primitive
+from gen.schedule.registry import PRIMITIVES, lookup
 
 from . import kernels, steps
 from .draft import Draft, from_text
@@ -31,6 +33,7 @@ from .trial import Choose, Options, Outcome, replayed, trial
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_STEPS = 12
+_LAST = tuple(lookup(name) for name in ("vectorize", "vectorize", "unroll", "parallel"))
 _PROOF_SECONDS = 10.0
 _TRIAL_SECONDS = 600  # by the clock: more is a loop without an end
 
@@ -52,8 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return replay(given.replay, options, given.seed)
         most = given.sequences or (None if given.minutes else 100)
         ends = time.monotonic() + 60 * given.minutes if given.minutes else None
-        with progress(most or 0) as shown:
-            tally = run(given.seed, most, ends, options, given.out, shown)
+        tally = Tally()
+        try:
+            with progress(most or math.ceil(given.minutes)) as shown:
+                run(given.seed, most, ends, options, given.out, shown, tally)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
     print(tally)
     return 1 if tally.failures else 0
 
@@ -82,13 +89,22 @@ def run(
     options: Options,
     out: Path,
     shown: Progress,
-) -> Tally:
-    """Sequences from `seed` on, `most` of them or until `ends`; failures are written to `out`."""
-    tally = Tally()
-    for number in count(seed):
-        if number - seed == most or (ends is not None and time.monotonic() >= ends):
-            return tally
-        shown.part(f"seed {number}: {tally.proved} proved, {tally.failures} failures")
+    tally: Tally,
+) -> None:
+    """Sequences from `seed` on, `most` of them or until `ends`, counted; failures go to `out`.
+
+    shown: gets a part a sequence; where there is no `most`, a part a minute.
+    """
+    minutes = count(time.monotonic(), 60)
+    minute = next(minutes)
+    for number in count(seed) if most is None else range(seed, seed + most):
+        now = time.monotonic()
+        if ends is not None and now >= ends:
+            return
+        if most is not None or now >= minute:
+            shown.part("sequences" if most is not None else "minutes")
+            minute = next(minutes)
+        shown.detail(f"seed {number}: {tally.proved} proved, {tally.failures} failures")
         draft, outcome = sequence(number, options)
         tally.add(outcome)
         if outcome.failure is not None:
@@ -97,7 +113,6 @@ def run(
             path = keep(small, number, out)
             shown.clear()
             print(f"{path}: {small.failure.kind}", file=sys.stderr)
-    raise AssertionError("numbers do not end")
 
 
 def sequence(seed: int, options: Options) -> tuple[Draft, Outcome]:
@@ -108,9 +123,21 @@ def sequence(seed: int, options: Options) -> tuple[Draft, Outcome]:
 
 
 def drawing(random: Random) -> Choose:
-    """Up to MOST_STEPS steps, refused ones counted."""
-    left = iter(range(random.randint(1, MOST_STEPS)))
-    return lambda kernel: None if next(left, None) is None else steps.draw(kernel, random)
+    """Up to MOST_STEPS steps, refused ones counted, of a few primitives or of all: a sequence of
+    few has more of what only some of them meet in ("swarm testing", Groce et al., 2012). Half of
+    the last two are those that recipes end with.
+    """
+    among = random.sample(PRIMITIVES, random.choice((4, 8, len(PRIMITIVES))))
+    left = iter(range(random.randint(1, MOST_STEPS), 0, -1))
+
+    def choose(kernel: Kernel) -> Primitive | None:
+        rest = next(left, None)
+        if rest is None:
+            return None
+        last = rest <= 2 and random.random() < 0.5
+        return steps.draw(kernel, random, _LAST if last else among)
+
+    return choose
 
 
 def limited(draft: Draft, choose: Choose, options: Options, seed: int) -> Outcome:

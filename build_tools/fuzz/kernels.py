@@ -79,7 +79,7 @@ def draw(random: Random) -> Draft:
 
 def _draw(random: Random) -> Draft:
     w = _Writer(random, random.choice(ELEMENTS))
-    if random.random() < 0.2:
+    if random.random() < 0.35:
         random.choice((_sweep, _time_steps, _accumulate))(w)
     else:
         rank = random.choice((1, 2, 2))

@@ -4,7 +4,9 @@ Input: an index expression, and facts about its variables. Output: the same valu
 maxima, quotients and remainders gone that the facts decide.
 """
 
-from ..ir.algebra import floordiv, index
+from math import gcd
+
+from ..ir.algebra import add, floordiv, index
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Var
 from ..ir.walk import remembered
 from .affine import Affine, affine, expression, tidy
@@ -36,10 +38,10 @@ def _resolve(expr: Expr, facts: Facts) -> Expr:
                 return b if op is BinaryOp.MIN else a
             return Binary(op, a, b)
         case Binary(BinaryOp.MOD, lhs, Const(int(divisor))) if divisor > 0:
-            value = expression(affine(_resolve(lhs, facts)).modulo(int(divisor)))
-            if _within(value, int(divisor), facts):
-                return value
-            return Binary(BinaryOp.MOD, value, index(int(divisor)))
+            value = affine(_resolve(lhs, facts)).modulo(int(divisor))
+            if _within(expression(value), int(divisor), facts):
+                return expression(value)
+            return _remainder(value, int(divisor), facts)
         case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
             whole = affine(floordiv(expression(affine(_resolve(lhs, facts))), int(divisor)))
             left = tuple((atom, c) for atom, c in whole.terms if not _is_zero(atom, facts))
@@ -48,6 +50,18 @@ def _resolve(expr: Expr, facts: Facts) -> Expr:
             return Binary(op, _resolve(lhs, facts), _resolve(rhs, facts))
         case _:
             return expr
+
+
+def _remainder(value: Affine, divisor: int, facts: Facts) -> Expr:
+    """The remainder, with what stays below a factor of the divisor outside of it, so that lanes lie
+    side by side: (4*i + l) % 8 as 4*i % 8 + l, where l is below 4.
+    """
+    for factor in sorted({gcd(c, divisor) for _, c in value.terms}, reverse=True):
+        rest = value.modulo(factor)
+        if factor > 1 and rest.terms and _within(expression(rest), factor, facts):
+            steps = expression((value - rest).modulo(divisor))
+            return add(Binary(BinaryOp.MOD, steps, index(divisor)), expression(rest))
+    return Binary(BinaryOp.MOD, expression(value), index(divisor))
 
 
 def _is_zero(atom: Expr, facts: Facts) -> bool:

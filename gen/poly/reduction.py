@@ -44,6 +44,15 @@ class _Sum:
     terms: Terms
     base: Values
 
+    def at(self, events: isl.Set) -> "_Sum":
+        """At some of the events."""
+        terms = {v: m.intersect_domain(events) for v, m in self.terms.items()}
+        base = {v: m.intersect_domain(events) for v, m in self.base.items()}
+        return _Sum(
+            {v: m for v, m in terms.items() if not m.is_empty()},
+            {v: m for v, m in base.items() if not m.is_empty()},
+        )
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -64,11 +73,34 @@ class Reductions:
         """What the events in `part` take, as a whole value. Raises Refused where it is not one."""
         got = self._sum(read, part, source)
         if wanted is None:
-            result = self._guess(read, part, got)
-        else:
-            result = {v: m.intersect_domain(part) for v, m in wanted.items()}
-            result = {v: m for v, m in result.items() if not m.is_empty()}
+            return self._guessed(read, part, got)
+        result = {v: m.intersect_domain(part) for v, m in wanted.items()}
+        result = {v: m for v, m in result.items() if not m.is_empty()}
         self._compare(read, result, got)
+        return result
+
+    def _guessed(self, read: Access, part: isl.Set, got: _Sum) -> Values:
+        """What a copy takes. Each value that it may be has to be all that is there by itself: the
+        terms of two results are neither of them.
+        """
+        result: dict[Value, isl.Map] = {}
+        rest, refusal = part, None
+        for value, m in self._guess(read, part, got).items():
+            here = m.domain()
+            try:
+                self._compare(read, {value: m}, got.at(here))
+            except Refused as refused:
+                refusal = refusal or refused
+                continue
+            alone = isinstance(value, Computed) and self.shared.of(value.block) is None
+            if alone and not m.is_single_valued():
+                several = m.subtract(m.lexmin()).domain()
+                what = "what {} copies from '{}' holds the terms of several results"
+                raise _wrong(read, several, what)
+            result[value] = m
+            rest = rest.subtract(here)
+        if refusal is not None and not rest.is_empty():
+            raise refusal
         return result
 
     def joined(self, write: Access) -> None:
@@ -94,17 +126,8 @@ class Reductions:
             base = merged(base, contents(read, rest))
         padding = part.subtract(domain(base, isl.Set.empty(part.get_space())))
         if not padding.is_empty():
-            raise self._padded(read, padding)
+            raise _wrong(read, padding, "the reduction that {} reads from '{}' starts from padding")
         return _Sum(terms, base)
-
-    def _padded(self, read: Access, padding: isl.Set) -> Refused:
-        case = sample(padding)
-        reader = read.statement.describe(case)
-        return Refused(
-            f"the reduction that {reader} reads from '{read.storage.name}' starts from padding",
-            Witness(case.sizes, (reader,), read.storage.name, element(read, case)),
-            read.statement.block.span,
-        )
 
     def _add(
         self, read: Access, terms: dict[Computed, isl.Map], w: Access, m: isl.Map, held: Terms
@@ -316,6 +339,17 @@ class Reductions:
             terms |= inner.terms
             base = merged(base, inner.base)
         return _Sum(terms, base)
+
+
+def _wrong(read: Access, events: isl.Set, what: str) -> Refused:
+    """A read at one of the events; `what` has places for the reader and the buffer."""
+    case = sample(events)
+    reader, name = read.statement.describe(case), read.storage.name
+    return Refused(
+        what.format(reader, name),
+        Witness(case.sizes, (reader,), name, element(read, case)),
+        read.statement.block.span,
+    )
 
 
 def _same_terms(a: Terms, b: Terms) -> bool:

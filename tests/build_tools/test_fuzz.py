@@ -21,6 +21,7 @@ from gen import jit
 from gen import spec as specs
 from gen.emit import update
 from gen.ir.nodes import Kernel
+from gen.ir.walk import loops
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
@@ -107,9 +108,12 @@ def test_every_primitive_is_drawn(primitive: type[Primitive]) -> None:
     """A new one from its examples alone."""
     kernel = built(draft("t[i, j] = x[i, j] + 1\ny[i] = sum(t[i, j] for j in range(n))",
                          x=BOTH, t=BOTH, y=ROWS))  # fmt: skip
-    drawn = {str(steps.draw(kernel, Random(seed), (primitive,))) for seed in range(12)}
-    assert all(step.startswith(f"{primitive.name}: ") for step in drawn)
-    assert len(drawn) > 1
+    known = {x.var for x in loops(kernel.body)} | {"t", "x", "y"}
+    for seed in range(8):
+        drawn = steps.draw(kernel, Random(seed), (primitive,))
+        assert str(drawn).startswith(f"{primitive.name}: ")
+        named = {getattr(drawn, name, None) for name in ("loop", "block", "buffer")} - {None}
+        assert named <= known
 
 
 # ---------------------------------------------------------------- what is found
@@ -120,12 +124,23 @@ TOTAL = draft("y = sum(v[i] + 1 for i in range(n))", v=COLUMNS, y=())
 
 
 def test_a_slice_of_fixed_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tally = fuzz.run(0, NUMBER_OF_SEQUENCES, None, Options(prove, NATIVE), tmp_path, SILENT)
+    tally = Tally()
+    options = Options(prove, NATIVE)
+    fuzz.run(0, NUMBER_OF_SEQUENCES, None, options, tmp_path, SILENT, tally)
     assert [path.read_text("utf-8") for path in tmp_path.iterdir()] == []
     assert tally.proved > NUMBER_OF_SEQUENCES // 2
     assert tally.longest >= 4
     assert f"{NUMBER_OF_SEQUENCES} sequences: {tally.proved} proved end to end" in str(tally)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.thorough
+def test_a_longer_slice_on_all_levels(tmp_path: Path) -> None:
+    options = Options(prove, fuzz.levels("all"))
+    tally = Tally()
+    fuzz.run(1000, 200, None, options, tmp_path, SILENT, tally)
+    assert [path.read_text("utf-8") for path in tmp_path.iterdir()] == []
+    assert len({name for name, what in tally.steps if what == "proved"}) > len(PRIMITIVES) // 2
 
 
 def test_a_wrong_step_is_found_shrunk_and_kept(

@@ -44,7 +44,6 @@ def rows(x: Array) -> Array:
     "step",
     [
         "- fold_storage: {buffer: t, axis: 0, factor: 3}\n",
-        "- fold_storage: {buffer: t, axis: 0, factor: 4}\n",
         '- store_in: {block: t, indices: "i % 3, j"}\n',
         '- store_in: {block: t, indices: "j // 4, i % 3, j % 4"}\n',
         '- store_in: {block: t, indices: "{ t[i, j] -> [j, i mod 5] }"}\n',
@@ -52,6 +51,25 @@ def rows(x: Array) -> Array:
 )
 def test_a_line_buffer(step: str) -> None:
     agrees(ROWS, LINES + step + VECTORS, rows)
+
+
+BANDS = """\
+- split: {loop: y.i, factors: [null, 8]}
+- compute_at: {block: t, loop: y.i_0}
+- shift: {loop: y.i_1, by: 2}
+- merge: {loops: [t.i, y.i_1]}
+- fold_storage: {buffer: t, axis: 0, factor: 3}
+"""
+
+
+def test_bands_in_parallel_have_line_buffers_of_their_own() -> None:
+    recipe = BANDS + VECTORS + "- parallel: {loop: y.i_0}\n"
+    agrees(ROWS, recipe, rows, (0, 1, 3, 8, 9, 17), threads=2)
+
+
+def test_lines_of_one_buffer_are_not_parallel() -> None:
+    with pytest.raises(ScheduleError, match=r"parallel loop 't.i' has a race"):
+        schedule(start(ROWS), BANDS + "- parallel: {loop: t.i}\n")
 
 
 def test_a_line_too_few() -> None:
@@ -69,14 +87,20 @@ TILES = """\
 """
 
 
-@pytest.mark.parametrize("factor", [8, 9, 11])
+@pytest.mark.parametrize("factor", [8, 9])
 def test_vectors_of_a_circular_buffer(factor: int) -> None:
     """Vectors of which some reach around its end, and tiles that do not divide it."""
     agrees(CHAIN, TILES % factor, lambda x: x[:-1] * 2 + x[1:] * 2, range(40))
 
 
+def test_vectors_into_a_circular_buffer() -> None:
+    """Of whole tiles, so that no vector reaches around its end."""
+    recipe = TILES % 8 + "- vectorize: {loop: t.i_1, width: 4}"
+    agrees(CHAIN, recipe, lambda x: x[:-1] * 2 + x[1:] * 2, range(20))
+
+
 def test_no_vector_is_stored_around_the_end() -> None:
-    steps = TILES % 8 + "- vectorize: {loop: t.i_1, width: 4}"
+    steps = TILES % 9 + "- vectorize: {loop: t.i_1, width: 4}"
     with pytest.raises(TilesmithError, match="no vector form on v2") as refusal:
         compile_kernel(lowered(CHAIN, steps), LEVEL)
     assert refusal.value.hint == "leave the loop serial"

@@ -173,6 +173,10 @@ def test_a_tiles_edge_is_found_in_a_blocked_layout() -> None:
         ("max(y.i, n)", "max(y.i, n)"),
         ("(n*8 + y.i)//4", "n*2 + y.i//4"),
         ("(y.i - 1)//8", "(y.i - 1)//8"),
+        ("(n*8 + y.i)%16", "(n*8)%16 + y.i"),
+        ("(n*24 + y.i + 3)%32", "(n*24 + y.i + 3)%32"),
+        ("(n*32 + y.i*2 + 17)%64", "(n*32)%64 + y.i*2 + 17"),
+        ("(n*4 + y.i)%16", "(n*4 + y.i)%16"),
     ],
 )
 def test_indices_resolved_by_facts(text: str, result: str) -> None:

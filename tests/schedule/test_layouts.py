@@ -122,6 +122,19 @@ REFUSALS = [
         "- storage_align: {buffer: t, axis: -2, factor: 8}",
         "axis -2 of 't' is aligned already",
     ),
+    # several results in one place
+    (
+        ROW_SUM,
+        "- cache_write: {block: y, at: y.i}\n- decompose_reduction: {block: y, loop: y.i}\n"
+        "- fold_storage: {buffer: y_cache, axis: 0, factor: 4}",
+        "what y_cache[i=4] copies from 'y_cache' holds the terms of several results",
+    ),
+    (
+        TRIANGLE,
+        "- cache_write: {block: y}\n- decompose_reduction: {block: y, loop: y.i}\n"
+        '- store_in: {block: y, indices: "i % 4"}',
+        "what y_cache[i=0] copies from 'y_cache' holds the terms of several results",
+    ),
     # iteration spaces
     (
         SCALE,
@@ -227,6 +240,11 @@ def test_refusals(text: str, recipe: str, reason: str) -> None:
         (ROW_SUM, "- reindex: {block: y, buffer: y}"),
         (CHAIN, '- store_in: {block: t, indices: "{ t[a] -> [floor(a/4), 3 - a mod 4] }"}'),
         (ROW_SQUARES, '- store_in: {block: t, indices: "i + j, j"}'),
+        (
+            ROW_SUM,
+            "- cache_write: {block: y, at: y.i}\n"
+            "- fold_storage: {buffer: y_cache, axis: 0, factor: 4}",
+        ),
         (
             PADDED.replace("1 <= i and i <= n", "0 < i and n + 1 > i"),
             "- decompose_padding: {block: t}",

@@ -50,6 +50,18 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
 """,
         ),
         Example(
+            "A loop that does not start at 0: its part does",
+            SCALE,
+            "- shift: {loop: y.i, by: 2}\n- fuse: {loops: [y.i, y.j]}",
+            after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i_j in range(m * n):
+        with delinearize(y.i_j, m, n) as (y.i, y.j):
+            with block("y", i=spatial(y.i), j=spatial(y.j)):
+                y[i, j] = x[i, j] * 2.0
+""",
+        ),
+        Example(
             "An extent that depends on the other loop",
             TRIANGLE,
             "- fuse: {loops: [y.i, y.j]}",

@@ -58,6 +58,20 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
 """,
         ),
         Example(
+            "Loops over different ranges: each block gets a guard",
+            TWICE,
+            "- shift: {loop: y.i, by: 1}\n- merge: {loops: [t.i, y.i]}",
+            after="""\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n + 1):
+            with block("t", i=spatial(t.i, n), where=t.i < n):
+                t[i] = x[i] * 2.0
+            with block("y", i=spatial(t.i - 1, n), where=t.i >= 1):
+                y[i] = t[i] + 1.0
+""",
+        ),
+        Example(
             "A value that is not complete before the loop ends",
             SHARE,
             "- merge: {loops: [t.i, y.i]}",

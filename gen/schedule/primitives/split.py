@@ -80,6 +80,26 @@ def upper(n, x: float32[n, n], y: InOut[float32[n, n]]):
 """,
         ),
         Example(
+            "A loop that does not start at 0",
+            TWICE,
+            "- shift: {loop: y.i, by: 2}\n- split: {loop: y.i, factors: [null, 4]}",
+            after="""\
+def twice(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i_0 in range((n + 3) // 4):
+            for y.i_1 in range(4):
+                with block(
+                    "y",
+                    i=spatial(2 + y.i_0 * 4 + y.i_1 - 2, n),
+                    where=2 + y.i_0 * 4 + y.i_1 < n + 2,
+                ):
+                    y[i] = t[i] + 1.0
+""",
+        ),
+        Example(
             "A loop that is not there",
             TWICE,
             "- split: {loop: y.k, factors: [null, 4]}",
