@@ -43,14 +43,17 @@ from .affine import NotAffine, affine, frame, region, tuple_map
 from .delinearize import Fused, constant_parts, fused
 from .statement import (
     Access,
+    Guarded,
     Launch,
     Level,
     NotNegative,
+    Positive,
     Statement,
     Storage,
     Surroundings,
     statement,
 )
+from .tiles import Tiles, tiles
 from .witness import Refused
 
 _BARRIER = Block("a barrier", (), (), TRUE, Init(Combiner.SUM, ()))
@@ -221,9 +224,24 @@ def _visit_loop(
         ]
         yield from _visit(nest.body, around.enter(level, *required, *conditions), uid)
         return
+    if cut := tiles(loop):
+        yield from _visit_tiles(cut, around, uid)
+        return
     level = Level(next(uid), (loop.var,), (loop.kind,), (loop.var,))
     bounds = _between(loop.var, loop.lower, loop.upper)
     yield from _visit(loop.body, around.enter(level, *bounds), uid)
+
+
+def _visit_tiles(
+    cut: Tiles, around: Surroundings, uid: Iterator[int]
+) -> Iterator[tuple[Block, Surroundings]]:
+    turned = next(uid) if cut.turned else None
+    for u in cut.loops:
+        level = Level(next(uid), u.loops, u.kinds, (u.var,), turned)
+        above, below = _between(u.var, u.lower, u.upper)
+        size = (Positive(u.size),) if u.size else ()
+        around = around.enter(level, *size, above, Guarded(below) if u.guarded else below)
+    yield from _visit(cut.body, around, uid)
 
 
 def _between(var: str, lower: Expr | None, upper: Expr) -> tuple[Expr, Expr]:

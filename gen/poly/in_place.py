@@ -37,6 +37,8 @@ def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
         tree = extract(explicit_inits(kernel))
     except Refused:
         return frozenset()
+    if any(level.turned is not None for s in tree.statements for level in s.levels):
+        return frozenset()  # in another order than the relations say, right for one array alone
     relations = Relations(tree)
     return frozenset(pair for pair in alike if _may_share(tree, relations, *pair))
 

@@ -17,7 +17,7 @@ from .flow import Computed, Logical, Values, logical_flow, merged, through, with
 from .match import LogicalRead, match
 from .padding import without_padding
 from .roles import Execution, Role, execution
-from .safety import check_bounds, check_domains, check_races
+from .safety import check_bounds, check_domains, check_races, check_tiles
 from .statement import Access, Statement
 from .taken import Taken
 from .witness import Refused as Refused
@@ -58,6 +58,7 @@ def prove(plain: Kernel, state: Scheduled) -> None:
         taken.values(tree.end(tree.arguments[name]), None, wanted)
     check_races(run)
     check_threads(run.tree, run.relations)
+    check_tiles(run)
 
 
 def _require_same_signature(plain: Kernel, kernel: Kernel) -> None:

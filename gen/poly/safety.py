@@ -3,14 +3,15 @@
 Input: an execution. Output: nothing; raises Refused with a witness. Every iteration variable must
 lie within its domain and every access within its buffer, no input may be written, and no two
 iterations of a parallel or vectorized loop may meet at a place that one of them writes. Lanes of a
-vectorized loop may update one place of one block: that is the lane tree.
+vectorized loop may update one place of one block: that is the lane tree. Nests in parts of a
+symbolic size must be permutable.
 """
 
 import islpy as isl
 
 from ..ir.nodes import Intent, LoopKind, Update, Var
 from .affine import NotAffine, affine
-from .order import IN, OUT, Relations, space
+from .order import IN, OUT, Relations, common, space
 from .roles import Execution
 from .statement import Access, Level, Statement
 from .witness import Refused, Witness, partner, sample
@@ -73,6 +74,56 @@ def check_races(run: Execution) -> None:
                     for access in (*other.writes, *other.reads):
                         if access.storage is w.storage:
                             _check_pair(run.relations, level, depth, w, access)
+
+
+def check_tiles(run: Execution) -> None:
+    """Raises Refused for two iterations of a nest cut into parts of a symbolic size that depend on
+    each other, and of which the earlier is ahead in some loop: it may be in a later part.
+    """
+    for a in run.tree.statements:
+        for b in run.tree.statements:
+            for level, depth in _turned(a, b):
+                for x in (*a.writes, *a.reads):
+                    for y in (*b.writes, *b.reads):
+                        if x.storage is y.storage and (x in a.writes or y in b.writes):
+                            _check_ahead(run.relations, level, depth, x, y)
+
+
+def _turned(a: Statement, b: Statement) -> list[tuple[Level, int]]:
+    """The loops of turned nests that both are in, and the dims before each."""
+    result, depth = [], 0
+    for level in common(a, b):
+        if level.turned is not None:
+            result.append((level, depth))
+        depth += len(level.dims)
+    return result
+
+
+def _check_ahead(relations: Relations, level: Level, depth: int, x: Access, y: Access) -> None:
+    adding = x is y and isinstance(x.statement.block.body, Update)
+    if adding:
+        return  # terms of one reduction, in any order
+    pairs = relations.meet(x, y).intersect(relations.before(x, y))
+    k = 0
+    for outer in x.statement.levels:
+        if outer.turned == level.turned:
+            break
+        for _ in outer.dims:
+            pairs = pairs.equate(IN, k, OUT, k)
+            k += 1
+    ahead = pairs.intersect(isl.Map.universe(pairs.get_space()).order_gt(IN, depth, OUT, depth))
+    if ahead.is_empty():
+        return
+    case = sample(ahead.domain())
+    first = x.statement.describe(case)
+    second = y.statement.describe(case, partner(ahead, case))
+    place = partner(x.place, case)[x.storage.depth :]
+    raise Refused(
+        f"{first} must run before {second}, since both touch '{x.storage.name}', but may be in a"
+        f" later part of loop '{level.loops[0]}'",
+        Witness(case.sizes, (first, second), x.storage.name, place),
+        x.statement.block.span,
+    )
 
 
 def _parallel_levels(run: Execution) -> list[tuple[Level, int, list[Statement]]]:

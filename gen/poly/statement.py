@@ -34,12 +34,16 @@ from .witness import Instance, Refused, Sample, Witness, partner, sample
 @final
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A loop around a statement: its variable, or the parts of a fused one in its place."""
+    """A loop around a statement: its variable, or the parts of a fused one in its place.
+
+    turned: of which nest it is that runs in parts of a symbolic size, and so in another order.
+    """
 
     node: int
     loops: tuple[str, ...]
     kinds: tuple[LoopKind, ...]
     dims: tuple[str, ...]
+    turned: int | None = None
 
     @property
     def is_fused(self) -> bool:
@@ -177,7 +181,23 @@ class NotNegative:
     extent: Expr
 
 
-Step = Expr | tuple[str, Expr] | NotNegative
+@final
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A condition that the guards of the blocks inside must imply."""
+
+    condition: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Positive:
+    """A size of parts that is given at run time, which must be at least 1."""
+
+    size: Expr
+
+
+Step = Expr | tuple[str, Expr] | NotNegative | Guarded | Positive
 
 
 @final
@@ -209,12 +229,17 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
     at = frame(around.parameters, around.dims)
     domain = isl.Set.universe(at.space).intersect_params(around.context)
     opaque: list[tuple[Expr, isl.Set]] = []
+    guarded: list[Expr] = []
     for step in (*around.steps, block.predicate):
         match step:
             case (name, value):
                 at = at.bind({name: _affine(value, at, block)})
             case NotNegative(extent):
                 _require_extent(extent, at, domain, block)
+            case Positive(size):
+                _require_positive(size, at, domain, block)
+            case Guarded(condition):
+                guarded.append(condition)
             case _:
                 for condition in conjuncts(step):
                     try:
@@ -222,6 +247,8 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
                     except NotAffine:
                         _require_readable(condition, block, around)
                         opaque.append((condition, domain))
+    for condition in guarded:
+        _require_guard(condition, at, domain, block)
     pairs = zip(block.iters, block.bindings, strict=True)
     at = at.bind({v.name: _affine(binding, at, block) for v, binding in pairs})
     instance = tuple_map(tuple(at.values[v.name] for v in block.iters), at)
@@ -269,6 +296,31 @@ def _require_extent(extent: Expr, at: Frame, domain: isl.Set, block: Block) -> N
             " be negative",
             Witness(sample(negative).sizes),
             block.span,
+        )
+
+
+def _require_positive(size: Expr, at: Frame, domain: isl.Set, block: Block) -> None:
+    least = _affine(size, at, block).sub(at.constant(1))
+    wrong = domain.subtract(least.nonneg_set())
+    if not wrong.is_empty():
+        raise Refused(
+            f"the size `{expr_to_text(size)}` of parts around block '{block.name}' may be less than"
+            " 1",
+            Witness(sample(wrong).sizes),
+            block.span,
+        )
+
+
+def _require_guard(condition: Expr, at: Frame, domain: isl.Set, block: Block) -> None:
+    try:
+        within = domain.is_subset(region(condition, at))
+    except NotAffine:
+        within = False
+    if not within:
+        raise Refused(
+            f"block '{block.name}' runs past the end of a loop that is cut into parts, where not"
+            f" `{expr_to_text(condition)}`",
+            span=block.span,
         )
 
 

@@ -161,15 +161,22 @@ TRIED = 3  # remedies a refusal
 
 def _remedy(primitive: Primitive, state: Scheduled, context: Context) -> str | None:
     """The first remedy that the prover accepts, as a recipe writes it."""
-    for steps in islice(primitive.remedies(state), TRIED):
-        after = state
-        try:
-            for step in steps:
-                after = _trace(step, after, context)[-1].state
-        except TilesmithError:
-            continue
-        return f"this is legal: {', then '.join(map(str, steps))}"
+    try:
+        for steps in islice(primitive.remedies(state), TRIED):
+            if _legal(steps, state, context):
+                return f"this is legal: {', then '.join(map(str, steps))}"
+    except (CannotApply, TilesmithError):
+        return None  # what is known of the tree is not enough to look for one
     return None
+
+
+def _legal(steps: Iterable[Primitive], state: Scheduled, context: Context) -> bool:
+    try:
+        for step in steps:
+            state = _trace(step, state, context)[-1].state
+    except TilesmithError:
+        return False
+    return True
 
 
 def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Step, ...]:

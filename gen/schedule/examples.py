@@ -8,6 +8,15 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
                 y[i, j] = x[i, j] * 2.0
 """
 
+BLOCKED = """\
+def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
+    assume(b >= 1)
+    for y.i in range(m):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=spatial(y.j)):
+                y[i, j] = x[i, j] * 2.0
+"""
+
 TWICE = """\
 def twice(n, x: float32[n], y: Out[float32[n]]):
     with allocate(t=float32[n]):

@@ -7,7 +7,9 @@ import numpy as np
 from .support import Array
 
 GAUSS_SEIDEL = """\
-def gauss_seidel(m, n, x: InOut[float32[m, n]]):
+def gauss_seidel(m, n, x: InOut[float32[m, n]], b: int64, c: int64):
+    assume(b >= 1)
+    assume(c >= 1)
     for s.i in range(1, m):
         for s.j in range(1, n):
             with block("s", i=spatial(s.i), j=spatial(s.j)):
@@ -78,7 +80,7 @@ def substitution(n, a: float32[n, n], y: InOut[float32[n]]):
 """
 
 
-def gauss_seidel(x: Array) -> Mapping[str, Array]:
+def gauss_seidel(x: Array, b: int, c: int) -> Mapping[str, Array]:
     for i in range(1, x.shape[0]):
         for j in range(1, x.shape[1]):
             x[i, j] = x[i - 1, j] + x[i, j - 1]

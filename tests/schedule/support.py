@@ -75,7 +75,8 @@ def assert_same(
     sizes: Iterable[int] = (0, 1, 3, 4, 5, 9),
     scalars: Mapping[str, float] | None = None,
 ) -> None:
-    """Both kernels compute the same for all combinations of the sizes."""
+    """Both kernels compute the same for all combinations of the sizes; a scalar is 3 by default."""
+    scalars = scalars or {s.name: 3 for s in before.scalars}
     for values in product(sizes, repeat=len(before.dims)):
         dims = dict(zip(before.dims, values, strict=True))
         arrays = inputs(before, dims)

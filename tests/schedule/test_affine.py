@@ -6,6 +6,7 @@ from gen.errors import ScheduleError
 from gen.ir.nodes import LoopKind
 from gen.ir.printer import to_text
 from gen.ir.walk import loops
+from gen.schedule.examples import SCALE
 
 from .support import assert_same, from_spec, schedule, start
 
@@ -68,3 +69,23 @@ def test_a_shift_makes_a_merge_right() -> None:
     kernel = after[-1].state.kernel
     assert to_text(kernel) == SHIFTED
     assert_same(state.kernel, kernel)
+
+
+SKEWED = """\
+        for y.j in range(y.i * 3, y.i * 3 + n):
+            with block("y", i=spatial(y.i, m), j=spatial(y.j - y.i * 3, n)):
+                y[i, j] = x[i, j] * 2.0
+"""
+
+
+def test_reordered_back() -> None:
+    """What an exchange makes of bounds, quotients among them, another one takes back."""
+    state = start(SCALE)
+    wave = "- skew: {loops: [y.i, y.j], factor: 3}\n- reorder: {loops: [y.j, y.i]}\n"
+    there, back = (
+        schedule(state, steps)[-1].state.kernel
+        for steps in (wave, wave + "- reorder: {loops: [y.i, y.j]}")
+    )
+    assert "// 3" in to_text(there)
+    assert to_text(back).splitlines()[2:] == SKEWED.splitlines()
+    assert_same(state.kernel, back)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gen import jit
-from gen.schedule.examples import PAIR, ROW_SUM, SCALE, STENCIL, TRIANGLE, TWICE, UPPER
+from gen.schedule.examples import BLOCKED, PAIR, ROW_SUM, SCALE, STENCIL, TRIANGLE, TWICE, UPPER
 
 from .compiled import Case, assert_right, compile_all
 from .support import Array, start
@@ -16,6 +16,10 @@ SIZES = (0, 1, 2, 3, 4, 5, 9)
 
 
 def scale(x: Array) -> Mapping[str, Array]:
+    return {"y": 2 * x}
+
+
+def blocked(x: Array, b: int) -> Mapping[str, Array]:
     return {"y": 2 * x}
 
 
@@ -49,6 +53,7 @@ def upper(x: Array, y: Array) -> Mapping[str, Array]:
 
 TEXTS = {
     scale: SCALE,
+    blocked: BLOCKED,
     twice: TWICE,
     stencil: STENCIL,
     chain: CHAIN,
@@ -126,6 +131,15 @@ STEPS = {
         "- shift: {loop: z.i, by: 2}\n- merge: {loops: [y.i, z.i], as: [w.i]}\n"
         "- parallel: {loop: w.i}",
     ),
+    "parts that each call gives": (
+        blocked,
+        "- split: {loop: y.i, factors: [null, b]}\n- parallel: {loop: y.i_0}\n"
+        "- vectorize: {loop: y.j, width: 4}",
+    ),
+    "tiles that each call gives": (
+        blocked,
+        "- tile: {loops: [y.i, y.j], sizes: [b, b]}\n- parallel: {loop: y.i_0}",
+    ),
     "triangle in vectors": (
         upper,
         "- vectorize: {loop: y.j, width: 4}\n- parallel: {loop: y.i}",
@@ -156,4 +170,6 @@ def compiled(cache: None) -> Mapping[str, jit.Compiled]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_steps(name: str, compiled: Mapping[str, jit.Compiled]) -> None:
-    assert_right(CASES[name], compiled[name], SIZES)
+    case = CASES[name]
+    for b in (1, 2, 3, 10) if case.reference is blocked else (0,):
+        assert_right(case, compiled[name], SIZES, {"b": b} if b else None)

@@ -44,6 +44,10 @@ STEPS = {
         "- skew: {loops: [a.t, a.i]}\n- skew: {loops: [a.t, a.j]}\n- skew: {loops: [a.i, a.j]}\n"
         "- tile: {loops: [a.t, a.i, a.j], sizes: [2, 3, 4]}",
     ),
+    "tiles that each call gives": (
+        gauss_seidel,
+        "- tile: {loops: [s.i, s.j], sizes: [b, c]}",
+    ),
     "a wavefront of Seidel's tiles": (
         seidel,
         "- skew: {loops: [a.i, a.j]}\n- tile: {loops: [a.i, a.j], sizes: [3, 4]}\n"
@@ -76,6 +80,11 @@ STEPS = {
     ),
 }
 
+SCALARS = {
+    seidel: [{"steps": 5}],
+    gauss_seidel: [{"b": 1, "c": 1}, {"b": 2, "c": 3}, {"b": 4, "c": 9}],
+}
+
 CASES = {
     **HINTED,
     **{name: Case(start(TEXTS[r]), steps, r) for name, (r, steps) in STEPS.items()},
@@ -91,4 +100,5 @@ def compiled(cache: None) -> Mapping[str, jit.Compiled]:
 def test_compiled_recurrences(name: str, compiled: Mapping[str, jit.Compiled]) -> None:
     case = CASES[name]
     sizes = (0, 1, 2, 3, 5, 8) if case.reference is heat else (0, 1, 2, 3, 4, 5, 8, 9)
-    assert_right(case, compiled[name], sizes, {"steps": 5} if case.reference is seidel else None)
+    for scalars in SCALARS.get(case.reference, [None]):
+        assert_right(case, compiled[name], sizes, scalars)

@@ -4,7 +4,7 @@ import pytest
 
 from gen.errors import ScheduleError
 from gen.schedule import examples
-from gen.schedule.examples import PAIR, ROW_SQUARES, ROW_SUM, SCALE, SHARE, TWICE
+from gen.schedule.examples import BLOCKED, PAIR, ROW_SQUARES, ROW_SUM, SCALE, SHARE, TWICE, UPPER
 
 from .support import assert_same, schedule, start
 
@@ -65,6 +65,18 @@ REFUSALS = [
         "only the outermost factor can be inferred where the extent is symbolic",
     ),
     (TWICE, "split: {loop: y.i, factors: [null, 4], as: [y.o]}", "`as` must give 2 names"),
+    (
+        UPPER,
+        "split: {loop: y.j, factors: [4, 4], grid: true}",
+        "with `grid` the outermost factor is null: there are as many parts as it takes",
+    ),
+    (BLOCKED, "split: {loop: y.i, factors: [null, bb]}", "there is no dim or int64 scalar 'bb'"),
+    (
+        BLOCKED,
+        "split: {loop: y.i, factors: [null, 2, b]}",
+        "a factor that is given at run time is the second of two, `[null, b]`, of a loop whose"
+        " start depends on no other",
+    ),
     (
         TWICE,
         "split: {loop: y.i, factors: [null, 4], as: [y.o, t.i]}",

@@ -1,17 +1,22 @@
 """split: one loop becomes several nested ones."""
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import prod
-from typing import ClassVar, final
+from typing import ClassVar, cast, final
 
-from ...ir.algebra import add, ceildiv, conjunction, floordiv, index, less, mul, sub
-from ...ir.nodes import Binary, BinaryOp, Block, Const, Delinearize, Expr, Loop, Var
+from ...ir.algebra import TRUE, add, ceildiv, conjunction, floordiv, index, less, mul, sub
+from ...ir.nodes import Binary, BinaryOp, Block, Const, Delinearize, Expr, Kernel, Loop, Var
+from ...ir.types import INDEX
 from ...ir.walk import ancestors, replace_stmt, substitute
 from ...poly.certificate import Scheduled
+from ...poly.times import includes
 from ..base import Example, Layer, Primitive
 from ..bounds import at_most, linear, same
 from ..edit import (
+    CannotApply,
     loop_named,
+    nearest,
     nest,
     ranges_of,
     rebuild,
@@ -20,9 +25,11 @@ from ..edit import (
     serial_loop,
     taken_loops,
     tree,
+    unfused,
     update_blocks,
 )
-from ..examples import TWICE, UPPER
+from ..examples import BLOCKED, SCALE, TWICE, UPPER
+from ..points import context
 
 
 @final
@@ -34,10 +41,13 @@ class Split(Primitive):
     Where the product may exceed the loop's extent, the blocks inside get a guard. With `grid` the
     parts begin at multiples of the factor and not at the loop's start: where that depends on loops
     further out, the parts of all their iterations line up, as those of a tile must.
+
+    A factor that is given at run time, `[null, b]`, is a dim or an int64 scalar that is at least 1
+    by the spec's constraints. Parts of such a size may be reordered where the nest is permutable.
     """
 
     loop: str
-    factors: tuple[int | None, ...]
+    factors: tuple[int | str | None, ...]
     as_: tuple[str, ...] | None = None
     grid: bool = False
 
@@ -100,6 +110,31 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
 """,
         ),
         Example(
+            "A factor that each call gives",
+            BLOCKED,
+            "- split: {loop: y.i, factors: [null, b]}",
+            after="""\
+def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
+    assume(b >= 1)
+    for y.i_0 in range((m + (b - 1)) // b):
+        for y.i_1 in range(b):
+            for y.j in range(n):
+                with block(
+                    "y",
+                    i=spatial(y.i_0 * b + y.i_1, m),
+                    j=spatial(y.j),
+                    where=y.i_0 * b + y.i_1 < m,
+                ):
+                    y[i, j] = x[i, j] * 2.0
+""",
+        ),
+        Example(
+            "A factor that may be 0",
+            SCALE,
+            "- split: {loop: y.i, factors: [null, n]}",
+            refused="'n' may be less than 1; the spec's constraints must say `n >= 1`",
+        ),
+        Example(
             "A loop that is not there",
             TWICE,
             "- split: {loop: y.k, factors: [null, 4]}",
@@ -115,9 +150,33 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
 
     def check(self, state: Scheduled) -> str | None:
         loop = loop_named(state.kernel, self.loop)
-        given = [f for f in self.factors if f is not None]
         if len(self.factors) < 2:
             return "it takes at least two factors"
+        if len(self.names()) != len(self.factors):
+            return f"`as` must give {len(self.factors)} names"
+        if any(isinstance(f, str) for f in self.factors):
+            reason = self._check_symbolic(state.kernel) or unfused(loop)
+        else:
+            reason = self._check_numbers(state, loop) or serial(loop)
+        return reason or taken_loops(state.kernel, self.names(), {self.loop})
+
+    def _check_symbolic(self, kernel: Kernel) -> str | None:
+        if len(self.factors) != 2 or self.factors[0] is not None or self.grid:
+            return (
+                "a factor that is given at run time is the second of two, `[null, b]`, of a loop"
+                " whose start depends on no other"
+            )
+        size = str(self.factors[1])
+        known = (*kernel.dims, *(s.name for s in kernel.scalars if s.dtype is INDEX))
+        if size not in known:
+            raise CannotApply(f"there is no dim or int64 scalar '{size}'", nearest(size, known))
+        positive = Binary(BinaryOp.GE, Var(size), index(1))
+        if not includes(context(kernel, ()), (), (positive,), (), TRUE):
+            return f"'{size}' may be less than 1; the spec's constraints must say `{size} >= 1`"
+        return None
+
+    def _check_numbers(self, state: Scheduled, loop: Loop) -> str | None:
+        given = self._numbers()
         if any(f < 1 for f in given):
             return f"factor {min(given)} is not positive"
         if len(given) < len(self.factors) - 1:
@@ -129,16 +188,17 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             return "with `grid` the outermost factor is null: there are as many parts as it takes"
         if None not in self.factors and not self._covers(state, loop):
             return f"the factors' product, {prod(given)}, may be less than the loop's extent"
-        if len(self.names()) != len(self.factors):
-            return f"`as` must give {len(self.factors)} names"
-        return serial(loop) or taken_loops(state.kernel, self.names(), {self.loop})
+        return None
+
+    def _numbers(self) -> tuple[int, ...]:
+        return tuple(f for f in self.factors if isinstance(f, int))
 
     def names(self) -> tuple[str, ...]:
         """The names of the new loops, outermost first."""
         return self.as_ or tuple(f"{self.loop}_{k}" for k in range(len(self.factors)))
 
     def _covers(self, state: Scheduled, loop: Loop) -> bool:
-        product = prod(f for f in self.factors if f is not None)
+        product = prod(self._numbers())
         around = ranges_of(ancestors(tree(state.kernel), loop))
         return at_most(sub(loop.upper, loop.lower), index(product), around)
 
@@ -148,9 +208,9 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         outer, *inner = self._loops(loop)
         value: Expr = index(0) if self.grid else loop.lower
         for k, new in enumerate((outer, *inner)):
-            value = add(value, mul(Var(new.var), prod(_int(x.upper) for x in inner[k:])))
+            value = add(value, mul(Var(new.var), _product(*(x.upper for x in inner[k:]))))
         body = substitute(loop.body, {loop.var: value})
-        size = prod(_int(x.upper) for x in inner)
+        size = _product(*(x.upper for x in inner))
         guards: list[Expr] = []
         if self.grid and not _divides(size, loop.lower):
             guards.append(Binary(BinaryOp.LE, loop.lower, value))
@@ -163,16 +223,16 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         )
 
     def _loops(self, loop: Loop) -> tuple[Loop, ...]:
-        given = prod(f for f in self.factors if f is not None)
+        sizes = tuple(Var(f) if isinstance(f, str) else index(f) for f in self.factors if f)
+        given = _product(*sizes)
+        inferred: tuple[Expr, Expr] = index(0), ceildiv(sub(loop.upper, loop.lower), given)
         if self.grid:
-            first = floordiv(loop.lower, given), ceildiv(loop.upper, given)
-            ranges = (first, *((index(0), index(f)) for f in self.factors[1:] if f is not None))
-        else:
-            inferred = ceildiv(sub(loop.upper, loop.lower), given)
-            ranges = tuple((index(0), inferred if f is None else index(f)) for f in self.factors)
+            inferred = floordiv(loop.lower, given), ceildiv(loop.upper, given)
+        each = iter(sizes)
+        ranges = (inferred if f is None else (index(0), next(each)) for f in self.factors)
         return tuple(serial_loop(v, *r) for v, r in zip(self.names(), ranges, strict=True))
 
-    def _exact(self, loop: Loop, size: int) -> bool:
+    def _exact(self, loop: Loop, size: Expr) -> bool:
         """Whether parts of that size do not run past the end, or a delinearization stops them."""
         match loop.body:
             case Delinearize(_, _, Var(name)) if name == loop.var:
@@ -180,18 +240,18 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         if self.grid:
             return _divides(size, loop.upper)
         if self.factors[0] is not None:
-            return same(sub(loop.upper, loop.lower), index(size * self.factors[0]))
+            return same(sub(loop.upper, loop.lower), mul(size, self._numbers()[0]))
         return _divides(size, sub(loop.upper, loop.lower))
 
 
-def _int(e: Expr) -> int:
-    assert isinstance(e, Const)
-    return int(e.value.real)
+def _product(*factors: Expr) -> Expr:
+    return reduce(lambda a, b: mul(a, b), factors, cast(Expr, index(1)))
 
 
-def _divides(size: int, e: Expr) -> bool:
+def _divides(size: Expr, e: Expr) -> bool:
     form = linear(e)
-    return all(c % size == 0 for c in (*form.terms.values(), form.const))
+    all_ = (*form.terms.values(), form.const)
+    return isinstance(size, Const) and all(c % int(size.value.real) == 0 for c in all_)
 
 
 def _guarded(block: Block, *guards: Expr) -> Block:

@@ -19,11 +19,12 @@ class Tile(Primitive):
     """Splits each loop by its size and puts the outer parts around the inner ones.
 
     Loops that are skewed, or of a triangle, may be tiled: tiles line up, those at the edges are cut
-    off. Stands for a split a loop and a reorder; `as` names the outer parts, then the inner ones.
+    off. Sizes may be given at run time, as factors of `split` may. Stands for a split a loop and a
+    reorder; `as` names the outer parts, then the inner ones.
     """
 
     loops: tuple[str, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[int | str, ...]
     as_: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "tile"
