@@ -43,11 +43,10 @@ from .affine import NotAffine, affine, frame, region, tuple_map
 from .delinearize import Fused, constant_parts, fused
 from .statement import (
     Access,
+    AtLeast,
     Guarded,
     Launch,
     Level,
-    NotNegative,
-    Positive,
     Statement,
     Storage,
     Surroundings,
@@ -216,7 +215,7 @@ def _visit_loop(
         around = replace(around, launch=launch)
     if isinstance(nest, Fused):
         level = Level(next(uid), nest.loops, nest.kinds, nest.vars)
-        required = [NotNegative(extent) for extent in nest.extents]
+        required = [AtLeast(extent, 0, "extent", "a fused loop") for extent in nest.extents]
         conditions = [
             c
             for var, extent in zip(nest.vars, nest.extents, strict=True)
@@ -239,7 +238,7 @@ def _visit_tiles(
     for u in cut.loops:
         level = Level(next(uid), u.loops, u.kinds, (u.var,), turned)
         above, below = _between(u.var, u.lower, u.upper)
-        size = (Positive(u.size),) if u.size else ()
+        size = (AtLeast(u.size, 1, "size", "parts"),) if u.size else ()
         around = around.enter(level, *size, above, Guarded(below) if u.guarded else below)
     yield from _visit(cut.body, around, uid)
 

@@ -175,10 +175,13 @@ class Statement:
 
 @final
 @dataclass(frozen=True, slots=True)
-class NotNegative:
-    """An extent of a fused loop, which must be at least 0: a product hides two negative ones."""
+class AtLeast:
+    """Of an extent 0, since a product hides two negative ones; of a size given at run time 1."""
 
-    extent: Expr
+    value: Expr
+    least: int
+    what: str
+    of: str
 
 
 @final
@@ -189,15 +192,7 @@ class Guarded:
     condition: Expr
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Positive:
-    """A size of parts that is given at run time, which must be at least 1."""
-
-    size: Expr
-
-
-Step = Expr | tuple[str, Expr] | NotNegative | Guarded | Positive
+Step = Expr | tuple[str, Expr] | AtLeast | Guarded
 
 
 @final
@@ -234,10 +229,8 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
         match step:
             case (name, value):
                 at = at.bind({name: _affine(value, at, block)})
-            case NotNegative(extent):
-                _require_extent(extent, at, domain, block)
-            case Positive(size):
-                _require_positive(size, at, domain, block)
+            case AtLeast():
+                _require_least(step, at, domain, block)
             case Guarded(condition):
                 guarded.append(condition)
             case _:
@@ -288,24 +281,13 @@ def _affine(expr: Expr, at: Frame, block: Block) -> isl.PwAff:
         ) from e
 
 
-def _require_extent(extent: Expr, at: Frame, domain: isl.Set, block: Block) -> None:
-    negative = domain.subtract(_affine(extent, at, block).nonneg_set())
-    if not negative.is_empty():
-        raise Refused(
-            f"the extent `{expr_to_text(extent)}` of a fused loop around block '{block.name}' may"
-            " be negative",
-            Witness(sample(negative).sizes),
-            block.span,
-        )
-
-
-def _require_positive(size: Expr, at: Frame, domain: isl.Set, block: Block) -> None:
-    least = _affine(size, at, block).sub(at.constant(1))
-    wrong = domain.subtract(least.nonneg_set())
+def _require_least(needed: AtLeast, at: Frame, domain: isl.Set, block: Block) -> None:
+    above = _affine(needed.value, at, block).sub(at.constant(needed.least))
+    wrong = domain.subtract(above.nonneg_set())
     if not wrong.is_empty():
         raise Refused(
-            f"the size `{expr_to_text(size)}` of parts around block '{block.name}' may be less than"
-            " 1",
+            f"the {needed.what} `{expr_to_text(needed.value)}` of {needed.of} around block"
+            f" '{block.name}' may be {f'less than {needed.least}' if needed.least else 'negative'}",
             Witness(sample(wrong).sizes),
             block.span,
         )
