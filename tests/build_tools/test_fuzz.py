@@ -162,7 +162,7 @@ def test_a_wrong_step_is_found_shrunk_and_kept(
     outcome = trial(drawn, replayed(taken), options)
     assert outcome.failure is None
     with monkeypatch.context() as planted:
-        planted.setattr(split, "_guarded", lambda block, guard: block)
+        planted.setattr(split, "_guarded", lambda block, *guards: block)
         outcome = trial(drawn, replayed(taken), options)
         assert outcome.failure is not None
         assert outcome.failure.kind == "the tree is wrong"
