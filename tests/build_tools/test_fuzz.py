@@ -113,7 +113,7 @@ def test_every_primitive_is_drawn(primitive: type[Primitive]) -> None:
         drawn = steps.draw(kernel, Random(seed), (primitive,))
         assert str(drawn).startswith(f"{primitive.name}: ")
         named = {getattr(drawn, name, None) for name in ("loop", "block", "buffer")} - {None}
-        assert named <= known
+        assert all(set((name,) if isinstance(name, str) else name) <= known for name in named)
 
 
 # ---------------------------------------------------------------- what is found
@@ -200,7 +200,7 @@ def test_a_crash_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = (Split("y.i", (None, 2)), Reverse("y.i_0"))
     outcome = trial(SCALE, replayed(taken), Options(unproved))
     assert outcome.failure is not None
-    assert outcome.failure.kind == "crash in reverse: KeyError at base.py:trace"
+    assert outcome.failure.kind.startswith("crash in reverse: KeyError at base.py:")
     assert [step.name for step in outcome.taken] == ["split", "reverse"]
 
 
