@@ -12,7 +12,7 @@ fi
 aarch64-linux-gnu-gcc --version | head -n 1
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
-"${PYTHON:-python}" -m pytest -rs tests/kernels/test_neon.py tests/simd -k neon --junitxml "$report"
+"${PYTHON:-python}" -m pytest -rs --thorough tests/kernels/test_neon.py tests/simd -k neon --junitxml "$report"
 if ! grep -q 'skipped="0"' "$report"; then
     echo "some tests for neon were skipped" >&2
     exit 1
