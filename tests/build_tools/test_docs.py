@@ -50,7 +50,7 @@ def test_a_primitive_has_its_section() -> None:
         title = f"\n### {primitive.name}\n\n{also if primitive.aliases else ''}"
         assert title + str(primitive.__doc__)[:20] in page
     section = page[page.index("### split") : page.index("### fuse")]
-    assert "| `factors` | [integer or `null`, ...] |  |" in section
+    assert "| `factors` | [integer or name or `null`, ...] |  |" in section
     assert "| `as` | [name, ...] | optional |" in section
     assert "```yaml\n- split: {loop: y.i, factors: [null, 4]}\n```\n\ngives\n\n```python" in section
     assert "In the same tree\n\n```yaml\n- split: {loop: y.k, factors: [null, 4]}" in section
