@@ -110,6 +110,7 @@ def interrupt():
     time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGINT)
 other = threading.Thread(target=interrupt)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may have been inherited as ignored
 try:
     other.start()
     while True:
