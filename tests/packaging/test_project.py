@@ -161,7 +161,7 @@ def test_no_placeholder_is_left(tmp_path: Path) -> None:
     assert sorted(made) == sorted(_files(tmp_path / "new"))
     for path in made:
         text = path.read_text("utf-8")
-        assert "%" not in text.replace("%Y", ""), path
+        assert path.suffix == ".json" or "%" not in text.replace("%Y", ""), path
     assert (tmp_path / "new" / "src" / "my_kernels" / "__init__.py").exists()
     assert 'name = "my-kernels"' in (tmp_path / "new" / "pyproject.toml").read_text("utf-8")
 
