@@ -8,8 +8,11 @@ was asked for, with what to do instead.
 from collections.abc import Iterable
 from itertools import combinations
 
-from ..ir.nodes import Loop, LoopKind, Stmt
-from ..ir.walk import loops
+from ..ir.algebra import sub
+from ..ir.nodes import Kernel, Loop, LoopKind, Stmt
+from ..ir.print_expr import expr_to_text
+from ..ir.walk import loads, loops, variables
+from .bounds import normal
 from .edit import CannotApply, loops_around, serial
 
 
@@ -33,6 +36,18 @@ def require_order(nest: Iterable[Loop]) -> None:
     """Refuses loops, outermost first, that do not nest in this order."""
     for outer, inner in combinations(nest, 2):
         _require(outer.var, outer.kind, inner.var, inner.kind)
+
+
+def require_fixed(kernel: Kernel, loop: Loop, hint: str) -> None:
+    """Refuses an axis whose extent is not known when a launch starts."""
+    extent = normal(sub(loop.upper, loop.lower))
+    fixed = {*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)}
+    if loads(extent) or not variables(extent) <= fixed:
+        raise CannotApply(
+            f"the extent `{expr_to_text(extent)}` of loop '{loop.var}' would not be known when the"
+            " launch starts",
+            hint,
+        )
 
 
 def _require(outer: str, around: LoopKind, inner: str, kind: LoopKind) -> None:

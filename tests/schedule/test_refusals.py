@@ -292,6 +292,11 @@ def test_refused(kernel: str, steps: str, reason: str) -> None:
 
 HINTS = [
     (
+        UPPER,
+        "bind: {loop: y.i, axis: blockIdx.x}\n- reorder: {loops: [y.j, y.i]}",
+        "reorder before bind",
+    ),
+    (
         SCALE,
         "vectorize: {loop: y.i, width: 4}\n- parallel: {loop: y.j}",
         "reorder the vectorized loop inside",

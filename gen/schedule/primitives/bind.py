@@ -9,7 +9,7 @@ from ...ir.algebra import add, conjunction, index, less, sub
 from ...ir.nodes import Block, Const, Expr, Kernel, Loop, LoopKind, Update, Var
 from ...ir.print_expr import expr_to_text
 from ...ir.verify_launch import MOST, MOST_THREADS
-from ...ir.walk import blocks, loads, loops, replace_stmt, variables
+from ...ir.walk import blocks, loops, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import normal, same
@@ -23,7 +23,7 @@ from ..edit import (
     update_blocks,
 )
 from ..examples import ROW_SUM, SCALE, TWICE, UPPER
-from ..nesting import require_nesting, unfit
+from ..nesting import require_fixed, require_nesting, unfit
 from ..synchronising import axes_around, constant_extents, launch_of
 
 Axis = Literal[
@@ -94,7 +94,7 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             "An extent that differs from row to row",
             UPPER,
             "- bind: {loop: y.j, axis: threadIdx.x}",
-            refused="loop 'y.j' has extent `n - y.i`, which is not known when a launch starts",
+            refused="the extent `n - y.i` of loop 'y.j' would not be known when the launch starts",
         ),
         Example(
             "Memory of a launch that others use",
@@ -115,7 +115,8 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             loop = loop_named(state.kernel, name)
             if reason := unfit(tree(state.kernel), loop, LoopKind(self.axis)):
                 return reason
-            _require_fixed(state.kernel, loop)
+            split = f"split: {{loop: {name}, factors: [null, 32]}}; then bind the inner loop"
+            require_fixed(state.kernel, loop, split)
             for block in blocks(loop):
                 if isinstance(block.body, Update) and name in reduction_loops(block):
                     raise CannotApply(
@@ -162,18 +163,6 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         for x in on_axis:
             state = _with(state, loop_named(state.kernel, x.var), _extended(x, extent))
         return state
-
-
-def _require_fixed(kernel: Kernel, loop: Loop) -> None:
-    """Refuses an extent that a launch does not know when it starts."""
-    extent = normal(sub(loop.upper, loop.lower))
-    fixed = {*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)}
-    if loads(extent) or not variables(extent) <= fixed:
-        raise CannotApply(
-            f"loop '{loop.var}' has extent `{expr_to_text(extent)}`, which is not known when a"
-            " launch starts",
-            f"split: {{loop: {loop.var}, factors: [null, 32]}}; then bind the inner loop",
-        )
 
 
 def _require_room(kernel: Kernel, loop: Loop) -> None:

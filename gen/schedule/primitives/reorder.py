@@ -13,7 +13,7 @@ from ..base import Example, Layer, Primitive
 from ..edit import nest, perfect_nest, ranges_of, rebuild, tree
 from ..examples import SCALE, TRIANGLE, TWICE
 from ..exchange import depends, exchanged, widened
-from ..nesting import require_order
+from ..nesting import require_fixed, require_order
 from ..points import context, guarded
 from .skew import Skew
 
@@ -91,7 +91,11 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     def check(self, state: Scheduled) -> str | None:
         if len(self.loops) < 2:
             return "it takes at least two loops"
-        require_order(self._new(state))
+        new = self._new(state)
+        require_order(new)
+        for loop in new:
+            if loop.kind.is_bound:
+                require_fixed(state.kernel, loop, "reorder before bind")
         return None
 
     def _new(self, state: Scheduled) -> tuple[Loop, ...]:
