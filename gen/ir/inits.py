@@ -204,7 +204,7 @@ def _refuse_fused(block: Block, names: Sequence[str], reduction: frozenset[str])
         if var in reduction:
             raise ScheduleError(
                 f"'{var}' carries both spatial and reduction variables of block '{block.name}': "
-                "decompose the reduction before fusing",
+                "decompose the reduction first",
                 block.span,
             )
 

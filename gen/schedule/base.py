@@ -21,6 +21,7 @@ from ..poly.witness import Refused
 from .allocation import hoist, sink
 from .edit import CannotApply
 from .nests import taken_apart
+from .reach import reached
 
 NOWHERE = Span("", 0, 0)
 """The span of a step that no recipe wrote."""
@@ -186,7 +187,7 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
         if reason is not None:
             raise CannotApply(reason)
         parts = primitive.expand(flat)
-        new = state if parts else sink(primitive.rewrite(flat))
+        new = state if parts else sink(reached(primitive.rewrite(flat)))
         _require_annotated(flat.kernel, new.kernel)
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None

@@ -7,8 +7,8 @@ around both places, what of the block's bindings stays, and the refusals.
 from collections.abc import Sequence
 from functools import reduce
 
-from ..ir.nodes import Block, Delinearize, Init, Loop, LoopKind, Stmt
-from ..ir.walk import ancestors, blocks, loads, targets, variables
+from ..ir.nodes import Barrier, Block, Delinearize, Init, Loop, LoopKind, Stmt
+from ..ir.walk import ancestors, blocks, loads, targets, variables, walk
 from ..poly.certificate import Scheduled
 from .edit import block_named, loops_around, names, ranges_of, readers, scope_of, tree, written
 from .folding import folding
@@ -58,6 +58,8 @@ def refuse_move(state: Scheduled, block: Block, loop: Loop) -> str | None:
     for left in loops_around(root, block):
         if left.kind is not LoopKind.SERIAL and not any(left is x for x in new):
             return f"loop '{left.var}' around it is {left.kind.value} already; move it first"
+        if len(blocks(left)) == 1 and any(isinstance(n, Barrier) for n in walk(left)):
+            return f"loop '{left.var}' around it holds a barrier, too: move it before sync_threads"
     return None
 
 

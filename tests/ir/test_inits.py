@@ -177,7 +177,7 @@ def test_empty_reductions_store_the_identity() -> None:
             .replace('"y",', '"c",'),
             None,
             "'y.g' carries both spatial and reduction variables of block 'c': decompose the "
-            "reduction before fusing",
+            "reduction first",
         ),
         (
             """\

@@ -181,8 +181,8 @@ def test_a_barrier_that_threads_pass_differently_often() -> None:
         "- bind: {loop: y.j, axis: threadIdx.x}\n- sync_threads: {block: y}",
     )
     assert refused.message == (
-        "sync_threads (block y): the tree breaks a rule: not all threads of a block reach a"
-        " barrier: the bounds of loop 'y.k' differ from thread to thread"
+        "sync_threads (block y): not all threads of a block reach a barrier:"
+        " the bounds of loop 'y.k' differ from thread to thread"
     )
 
 

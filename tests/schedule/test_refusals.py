@@ -163,8 +163,57 @@ REFUSALS = [
     ),
     (
         SCALE,
-        "vectorize: {loop: y.i, width: 4}\n- parallel: {loop: y.j}",
-        "the tree breaks a rule: parallel loop 'y.j' is inside vectorized loop 'y.i_1'",
+        "parallel: {loop: y.j}\n- vectorize: {loop: y.i, width: 4}",
+        "vectorize (loop y.i): parallel loop 'y.j' would be in vectorized loop 'y.i': all lanes",
+    ),
+    (
+        SCALE,
+        "distribute: {loop: y.j}\n- parallel: {loop: y.i}",
+        "distributed loop 'y.j' would be in parallel loop 'y.i': a rank has threads",
+    ),
+    (
+        SCALE,
+        "bind: {loop: y.i, axis: blockIdx.x}\n- distribute: {loop: y.j}",
+        "distributed loop 'y.j' would be in blockIdx.x loop 'y.i': a launch runs on the GPU of one",
+    ),
+    (
+        SCALE,
+        "bind: {loop: y.j, axis: threadIdx.x}\n- parallel: {loop: y.i}",
+        "threadIdx.x loop 'y.j' would be in parallel loop 'y.i': one thread of the host starts",
+    ),
+    (
+        SCALE,
+        "bind: {loop: y.i, axis: threadIdx.x}\n- bind: {loop: y.j, axis: blockIdx.x}",
+        "blockIdx.x loop 'y.j' would be in threadIdx.x loop 'y.i': a block holds threads",
+    ),
+    (
+        SCALE,
+        "bind: {loops: [y.i, y.j], axis: threadIdx.x}",
+        "threadIdx.x loop 'y.j' would be in threadIdx.x loop 'y.i': each axis has one loop",
+    ),
+    (
+        SCALE,
+        "tile: {loops: [y.i, y.j], sizes: [64, 64]}\n- bind: {loop: y.i_1, axis: threadIdx.y}\n"
+        "- bind: {loop: y.j_1, axis: threadIdx.x}",
+        "4096 threads of a block are more than 1024",
+    ),
+    (
+        TWICE,
+        "bind: {loop: t.i, axis: threadIdx.x}\n- set_scope: {buffer: t, scope: constant}",
+        "block 't' writes 't' in the launch of loop 't.i', and constant memory is only read there",
+    ),
+    (
+        SCALE,
+        "bind: {loop: y.i, axis: blockIdx.x}\n"
+        "- cache_read: {block: y, buffer: x, at: y.i, scope: device}",
+        "'x_cache' is device memory, and would be allocated in the launch of loop 'y.i'",
+    ),
+    (
+        SCALE,
+        "bind: {loop: y.i, axis: blockIdx.x}\n- bind: {loop: y.j, axis: threadIdx.x}\n"
+        "- cache_read: {block: y, buffer: x, at: y.i, scope: register}",
+        "'x_cache' is register memory, which each thread has for itself, and loop 'y.j' runs block"
+        " 'y' on several",
     ),
     (TWICE, "set_scope: {buffer: u, scope: heap}", "there is no buffer 'u'"),
     (TWICE, "compute_at: {block: u, loop: y.i}", "there is no block 'u'"),
@@ -239,6 +288,42 @@ def test_refused(kernel: str, steps: str, reason: str) -> None:
     with pytest.raises(ScheduleError) as refusal:
         schedule(start(kernel), "- " + steps)
     assert reason in refusal.value.message
+
+
+HINTS = [
+    (
+        UPPER,
+        "bind: {loop: y.i, axis: blockIdx.x}\n- reorder: {loops: [y.j, y.i]}",
+        "reorder before bind",
+    ),
+    (
+        SCALE,
+        "vectorize: {loop: y.i, width: 4}\n- parallel: {loop: y.j}",
+        "reorder the vectorized loop inside",
+    ),
+    (
+        UPPER,
+        "bind: {loop: y.j, axis: threadIdx.x}",
+        "split: {loop: y.j, factors: [null, 32]}; then bind the inner loop",
+    ),
+    (
+        TWICE,
+        "bind: {loop: y.i, axis: blockIdx.x}\n- set_scope: {buffer: t, scope: shared}",
+        "compute_at: {block: t, loop: y.i} puts it into the launch",
+    ),
+    (
+        TWICE,
+        "bind: {loop: t.i, axis: blockIdx.x}\n- set_scope: {buffer: t, scope: shared}",
+        "reverse_compute_at: {block: y, loop: t.i} puts it into the launch",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kernel", "steps", "hint"), HINTS, ids=[s for _, s, _ in HINTS])
+def test_what_to_do_instead(kernel: str, steps: str, hint: str) -> None:
+    with pytest.raises(ScheduleError) as refusal:
+        schedule(start(kernel), "- " + steps)
+    assert refusal.value.hint == hint
 
 
 LEGAL = [

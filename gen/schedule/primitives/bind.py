@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import ClassVar, Literal, final
 
 from ...ir.algebra import add, conjunction, index, less, sub
 from ...ir.nodes import Block, Const, Expr, Kernel, Loop, LoopKind, Update, Var
 from ...ir.print_expr import expr_to_text
+from ...ir.verify_launch import MOST, MOST_THREADS
 from ...ir.walk import blocks, loops, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
@@ -17,12 +19,12 @@ from ..edit import (
     rebuild,
     reduction_loops,
     renumbered,
-    serial,
     tree,
     update_blocks,
 )
-from ..examples import ROW_SUM, SCALE, TWICE
-from ..synchronising import launch_of
+from ..examples import ROW_SUM, SCALE, TWICE, UPPER
+from ..nesting import require_fixed, require_nesting, unfit
+from ..synchronising import axes_around, constant_extents, launch_of
 
 Axis = Literal[
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"
@@ -81,6 +83,27 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             "- split: {loop: y.i, factors: [null, 2048]}\n- bind: {loop: y.i_1, axis: threadIdx.x}",
             refused="2048 along threadIdx.x is more than 1024",
         ),
+        Example(
+            "One axis twice in a nest",
+            SCALE,
+            "- bind: {loop: y.i, axis: blockIdx.x}\n- bind: {loop: y.j, axis: blockIdx.x}",
+            refused="blockIdx.x loop 'y.j' would be in blockIdx.x loop 'y.i': each axis has one"
+            " loop in a nest",
+        ),
+        Example(
+            "An extent that differs from row to row",
+            UPPER,
+            "- bind: {loop: y.j, axis: threadIdx.x}",
+            refused="the extent `n - y.i` of loop 'y.j' would not be known when the launch starts",
+        ),
+        Example(
+            "Memory of a launch that others use",
+            SCALE,
+            "- cache_read: {block: y, buffer: x, scope: local}\n"
+            "- bind: {loop: y.j, axis: threadIdx.x}",
+            refused="'x_cache' is local memory, which ends with the launch of loop 'y.j', and block"
+            " 'x_cache' uses it outside",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:
@@ -90,8 +113,10 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             return "a loop is named twice"
         for name in self._loops():
             loop = loop_named(state.kernel, name)
-            if reason := serial(loop):
+            if reason := unfit(tree(state.kernel), loop, LoopKind(self.axis)):
                 return reason
+            split = f"split: {{loop: {name}, factors: [null, 32]}}; then bind the inner loop"
+            require_fixed(state.kernel, loop, split)
             for block in blocks(loop):
                 if isinstance(block.body, Update) and name in reduction_loops(block):
                     raise CannotApply(
@@ -113,10 +138,12 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
                 state = renumbered(state, loop, index(0), extent, add(Var(name), loop.lower))
         for name in self._loops():
             loop = loop_named(state.kernel, name)
-            new = replace(loop, kind=LoopKind(self.axis))
-            state = _with(state, loop, new)
+            require_nesting(tree(state.kernel), loop, LoopKind(self.axis))
+            state = _with(state, loop, replace(loop, kind=LoopKind(self.axis)))
         for name in self._loops():
             state = self._alike(state, loop_named(state.kernel, name))
+        for name in self._loops():
+            _require_room(state.kernel, loop_named(state.kernel, name))
         return state
 
     def _alike(self, state: Scheduled, loop: Loop) -> Scheduled:
@@ -136,6 +163,18 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         for x in on_axis:
             state = _with(state, loop_named(state.kernel, x.var), _extended(x, extent))
         return state
+
+
+def _require_room(kernel: Kernel, loop: Loop) -> None:
+    """Refuses more blocks, or threads, than a GPU has."""
+    known = constant_extents(axes_around(kernel, loop))
+    axis, most = loop.kind.value, MOST[loop.kind]
+    threads = prod(n for name, n in known.items() if LoopKind(name).is_thread)
+    split = f"split: {{loop: {loop.var}, factors: [null, 32]}}; then bind the inner loop"
+    if known.get(axis, 0) > most:
+        raise CannotApply(f"{known[axis]} along {axis} is more than {most}", split)
+    if threads > MOST_THREADS:
+        raise CannotApply(f"{threads} threads of a block are more than {MOST_THREADS}", split)
 
 
 def _largest(extents: Iterable[Expr]) -> Expr | None:

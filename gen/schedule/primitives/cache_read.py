@@ -40,7 +40,7 @@ from ..edit import (
     update_blocks,
     with_body,
 )
-from ..examples import STENCIL, TWICE
+from ..examples import SCALE, STENCIL, TWICE
 from ..folding import Folding, folding
 from ..moving import inside_of, region_of
 from ..placing import Interval, place
@@ -95,6 +95,21 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
             TWICE,
             "- cache_read: {block: y, buffer: x}",
             refused="block 'y' does not read 'x'",
+        ),
+        Example(
+            "Memory of the GPU that the host would compute with",
+            TWICE,
+            "- cache_read: {block: y, buffer: t, scope: device}",
+            refused="block 'y' would compute with 't_cache' outside of a launch, and the host only"
+            " copies device memory",
+        ),
+        Example(
+            "Memory that threads share, filled outside of their launch",
+            SCALE,
+            "- bind: {loop: y.i, axis: threadIdx.x}\n"
+            "- cache_read: {block: y, buffer: x, scope: shared}",
+            refused="'x_cache' is shared memory, which ends with the launch of loop 'y.i', and"
+            " block 'x_cache' uses it outside",
         ),
     )
 

@@ -100,6 +100,13 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             "- cache_write: {block: y, at: y.j}",
             refused="the values of block 'y' are not complete in loop 'y.j'",
         ),
+        Example(
+            "Registers of threads that end before they are copied out",
+            TWICE,
+            "- bind: {loop: y.i, axis: threadIdx.x}\n- cache_write: {block: y, scope: register}",
+            refused="'y_cache' is register memory, which ends with the launch of loop 'y.i', and"
+            " block 'y_cache' uses it outside",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:

@@ -21,7 +21,7 @@ from ..edit import (
     under,
     with_body,
 )
-from ..examples import PAIR, STENCIL
+from ..examples import PAIR, STENCIL, TWICE
 from ..inheriting import inherited
 from ..moving import inside_of, kept_iters, read_region, refuse_move, used_names
 from ..placing import place, required
@@ -65,6 +65,12 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
             PAIR,
             "- compute_at: {block: t, loop: y.i}",
             refused="block 'z' reads from block 't' outside loop 'y.i'",
+        ),
+        Example(
+            "Beside a barrier",
+            TWICE,
+            "- sync_threads: {block: t}\n- compute_at: {block: t, loop: y.i}",
+            refused="loop 't.i' around it holds a barrier, too: move it before sync_threads",
         ),
     )
 

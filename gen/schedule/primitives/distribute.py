@@ -7,8 +7,9 @@ from ...ir.nodes import LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, rebuild, serial, tree
+from ..edit import loop_named, rebuild, tree
 from ..examples import ROW_SUM
+from ..nesting import unfit
 
 
 @final
@@ -58,12 +59,14 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             ROW_SUM,
             "- split: {loop: y.i, factors: [null, 4]}\n- distribute: {loop: y.i_0}\n"
             "- distribute: {loop: y.i_1}",
-            refused="distributed loop 'y.i_1' is inside distributed loop 'y.i_0'",
+            refused="distributed loop 'y.i_1' would be in distributed loop 'y.i_0': a rank has no"
+            " ranks of its own",
         ),
     )
 
     def check(self, state: Scheduled) -> str | None:
-        return serial(loop_named(state.kernel, self.loop))
+        loop = loop_named(state.kernel, self.loop)
+        return unfit(tree(state.kernel), loop, LoopKind.DISTRIBUTED)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         loop = loop_named(state.kernel, self.loop)

@@ -9,8 +9,9 @@ from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ...poly.distances import free
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, rebuild, serial, tree
-from ..examples import ROW_SUM
+from ..edit import loop_named, rebuild, tree
+from ..examples import ROTATED, ROW_SUM, SCALE
+from ..nesting import unfit
 from ..wavefronts import band, wavefronts
 
 
@@ -44,10 +45,25 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             refused="the proof was refused: parallel loop 'y.j' has a race: y[i=0, j=0] "
             "writes 'y' and y[i=0, j=1] writes it in another iteration",
         ),
+        Example(
+            "A loop in a vectorized one",
+            SCALE,
+            "- vectorize: {loop: y.i, width: 4}\n- parallel: {loop: y.j}",
+            refused="parallel loop 'y.j' would be in vectorized loop 'y.i_1': all lanes of a"
+            " vector are on one thread",
+        ),
+        Example(
+            "A loop in a launch",
+            ROTATED,
+            "- parallel: {loop: y.k}",
+            refused="parallel loop 'y.k' would be in blockIdx.x loop 'y.i': a launch has only the"
+            " threads of its axes",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:
-        return serial(loop_named(state.kernel, self.loop))
+        loop = loop_named(state.kernel, self.loop)
+        return unfit(tree(state.kernel), loop, LoopKind.PARALLEL)
 
     def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
         """Another loop of the nest, or a wavefront."""

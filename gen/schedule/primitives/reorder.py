@@ -13,6 +13,7 @@ from ..base import Example, Layer, Primitive
 from ..edit import nest, perfect_nest, ranges_of, rebuild, tree
 from ..examples import SCALE, TRIANGLE, TWICE
 from ..exchange import depends, exchanged, widened
+from ..nesting import require_fixed, require_order
 from ..points import context, guarded
 from .skew import Skew
 
@@ -77,12 +78,24 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             refused="loop 't.i' is not directly nested in 'y.i': there must be only loops "
             "between them",
         ),
+        Example(
+            "A vectorized loop around a parallel one",
+            SCALE,
+            "- parallel: {loop: y.i}\n- vectorize: {loop: y.j, width: 4}\n"
+            "- reorder: {loops: [y.j_1, y.i]}",
+            refused="parallel loop 'y.i' would be in vectorized loop 'y.j_1': all lanes of a vector"
+            " are on one thread",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:
         if len(self.loops) < 2:
             return "it takes at least two loops"
-        self._new(state)
+        new = self._new(state)
+        require_order(new)
+        for loop in new:
+            if loop.kind.is_bound:
+                require_fixed(state.kernel, loop, "reorder before bind")
         return None
 
     def _new(self, state: Scheduled) -> tuple[Loop, ...]:

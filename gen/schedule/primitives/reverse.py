@@ -8,7 +8,7 @@ from ...ir.nodes import Var
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import loop_named, renumbered, unfused
-from ..examples import SCALE, STENCIL
+from ..examples import SCALE, STENCIL, TRIANGLE
 
 
 @final
@@ -41,6 +41,13 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             STENCIL,
             "- merge: {loops: [t.i, y.i], as: [z.i]}\n- reverse: {loop: z.i}",
             refused="the proof was refused",
+        ),
+        Example(
+            "A reduction's loop whose end depends on the row",
+            TRIANGLE,
+            "- reverse: {loop: y.j}",
+            refused="'y.i' carries both spatial and reduction variables of block 'y': decompose the"
+            " reduction first",
         ),
     )
 

@@ -57,6 +57,13 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             "- set_scope: {buffer: y, scope: heap}",
             refused="'y' is an argument: the caller decides where it lives",
         ),
+        Example(
+            "Memory of the GPU that the host would compute with",
+            TWICE,
+            "- set_scope: {buffer: t, scope: device}",
+            refused="block 't' would compute with 't' outside of a launch, and the host only copies"
+            " device memory",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:

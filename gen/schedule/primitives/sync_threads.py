@@ -4,11 +4,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
 from ...ir.nodes import Barrier, Seq, Stmt
+from ...ir.verify import IRError
+from ...ir.verify_launch import check_launches
 from ...ir.walk import ancestors, replace_stmt, seq
 from ...poly.certificate import Scheduled
+from ..allocation import sink
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, loop_named, rebuild, tree
-from ..examples import REVERSED, TWICE
+from ..edit import CannotApply, block_named, loop_named, rebuild, tree
+from ..examples import REVERSED, RUNNING_SUM, TWICE
 
 
 @final
@@ -62,6 +65,13 @@ def reversed_rows(m, x: float32[m, 4], y: Out[float32[m, 4]]):
             "- sync_threads: {where: after}",
             refused="give either `loop` or `block`",
         ),
+        Example(
+            "Where some threads come by more often than others",
+            RUNNING_SUM,
+            "- bind: {loop: y.j, axis: threadIdx.x}\n- sync_threads: {block: y}",
+            refused="not all threads of a block reach a barrier: the bounds of loop 'y.k' differ"
+            " from thread to thread",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:
@@ -86,4 +96,9 @@ def reversed_rows(m, x: float32[m, 4], y: Out[float32[m, 4]]):
         node = self._node(state)
         both = (Barrier(), node) if self.where == "before" else (node, Barrier())
         body = replace_stmt(tree(state.kernel), node, seq(both))
-        return replace(state, kernel=rebuild(state.kernel, body))
+        after = replace(state, kernel=rebuild(state.kernel, body))
+        try:
+            check_launches(sink(after).kernel)
+        except IRError as divergent:
+            raise CannotApply(divergent.message, "put it where every thread comes by") from None
+        return after

@@ -11,6 +11,7 @@ from ..base import Example, Layer, Primitive
 from ..edit import rebuild, tree
 from ..examples import BYTES
 from ..intrinsics import lookup
+from ..nesting import require_nesting
 from ..nests import TENSORIZED, buffers_of, mark, marked, match, nest_named
 
 
@@ -68,6 +69,14 @@ def bytes(c: InOut[int32[8]], a: uint8[4], b: int8[8, 4]):
             "- tensorize: {loop: c.i, intrinsic: dot_4x_u8s8}",
             refused="around one block: what is in loop 'c.i' is not that",
         ),
+        Example(
+            "In the lanes of another vector",
+            BYTES,
+            "- split: {loop: c.i, factors: [1, 8]}\n"
+            "- vectorize: {loop: c.i_0, width: 1}\n"
+            "- tensorize: {loop: c.i_1, intrinsic: dot_4x_u8s8}",
+            refused="vectorized loop 'c.i_1' would be in vectorized loop 'c.i_0'",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:
@@ -78,6 +87,7 @@ def bytes(c: InOut[int32[8]], a: uint8[4], b: int8[8, 4]):
         for own, kind in zip(found.nest, _kinds(found.nest), strict=True):
             if own.kind not in (LoopKind.SERIAL, kind):
                 return f"loop '{own.var}' is {own.kind.value} already"
+        require_nesting(tree(state.kernel), loop, LoopKind.VECTORIZED)
         return None
 
     def rewrite(self, state: Scheduled) -> Scheduled:

@@ -10,8 +10,9 @@ from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import same
-from ..edit import loop_named, names, rebuild, reduction_loops, serial, taken_loops, tree
-from ..examples import ROW_SUM, TWICE
+from ..edit import loop_named, names, rebuild, reduction_loops, taken_loops, tree
+from ..examples import ROW_SUM, SCALE, TWICE
+from ..nesting import unfit
 from ..wavefronts import band, wavefronts
 from .rfactor import Rfactor
 from .set_scope import SetScope
@@ -91,6 +92,13 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             "- vectorize: {loop: y.i, width: 0}",
             refused="width 0 is not positive",
         ),
+        Example(
+            "A loop that holds vectors",
+            SCALE,
+            "- vectorize: {loop: y.j, width: 4}\n- vectorize: {loop: y.i, width: 4}",
+            refused="vectorized loop 'y.j_1' would be in vectorized loop 'y.i': a lane holds one"
+            " value, no vector",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:
@@ -106,7 +114,7 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
                 f"{self.accumulators} accumulators of {self.width} lanes are more than "
                 f"{MOST_LANES_IN_ALL} lanes in all"
             )
-        if reason := serial(loop):
+        if reason := unfit(tree(state.kernel), loop, LoopKind.VECTORIZED):
             return reason
         if self._marks(state):
             if self.as_ is not None:
