@@ -19,6 +19,7 @@ from .errors import TilesmithError
 from .lower.target import Level, Target
 from .pipeline import generate, prover, schedule, suffix
 from .progress import able, progress
+from .proofs import proofs
 from .schedule.registry import PRIMITIVES
 
 LEVELS = tuple(level.value for level in Level)
@@ -96,7 +97,7 @@ def _prove(options: argparse.Namespace) -> int:
     levels = [Level(level) for level in options.levels]
     loaded = [specs.load(path) for path in _files(options.files)]
     with progress(len(levels) * sum(len(specs.choices(spec)) for spec in loaded)) as shown:
-        results = [result for spec in loaded for result in trial.proofs(spec, levels, shown)]
+        results = [result for spec in loaded for result in proofs(spec, levels, shown)]
     if options.json:
         print(json.dumps([r.as_json() for r in results], indent=2))
     else:

@@ -23,7 +23,7 @@ from .ir.nodes import Intent
 from .lower.target import Level
 from .pipeline import Dtypes, manifest_entry, suffix
 from .spec.model import KernelSpec
-from .trial import Array, Call, checks
+from .trial import MUTE, Array, Call, checks, mute
 
 
 @final
@@ -41,8 +41,9 @@ class Case:
         """Calls the package's function at every small size around the vectors' length of the level
         that it runs on here, 0 and 1 among them, and compares with the oracle.
 
-        Raises AssertionError where an element is further off than the spec's accuracy allows, and
-        TilesmithError where the spec has no oracle or a scalar has no default.
+        Raises AssertionError where an element is further off than the spec's accuracy allows and
+        where all results are NaN or infinite; TilesmithError where the spec has no oracle or a
+        scalar has no default.
         """
         if not self.spec.oracle:
             raise TilesmithError(f"{self.spec.name} has no oracle to compare with")
@@ -50,11 +51,14 @@ class Case:
             raise TilesmithError(f"{self.spec.name}: the scalar {missing[0]!r} has no default")
         level = Level(package.show_config("dicts")["level"])
         kernel = _call(self.spec, package)
+        done = []
         for case in checks(self.spec, self.dtypes, level, kernel, np.random.default_rng(0)):
+            done.append(case)
             assert case.worst <= 1, (
                 f"{self} at {dict(case.sizes)}: {case.place} is off by {case.error:.2e},"
                 f" {case.worst:.2f} of what the spec allows"
             )
+        assert not mute(done), f"{self}: {MUTE}"
 
 
 def cases(folder: str | os.PathLike[str]) -> list[Case]:

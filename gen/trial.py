@@ -1,7 +1,7 @@
-"""Kernels proved and tried: what `tilesmith prove` and `tilesmith run` print.
+"""Kernels tried: what `tilesmith run` prints.
 
-`proofs`: a spec's file to one result a step. `run`: a kernel compiled and compared with its oracle
-on random arrays of the sizes asked for and on small sizes around its vectors' lengths.
+`run`: a kernel compiled and compared with its oracle on random arrays of the sizes asked for and
+on small sizes around its vectors' lengths. Invariant: NaN alone beside NaN is not called right.
 """
 
 import itertools
@@ -9,7 +9,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -29,11 +29,10 @@ from .lower.target import Level, Target
 from .pipeline import Dtypes, emit, prover, schedule, suffix
 from .poly.certificate import Scheduled
 from .poly.flow import plain_flow
-from .poly.prove import prove
 from .progress import SILENT, Progress
 from .schedule.base import Prover
 from .spec import oracle
-from .spec.build import choices, shape_of
+from .spec.build import shape_of
 from .spec.model import KernelSpec
 from .spec.shapes import not_negative
 
@@ -43,79 +42,49 @@ Call = Callable[[Mapping[str, Array], Mapping[str, int]], None]
 """A kernel called with all its arrays, outputs included, and its dims' sizes (`kernel_dims`)."""
 
 
-# ---------------------------------------------------------------- prove
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """A step of a variant, or its lowering, and how its proof went."""
-
-    kernel: str
-    dtypes: str
-    level: str
-    step: str
-    status: str
-    seconds: float
-    detail: str = ""
-
-    def __str__(self) -> str:
-        where = f"{self.kernel} {self.dtypes} {self.level}"
-        line = f"{where:28} {self.status:8} {self.seconds:6.3f} s  {self.step}"
-        return f"{line}\n{self.detail}" if self.detail else line
-
-    def as_json(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in Proof.__dataclass_fields__}
-
-
-def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) -> Iterator[Proof]:
-    """A result for each step of each variant, dtype choice and level, up to the first refusal.
-
-    shown: gets a part for each choice of dtypes and level.
-    """
-    for level, dtypes in itertools.product(levels, choices(spec)):
-        shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
-        times: list[float] = []
-
-        def timed(plain: Kernel, state: Scheduled, times: list[float] = times) -> None:
-            start = time.perf_counter()
-            prove(plain, state)
-            times.append(time.perf_counter() - start)
-            shown.detail(f"{len(times)} proved")
-
-        where = (spec.name, suffix(dtypes), level.value)
-        try:
-            variants = schedule(spec, dtypes, Target(level), timed)
-        except TilesmithError as error:
-            proved = f"after {len(times)} proved" if times else "before the first proof"
-            yield Proof(*where, proved, "refused", sum(times), str(error))
-            continue
-        spent = iter(times)
-        for variant in variants:
-            yield Proof(*where, f"{variant.name}: the plain schedule", "proved", next(spent))
-            for step in variant.steps:
-                yield Proof(*where, f"{variant.name}: {step.primitive}", "proved", next(spent))
-            yield Proof(*where, f"{variant.name}: lowered, end to end", "proved", next(spent))
-
-
-# ---------------------------------------------------------------- run
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One comparison: the sizes, the largest error over the bound, and where it is."""
+    """One comparison: the sizes, the largest error over the bound, and where it is.
+
+    compared: how many results; finite: of how many of these the oracle makes a finite number.
+    """
 
     sizes: Mapping[str, int]
     worst: float
     error: float
     place: str
+    compared: int
+    finite: int
+
+    @property
+    def mute(self) -> bool:
+        """Whether there are results, but no number to tell a right kernel from a wrong one.
+
+        Not where a size is 0: the mean of nothing is NaN.
+        """
+        return self.compared > 0 and self.finite == 0 and 0 not in self.sizes.values()
+
+
+MUTE = (
+    "all results are NaN or infinite, of positive inputs too, so a wrong kernel would not be seen:"
+    " compare it on inputs for which the oracle is finite, by tilesmith.gen.compile"
+)
+
+
+def mute(cases: Sequence[Case]) -> bool:
+    """Whether there are cases of sizes above 0 with results, and all of these are mute."""
+    told = [c for c in cases if c.compared and 0 not in c.sizes.values()]
+    return bool(told) and all(c.mute for c in told)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A kernel's run: the asked-for case and its time, and the edge cases."""
+    """A kernel's run: the asked-for case and its time, and the edge cases.
+
+    oracle: whether there is one; without it nothing is right or wrong.
+    """
 
     kernel: str
     dtypes: str
@@ -123,22 +92,40 @@ class Report:
     case: Case
     milliseconds: float
     edges: tuple[Case, ...]
+    oracle: bool
+
+    @property
+    def mute(self) -> bool:
+        return self.case.mute or mute((self.case, *self.edges))
 
     @property
     def right(self) -> bool:
-        return all(c.worst <= 1 for c in (self.case, *self.edges))
+        return not self.mute and all(c.worst <= 1 for c in (self.case, *self.edges))
 
     def __str__(self) -> str:
         wrong = [c for c in (self.case, *self.edges) if not c.worst <= 1]
+        edges = f"{len(wrong)} wrong" if self.oracle else "not compared"
         lines = [
             f"{self.kernel} {self.dtypes} {self.level}  {_sizes(self.case)}",
             f"  time   {self.milliseconds:.3f} ms on one thread, median of 7",
-            f"  error  {self.case.error:.2e}, {self.case.worst:.2f} of what the spec allows",
-            f"  edges  {len(self.edges)} small sizes, {len(wrong)} wrong",
+            f"  error  {self._error()}",
+            f"  edges  {len(self.edges)} small sizes, {edges}",
         ]
         for c in wrong[:5]:
             lines.append(f"  wrong  {_sizes(c)}: error {c.error:.2e} at {c.place}")
+        if self.mute and not wrong:
+            lines.append(f"  wrong  {MUTE}")
         return "\n".join(lines)
+
+    def _error(self) -> str:
+        case = self.case
+        if not self.oracle:
+            return "not known: the spec has no oracle to compare with"
+        if not case.compared:
+            return "nothing compared: the outputs have no elements at these sizes"
+        if not case.finite and case.worst <= 1:
+            return "nothing compared: all results are NaN or infinite, as the oracle's are"
+        return f"{case.error:.2e} from the oracle, {case.worst:.2f} of what the spec allows"
 
 
 def _sizes(case: Case) -> str:
@@ -196,14 +183,15 @@ def run(
     rng = np.random.default_rng(seed)
     shown.part("comparing with the oracle")
     arrays = random_arrays(spec, dtypes, full, rng)
-    case = compare(spec, dtypes, kernel, arrays, full)
+    case = tried(spec, dtypes, kernel, arrays, full, rng)
     times, dims = [], kernel_dims(spec, full)
     for _ in range(7):
         start = time.perf_counter()
         kernel(arrays, dims)
         times.append(time.perf_counter() - start)
     small = tuple(checks(spec, dtypes, level, kernel, rng))
-    return Report(spec.name, suffix(dtypes), level.value, case, sorted(times)[3] * 1e3, small)
+    middle, oracle_ = sorted(times)[3] * 1e3, bool(spec.oracle)
+    return Report(spec.name, suffix(dtypes), level.value, case, middle, small, oracle_)
 
 
 def checks(
@@ -211,7 +199,26 @@ def checks(
 ) -> Iterator[Case]:
     """The kernel beside its oracle at small sizes around the level's vectors' length."""
     for edge in edges(spec, Target(level).lanes(next(iter(dtypes.values())).computed)):
-        yield compare(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge)
+        yield tried(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge, rng)
+
+
+def tried(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    kernel: Call,
+    arrays: Arrays,
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+) -> Case:
+    """`compare`, and where most results are no numbers, as of a logarithm, of positive inputs."""
+    case = compare(spec, dtypes, kernel, arrays, sizes)
+    if 2 * case.finite >= case.compared:
+        return case
+    positive = random_arrays(spec, dtypes, sizes, rng.spawn(1)[0], positive=True)
+    other = compare(spec, dtypes, kernel, positive, sizes)
+    worse = max(other, case, key=lambda c: c.worst)
+    finite = case.finite + other.finite
+    return replace(worse, compared=case.compared + other.compared, finite=finite)
 
 
 def edges(spec: KernelSpec, lanes: int) -> Iterator[dict[str, int]]:
@@ -294,13 +301,21 @@ def random_arrays(
     sizes: Mapping[str, int],
     rng: np.random.Generator,
     scalars: Mapping[str, float] | None = None,
+    *,
+    positive: bool = False,
 ) -> dict[str, Array]:
     """Every array argument: inputs random around 0, outputs uninitialised.
 
-    scalars: those of which shapes follow and that are not at their defaults.
+    positive: inputs of at least 1/2 instead. scalars: those of which shapes follow and that are
+    not at their defaults.
     """
     arrays: dict[str, Array] = {}
     values = _values(spec, sizes, scalars)
+
+    def normal(*shape: int) -> Array:
+        drawn = rng.standard_normal(shape)
+        return np.abs(drawn) + 0.5 if positive else drawn
+
     for a in spec.arguments:
         shape = tuple(value(extent, values) for extent in shape_of(a.shape))
         element = dtypes.get(a.element) or DType(a.element)
@@ -308,9 +323,9 @@ def random_arrays(
         if a.intent is Intent.OUT:
             arrays[a.name] = np.empty(shape, dtype)
         elif element.is_float:
-            arrays[a.name] = rng.standard_normal(shape).astype(dtype)
+            arrays[a.name] = normal(*shape).astype(dtype)
         elif dtype.kind == "c":
-            parts = rng.standard_normal((2, *shape))
+            parts = normal(2, *shape)
             arrays[a.name] = (parts[0] + 1j * parts[1]).astype(dtype)
         elif dtype.kind == "b":
             arrays[a.name] = rng.integers(0, 2, shape).astype(dtype)
@@ -334,17 +349,19 @@ def compare(
     dims = kernel_dims(spec, sizes)
     if not any(output.size for output in outputs):
         kernel(arrays, dims)  # nothing to compare, and not every oracle takes nothing
-        return Case(dict(sizes), 0.0, 0.0, "")
+        return Case(dict(sizes), 0.0, 0.0, "", 0, 0)
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         exact = _exact(spec, arrays)
     kernel(arrays, dims)
     values = {**arrays, **temporaries(spec, dtypes, arrays, sizes)}
     bounds = oracle.accuracy_bound(spec, values)
-    worst, error, place = 0.0, 0.0, ""
+    worst, error, place, compared, finite = 0.0, 0.0, "", 0, 0
     for name, expected in exact.items():
         got = arrays[name]
         if got.size == 0:
             continue
+        compared += got.size
+        finite += int(np.isfinite(expected).sum())
         with np.errstate(all="ignore"):
             value = storage.computed(got)
             wide = np.clongdouble if value.dtype.kind == "c" else np.longdouble
@@ -357,7 +374,7 @@ def compare(
         if float(ratio[at]) >= worst:
             worst, error = float(ratio[at]), float(off[at])
             place = f"{name}[{', '.join(map(str, at))}]"
-    return Case(dict(sizes), worst, error, place)
+    return Case(dict(sizes), worst, error, place, compared, finite)
 
 
 def _exact(spec: KernelSpec, arrays: Arrays) -> dict[str, Array]:

@@ -59,6 +59,37 @@ def test_what_is_right_passes_and_what_is_wrong_does_not(tmp_path: Path) -> None
         case.check(package("normalize", wrong_in_tails))
 
 
+def test_results_that_are_nan_alone_do_not_pass(tmp_path: Path) -> None:
+    """And where positive inputs make numbers, these are compared."""
+    logarithms = SUM.replace("int64", "float32").replace("sum(x[", "sum(log(x[")
+    logarithms = logarithms.replace("j] for", "j]) for").replace("np.sum(x,", "np.sum(np.log(x),")
+
+    def total(factor: float) -> Callable[..., None]:
+        def function(x: Any, axis: Any, out: Any) -> None:
+            with np.errstate(all="ignore"):
+                out[...] = factor * np.sum(np.log(x.astype(float)), axis=axis)
+
+        return function
+
+    (tmp_path / "total.yaml").write_text(logarithms)
+    (case,) = testing.cases(tmp_path)
+    case.check(package("total", total(1)))
+    with pytest.raises(AssertionError, match=r"total-float32 at .* is off by"):
+        case.check(package("total", total(1.01)))
+    (tmp_path / "total.yaml").write_text(logarithms.replace("np.log(x)", "np.log(-1 - np.abs(x))"))
+    (case,) = testing.cases(tmp_path)
+
+    def nan(x: Any, axis: Any, out: Any) -> None:
+        out[...] = np.nan if x.shape[1] else 0
+
+    with pytest.raises(AssertionError) as caught:
+        case.check(package("total", nan))
+    assert str(caught.value).startswith(
+        "total-float32: all results are NaN or infinite, of positive inputs too, so a wrong kernel"
+        " would not be seen: compare it on inputs for which the oracle is finite"
+    )
+
+
 def test_reductions_run_along_the_last_axis(tmp_path: Path) -> None:
     (tmp_path / "total.yaml").write_text(SUM)
     (case,) = testing.cases(tmp_path)

@@ -1,9 +1,11 @@
-"""What `run` does with specs that promise nothing, or whose oracle fails."""
+"""What `run` does with specs that promise nothing, whose oracle fails or gives no numbers."""
+
+import re
 
 import pytest
 
-from gen import trial
-from gen.errors import SpecError
+from gen import timing, trial
+from gen.errors import SpecError, TilesmithError
 from gen.lower.target import Level
 from gen.spec import choices, loads
 
@@ -34,3 +36,92 @@ def test_without_an_accuracy_floats_are_near_and_no_more() -> None:
 def test_an_oracle_that_fails_is_an_error_there() -> None:
     with pytest.raises(SpecError, match=r"copy\.yaml:9:9: error: the oracle fails: Unable to"):
         run("np.ones(10**12)")
+
+
+GMEAN = """\
+tilesmith: 1
+kernel: gmean
+doc: Geometric mean.
+signature: (n)->()
+dtypes: {T: [float32]}
+arguments: {x: {type: "T[m, n]"}, y: {type: "T[m]", intent: out}}
+compute: |
+  total[i] = sum(log(x[i, j]) for j in n)
+  y[i] = exp(total[i] / n)
+oracle: np.exp(np.mean(np.log(x), axis=-1))
+accuracy: (n + 4) * eps * y[i]
+"""
+NOWHERE = ("log(x[i, j])", "log(-1 - abs(x[i, j]))"), ("np.log(x)", "np.log(-1 - np.abs(x))")
+
+
+def gmean(*changes: tuple[str, str], **sizes: int) -> trial.Report:
+    text = GMEAN
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    spec = loads(text, "gmean.yaml")
+    return trial.run(spec, choices(spec)[0], Level.V2, sizes)
+
+
+def line(report: trial.Report, word: str) -> str:
+    (found,) = (text for text in str(report).splitlines() if text.startswith(f"  {word} "))
+    return found.removeprefix(f"  {word}").strip()
+
+
+def test_what_is_nan_around_0_is_compared_on_positive_inputs() -> None:
+    right = gmean()
+    assert right.right and right.case.finite == 64 and right.case.compared == 128
+    assert 0 < right.case.error < 1e-6
+    assert re.fullmatch(
+        r"\S+e-\d\d from the oracle, 0\.\d\d of what the spec allows", line(right, "error")
+    )
+    # at 64 all is NaN for inputs around 0, in a wrong kernel as in its oracle
+    wrong = gmean(("total[i] / n", "total[i] * 1.01 / n"))
+    assert not wrong.right and wrong.case.worst > 1
+
+
+def test_nan_alone_is_not_right() -> None:
+    report = gmean(*NOWHERE)
+    assert not report.right
+    assert line(report, "error") == (
+        "nothing compared: all results are NaN or infinite, as the oracle's are"
+    )
+    assert line(report, "wrong") == (
+        "all results are NaN or infinite, of positive inputs too, so a wrong kernel would not be"
+        " seen: compare it on inputs for which the oracle is finite, by tilesmith.gen.compile"
+    )
+    assert not gmean(*NOWHERE, m=0).right, "the small sizes are NaN alone, too"
+
+
+def test_nan_of_nothing_is_right() -> None:
+    report = gmean(n=0)
+    assert report.right and "wrong  " not in str(report)
+    assert line(report, "error") == (
+        "nothing compared: all results are NaN or infinite, as the oracle's are"
+    )
+
+
+def test_no_elements_and_no_oracle_are_said() -> None:
+    report = gmean(m=0)
+    assert report.right
+    assert line(report, "error") == (
+        "nothing compared: the outputs have no elements at these sizes"
+    )
+    oracle = "oracle: np.exp(np.mean(np.log(x), axis=-1))\n"
+    alone = gmean((oracle, ""))
+    assert line(alone, "error") == "not known: the spec has no oracle to compare with"
+    assert line(alone, "edges") == f"{len(alone.edges)} small sizes, not compared"
+
+
+def test_bench_does_not_call_right_what_was_not_compared() -> None:
+    def bench(text: str) -> timing.Report:
+        spec = loads(text, "gmean.yaml")
+        return timing.bench(spec, choices(spec)[0], [Level.V2], [1], [{"m": 2, "n": 3}], 1)
+
+    nowhere = GMEAN
+    for old, new in NOWHERE:
+        nowhere = nowhere.replace(old, new)
+    with pytest.raises(TilesmithError, match="gmean v2: all results are NaN or infinite, of pos"):
+        bench(nowhere)
+    title = str(bench(re.sub("oracle: .*\n", "", GMEAN))).splitlines()[0]
+    assert title == "gmean float32: no oracle to compare with; milliseconds a call"

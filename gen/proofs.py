@@ -1,0 +1,72 @@
+"""Every step of a spec's recipes proved: what `tilesmith prove` prints.
+
+Input: a spec and levels. Output: a Proof a step, up to the first refusal of each choice.
+"""
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from .errors import TilesmithError
+from .ir.nodes import Kernel
+from .lower.target import Level, Target
+from .pipeline import schedule, suffix
+from .poly.certificate import Scheduled
+from .poly.prove import prove
+from .progress import SILENT, Progress
+from .spec.build import choices
+from .spec.model import KernelSpec
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A step of a variant, or its lowering, and how its proof went."""
+
+    kernel: str
+    dtypes: str
+    level: str
+    step: str
+    status: str
+    seconds: float
+    detail: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.kernel} {self.dtypes} {self.level}"
+        line = f"{where:28} {self.status:8} {self.seconds:6.3f} s  {self.step}"
+        return f"{line}\n{self.detail}" if self.detail else line
+
+    def as_json(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in Proof.__dataclass_fields__}
+
+
+def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) -> Iterator[Proof]:
+    """A result for each step of each variant, dtype choice and level, up to the first refusal.
+
+    shown: gets a part for each choice of dtypes and level.
+    """
+    for level, dtypes in itertools.product(levels, choices(spec)):
+        shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+        times: list[float] = []
+
+        def timed(plain: Kernel, state: Scheduled, times: list[float] = times) -> None:
+            start = time.perf_counter()
+            prove(plain, state)
+            times.append(time.perf_counter() - start)
+            shown.detail(f"{len(times)} proved")
+
+        where = (spec.name, suffix(dtypes), level.value)
+        try:
+            variants = schedule(spec, dtypes, Target(level), timed)
+        except TilesmithError as error:
+            proved = f"after {len(times)} proved" if times else "before the first proof"
+            yield Proof(*where, proved, "refused", sum(times), str(error))
+            continue
+        spent = iter(times)
+        for variant in variants:
+            yield Proof(*where, f"{variant.name}: the plain schedule", "proved", next(spent))
+            for step in variant.steps:
+                yield Proof(*where, f"{variant.name}: {step.primitive}", "proved", next(spent))
+            yield Proof(*where, f"{variant.name}: lowered, end to end", "proved", next(spent))
