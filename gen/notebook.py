@@ -2,10 +2,12 @@
 
 The same pipeline as a wheel's, proofs included, kept by content in the user's cache folder. It is
 for trying a spec out: arguments that are not contiguous or not of the kernel's types are copied,
-which the functions of a built package do not do.
+which the functions of a built package do not do; and there is no `axis`, `out` or `keepdims`: the
+last axes are the signature's.
 """
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,13 +47,24 @@ def compile(path: str | os.PathLike[str], level: str | None = None) -> "Notebook
 
 
 @final
-@dataclass
+@dataclass(repr=False)
 class NotebookKernel:
-    """A callable kernel. spec: what it computes; level: what it is compiled for."""
+    """A callable kernel. spec: what it computes; level: what it is compiled for.
+
+    Its own `__doc__`, which `help` shows, is the spec's.
+    """
 
     spec: KernelSpec
     level: Level
-    _compiled: dict[str, jit.Loaded] = field(default_factory=dict, repr=False)
+    _compiled: dict[str, jit.Loaded] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.__name__ = self.spec.name
+        self.__doc__ = self.spec.doc
+
+    def __repr__(self) -> str:
+        spec = self.spec
+        return f"<kernel {spec.name} {spec.signature} of {spec.path}, {self.level.value}>"
 
     def __call__(
         self, *arrays: ArrayLike, num_threads: int = 1, **scalars: complex
@@ -59,8 +72,8 @@ class NotebookKernel:
         """The outputs, new arrays; leading axes broadcast by the kernel's signature.
 
         An `inout` argument is given like an input and returned like an output. Raises TypeError for
-        a wrong number of arrays, unknown scalars and types that the kernel has not, and
-        ValueError for shapes that do not fit.
+        a wrong number of arrays, what is not an array, a masked one, unknown scalars and types that
+        the kernel has not, and ValueError for shapes that do not fit.
         """
         given = [a for a in self.spec.arguments if a.intent is not Intent.OUT]
         if len(arrays) != len(given):
@@ -70,8 +83,9 @@ class NotebookKernel:
             )
         unknown = scalars.keys() - {s.name for s in self.spec.scalars}
         if unknown:
-            raise TypeError(f"{self.spec.name} has no scalar {min(unknown)!r}")
-        inputs = {a.name: np.asarray(x) for a, x in zip(given, arrays, strict=True)}
+            hint = _ALONE if min(unknown) in _BUILT else ""
+            raise TypeError(f"{self.spec.name} has no scalar {min(unknown)!r}{hint}")
+        inputs = {a.name: self._array(a, x) for a, x in zip(given, arrays, strict=True)}
         dtypes = self._dtypes(inputs)
         kernel = self._kernel(dtypes)
         values = {**kernel.scalars, **scalars}
@@ -79,6 +93,19 @@ class NotebookKernel:
         if missing:
             raise TypeError(f"{self.spec.name} needs the scalar {missing[0]!r}")
         return self._run(kernel, dtypes, inputs, values, num_threads)
+
+    def _array(self, argument: Argument, given: ArrayLike) -> Array:
+        """What np.asarray gives. Raises TypeError as a built package's functions do."""
+        where = f"{self.spec.name}: argument {argument.name}"
+        masked = sys.modules.get("numpy.ma")  # not imported: nobody can have made one
+        if masked is not None and isinstance(given, masked.MaskedArray):
+            raise TypeError(
+                f"{where} is a masked array, whose mask would be lost;"
+                " pass its .data or .filled(...)"
+            )
+        if given is None:
+            raise TypeError(f"{where} is None, not an array")
+        return np.asarray(given)
 
     def _kernel(self, dtypes: Dtypes) -> jit.Loaded:
         key = suffix(dtypes)
@@ -220,6 +247,15 @@ class NotebookKernel:
             {n: x[at] if n in single else x[at][np.newaxis] for n, x in full.items()}
             for at in np.ndindex(*outer)
         ]
+
+
+_BUILT = frozenset({"axis", "out", "keepdims"})
+"""What the functions of a built package take besides."""
+
+_ALONE = (
+    ": a kernel tried out takes arrays, scalars and num_threads= alone; the functions of a built"
+    " package have axis=, out= and keepdims="
+)
 
 
 def _dtype(a: Argument, dtypes: Dtypes) -> np.dtype[Any]:

@@ -1,5 +1,6 @@
 """`tilesmith.gen.compile`: a spec's file as a function."""
 
+import pydoc
 from pathlib import Path
 
 import numpy as np
@@ -64,3 +65,37 @@ def test_wrong_calls(call, error, message) -> None:  # type: ignore[no-untyped-d
     with pytest.raises(error) as caught:
         call(gen.compile(KERNELS / "matmul.yaml", level="v2"))
     assert str(caught.value) == message
+
+
+ALONE = (
+    ": a kernel tried out takes arrays, scalars and num_threads= alone; the functions of a built"
+    " package have axis=, out= and keepdims="
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda k: k(np.ma.masked_array([1.0, 2.0], [True, False])),
+            "sum: argument x is a masked array, whose mask would be lost;"
+            " pass its .data or .filled(...)",
+        ),
+        (lambda k: k(None), "sum: argument x is None, not an array"),
+        (lambda k: k([1.0], axis=0), f"sum has no scalar 'axis'{ALONE}"),
+        (lambda k: k([1.0], out=np.empty(())), f"sum has no scalar 'out'{ALONE}"),
+        (lambda k: k([1.0], keepdims=True), f"sum has no scalar 'keepdims'{ALONE}"),
+    ],
+)
+def test_what_a_kernel_tried_out_does_not_take(call, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(TypeError) as caught:
+        call(gen.compile(KERNELS / "sum.yaml", level="v2"))
+    assert str(caught.value) == message
+
+
+def test_what_it_says_of_itself() -> None:
+    path = KERNELS / "sum.yaml"
+    total = gen.compile(path, level="v2")
+    assert repr(total) == f"<kernel sum (n)->() of {path}, v2>"
+    assert total.__doc__ == total.spec.doc and total.__name__ == "sum"
+    assert total.spec.doc.split(".")[0] in pydoc.render_doc(total, renderer=pydoc.plaintext)
