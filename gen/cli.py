@@ -48,24 +48,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _init(options: argparse.Namespace) -> int:
-    folder = options.output or Path(options.name)
-    for path in project.create(options.name, folder):
-        print(path)
+    print(*project.create(options.name, options.output or Path(options.name)), sep="\n")
     return 0
 
 
 def _check(options: argparse.Namespace) -> int:
     """Every spec and recipe read and every step tried, without a compiler; all errors, not one."""
-    failed = 0
+    failed = tried = 0
     for path in _files(options.files):
         try:
             spec = specs.load(path)
             for level in options.levels:
                 for dtypes in specs.choices(spec):
-                    schedule(spec, dtypes, Target(Level(level)), lambda plain, state: None)
+                    schedule(spec, dtypes, Target(Level(level)), show.unproved)
+            tried += 1
         except TilesmithError as error:
             failed += 1
             print(error)
+    if tried:
+        print(f"specs tried, not proved: {tried} (tilesmith prove does that)")
     return 1 if failed else 0
 
 
@@ -80,7 +81,9 @@ def _show(options: argparse.Namespace) -> int:
     else:
         with progress(1) as shown:
             text = show.text(*wanted, _view(options), shown)
-    print(text, end="")
+    print(text, end="", flush=True)
+    if not (options.html or options.steps or options.whole):
+        print("not proved: tilesmith prove does that", file=sys.stderr)
     return 0
 
 
@@ -110,9 +113,8 @@ def _run(options: argparse.Namespace) -> int:
     sizes = dict(_size(text) for text in options.size)
     spec = specs.load(options.file)
     level = Level(options.level) if options.level else jit.native_level()
-    dtypes = _dtypes(spec, options.dtype)
     with progress(2) as shown:
-        report = trial.run(spec, dtypes, level, sizes, options.seed, shown)
+        report = trial.run(spec, _dtypes(spec, options.dtype), level, sizes, options.seed, shown)
     print(report)
     return 0 if report.right else 1
 

@@ -211,6 +211,27 @@ def test_a_wrong_spec_is_not_blamed_on_a_step(
     assert "          y[i, 0] = x[i, 0]\n          ^^^^^^^^^^^^^^^^^" in out
 
 
+NOT_PROVED = "specs tried, not proved: 1 (tilesmith prove does that)\n"
+
+
+def test_check_and_show_say_that_they_do_not_prove(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    races = row_sums(tmp_path, "parallel: {loop: y.j}")
+    assert main(["prove", str(races), "--levels", "v3"]) == 1
+    assert "has a race" in capsys.readouterr().out
+    assert main(["check", str(races), "--levels", "v3"]) == 0
+    assert capsys.readouterr().out == NOT_PROVED
+    assert main(["show", str(races)]) == 0
+    assert capsys.readouterr().err == "not proved: tilesmith prove does that\n"
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("tilesmith: 1\n", encoding="utf-8")
+    assert main(["check", str(wrong), "--levels", "v3"]) == 1
+    assert NOT_PROVED not in capsys.readouterr().out, "nothing was tried"
+    assert main(["check", str(wrong), str(races), "--levels", "v3"]) == 1
+    assert capsys.readouterr().out.endswith(NOT_PROVED)
+
+
 def test_mistakes_have_hints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for step, message, hint in [
         ("paralel: {loop: y.i}", "there is no primitive 'paralel'", "parallel"),
@@ -258,7 +279,9 @@ def test_a_line_a_step(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_show(options: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(SOFTMAX), *options]) == 0
-    assert expected in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert expected in printed.out
+    assert printed.err == "not proved: tilesmith prove does that\n"
 
 
 def test_show_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -353,7 +376,9 @@ def test_init(
     assert capsys.readouterr().err == message
     assert main(["init", "my-kernels", "-o", "other"]) == 0
     assert (tmp_path / "other" / "src" / "my_kernels" / "__init__.py").is_file()
+    capsys.readouterr()
     assert main(["check", "other/kernels_spec"]) == 0
+    assert capsys.readouterr().out == NOT_PROVED
 
 
 def test_generate(
