@@ -137,6 +137,7 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
             "  y[i=0, j=0] runs at y.i=0, y.j=0",
             "  y[i=0, j=1] runs at y.i=0, y.j=1",
             "  element y[0]",
+            "hint: this is legal: parallel: {loop: y.i}",
         ),
     ),
     "a recurrence turned round": (
@@ -149,6 +150,7 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
             "  y[i=2, j=0] runs at y.j=0, y.i=2",
             "  y[i=1, j=1] runs at y.j=1, y.i=1",
             "  element y[1, 1]",
+            "hint: this is legal: skew: {loops: [y.i, y.j]}, then reorder: {loops: [y.j, y.i]}",
         ),
     ),
     "a stencil merged with what it reads": (
@@ -161,6 +163,7 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
             "  y[i=0] runs at t.i=0",
             "  t[i=1] runs at t.i=1",
             "  element t[1]",
+            "hint: this is legal: shift: {loop: y.i, by: 1}, then merge: {loops: [t.i, y.i]}",
         ),
     ),
     "a recurrence in lanes": (
