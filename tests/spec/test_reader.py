@@ -7,7 +7,8 @@ import pytest
 from gen.errors import SpecError
 from gen.ir.nodes import Intent
 from gen.ir.types import DType
-from gen.spec import KernelSpec, choices, least_sizes, load, loads
+from gen.lower.target import Level
+from gen.spec import KernelSpec, choices, least_sizes, load, loads, recipes
 
 SPECS = Path(__file__).parent / "specs"
 
@@ -290,6 +291,39 @@ recipes:
 def test_errors_in_a_recipe(old: str, new: str, message: str) -> None:
     assert RECIPE.count(old) == 1
     assert refused(TEXT + RECIPE.replace(old, new)).message == message
+
+
+@pytest.mark.parametrize(
+    ("target", "message", "hint"),
+    [
+        ("cpu.v9", "unknown target 'cpu.v9': there are cpu, cpu.v2, cpu.v3, cpu.v4, cpu.neon",
+         "did you mean 'cpu.v4'?"),
+        ("wasm", "unknown target 'wasm': there are cpu, cpu.v2, cpu.v3, cpu.v4, cpu.neon", None),
+        ("cuda", "there is no code for the target 'cuda' yet",
+         "the targets are cpu, cpu.v2, cpu.v3, cpu.v4, cpu.neon"),
+    ],
+)  # fmt: skip
+def test_a_recipe_for_no_target_is_refused_at_its_name(
+    target: str, message: str, hint: str | None
+) -> None:
+    text = TEXT + RECIPE.replace("target: cpu", f"target: {target}")
+    error = refused(text)
+    assert (error.message, error.hint) == (message, hint)
+    assert error.span is not None
+    assert text.splitlines()[error.span.line - 1][error.span.column - 1 :] == target
+
+
+def test_targets_are_the_levels_that_code_is_made_for() -> None:
+    assert recipes.LEVELS == tuple(level.value for level in Level)
+    for target in recipes.TARGETS:
+        loads(TEXT + RECIPE.replace("target: cpu", f"target: {target}"), "scale.yaml")
+
+
+def test_a_misspelt_level_of_a_parameter() -> None:
+    levels = "    params: {acc: {v3: 8, noen: 4}}\n    variants"
+    error = refused(TEXT + RECIPE.replace("    variants", levels))
+    assert error.message == "unknown level 'noen': there are v2, v3, v4, neon"
+    assert error.hint == "did you mean 'neon'?"
 
 
 def test_constraints_are_over_dims() -> None:
