@@ -116,7 +116,7 @@ def _kernel(spec: KernelSpec, depth: int) -> str:
 
 
 def _alternatives(choices: Sequence[DType]) -> str:
-    return " or ".join(choice.value for choice in choices)
+    return " or ".join(dict.fromkeys(choice.value for choice in choices))
 
 
 def _least(spec: KernelSpec) -> str:
