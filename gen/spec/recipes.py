@@ -12,7 +12,6 @@ from . import language, yaml
 from .indices import condition_expr
 from .model import Param, Recipe, Step, Variant
 
-
 LEVELS = ("v2", "v3", "v4", "neon")  # as lower.target has them
 TARGETS = ("cpu", *(f"cpu.{level}" for level in LEVELS))
 
@@ -108,9 +107,12 @@ def _step(node: yaml.Node) -> Step:
             return Step(primitive, args, node.span)
         case yaml.Scalar(str(primitive)):
             return Step(primitive, yaml.Map((), node.span), node.span)
-        case _:
-            raise SpecError(
-                "a step is one primitive with a map of arguments",
-                node.span,
-                "write '- split: {loop: y.j, factors: [8]}'",
+        case yaml.Map(((yaml.Scalar(_, primitive), argument),)) if primitive:
+            value = argument.text[:64] if isinstance(argument, yaml.Scalar) else "value"
+            hint = (
+                f"write '- {primitive[:64]}: {{argument: {value}}}'; `tilesmith primitives "
+                f"{primitive[:64]}` has the arguments' names"
             )
+        case _:
+            hint = "write '- split: {loop: y.j, factors: [8]}'"
+    raise SpecError("a step is one primitive with a map of arguments", node.span, hint)

@@ -314,9 +314,31 @@ def test_a_recipe_for_no_target_is_refused_at_its_name(
 
 
 def test_targets_are_the_levels_that_code_is_made_for() -> None:
-    assert recipes.LEVELS == tuple(level.value for level in Level)
+    assert tuple(level.value for level in Level) == recipes.LEVELS
     for target in recipes.TARGETS:
         loads(TEXT + RECIPE.replace("target: cpu", f"target: {target}"), "scale.yaml")
+
+
+def test_the_hint_for_a_step_without_a_map_is_of_that_step() -> None:
+    error = refused(TEXT + RECIPE.replace("split: {loop: y.j, factors: [8]}", "parallel: y.i"))
+    assert error.message == "a step is one primitive with a map of arguments"
+    expected = "write '- parallel: {argument: y.i}'; `tilesmith primitives parallel` has"
+    assert str(error.hint).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "hint"),
+    [
+        ("ln(x[i, j])", "unknown function 'ln'", "did you mean 'log'?"),
+        ("where(x[i, j])", "unknown function 'where'", "did you mean 'select'?"),
+        ("EXP(x[i, j])", "unknown function 'EXP'", "did you mean 'exp'?"),
+        ("x[i, j] * sum(x[i, k] for k in N)",
+         "'N' is not a dim, an index or an integer parameter here", "did you mean 'n'?"),
+    ],
+)  # fmt: skip
+def test_what_a_name_may_mean(value: str, message: str, hint: str) -> None:
+    error = refused(edited("factor * x[i, j]\n  y", f"{value}\n  y"))
+    assert (error.message, error.hint) == (message, hint)
 
 
 def test_a_misspelt_level_of_a_parameter() -> None:
