@@ -66,7 +66,7 @@ def test_a_primitive_has_its_section() -> None:
     assert "| `factors` | [integer or name or `null`, ...] |  |" in section
     assert "| `as` | [name, ...] | optional |" in section
     assert "```yaml\n- split: {loop: y.i, factors: [null, 4]}\n```\n\ngives\n\n```python" in section
-    assert "In the same tree\n\n```yaml\n- split: {loop: y.k, factors: [null, 4]}" in section
+    assert "In the same tree\n\n```yaml\n- split: {loop: y.i, factors: [2, 4]}" in section
     assert "is refused: there is no loop 'y.k'" in section
 
 
