@@ -9,14 +9,10 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, Field, fields
-from enum import Enum
 from inspect import cleandoc
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Literal, get_args, get_origin, get_type_hints
 
-from gen import schema
+from gen import reference, schema
 from gen import spec as specs
 from gen.emit.cython import parameters
 from gen.ir.printer import to_text
@@ -116,7 +112,7 @@ def _kernel(spec: KernelSpec, depth: int) -> str:
 
 
 def _alternatives(choices: Sequence[DType]) -> str:
-    return " or ".join(choice.value for choice in choices)
+    return " or ".join(dict.fromkeys(choice.value for choice in choices))
 
 
 def _least(spec: KernelSpec) -> str:
@@ -205,54 +201,14 @@ def _line(primitive: type[Primitive]) -> str:
 
 
 def _primitive(primitive: type[Primitive]) -> str:
-    hints = get_type_hints(primitive)
-    arguments = [_field(f, hints[f.name]) for f in fields(primitive) if f.name != "span"]
     befores = ["", *(example.before for example in primitive.EXAMPLES)]
     return _joined(
         f"### {primitive.name}",
         f"Also {', '.join(f'`{a}`' for a in primitive.aliases)}." if primitive.aliases else "",
         cleandoc(primitive.__doc__ or ""),
-        _table(("argument", "value", "default"), arguments),
+        _table(("argument", "value", "default"), reference.arguments(primitive)),
         *map(_example, primitive.EXAMPLES, befores),
     )
-
-
-def _field(field: Field[object], hint: object) -> tuple[str, str, str]:
-    """The row of an argument; one that may be left out and has no default is optional."""
-    match field.default:
-        case value if value is MISSING:
-            default = ""
-        case None | ():
-            default = "optional"
-        case Enum() as member:
-            default = f"`{member.value}`"
-        case value:
-            default = f"`{value}`"
-    inner = [part for part in get_args(hint) if part is not NoneType]
-    words = " or ".join(map(_described, inner)) if field.default is None else _described(hint)
-    return f"`{field.name.rstrip('_')}`", words, default
-
-
-def _described(hint: object) -> str:
-    """The values that an argument takes, in words."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is UnionType:
-        return " or ".join(map(_described, inner))
-    if origin is Literal:
-        return " or ".join(f"`{value}`" for value in inner)
-    if origin is tuple:
-        return f"[{_described(inner[0])}, ...]"
-    if origin is dict:
-        return f"{{name: {_described(inner[1])}, ...}}"
-    words = {int: "integer", float: "number", bool: "`true` or `false`", str: "name"}
-    if isinstance(hint, type):
-        if hint is NoneType:
-            return "`null`"
-        if issubclass(hint, Enum):
-            return " or ".join(f"`{member.value}`" for member in hint)
-        if hint in words:
-            return words[hint]
-    raise TypeError(f"an argument of a primitive cannot be {hint}")
 
 
 def _example(example: Example, before: str) -> str:

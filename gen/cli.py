@@ -9,18 +9,16 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
 
-from . import __version__, build, jit, page, project, schema, show, timing, trial
+from . import __version__, build, jit, page, project, reference, schema, show, timing, trial
 from . import spec as specs
 from .errors import TilesmithError
 from .lower.target import Level, Target
 from .pipeline import generate, prover, schedule, suffix
 from .progress import able, progress
 from .proofs import proofs
-from .schedule.registry import PRIMITIVES
 
 LEVELS = tuple(level.value for level in Level)
 
@@ -34,14 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
-    except TilesmithError as error:
-        print(error, file=sys.stderr)
-        return 1
     except BrokenPipeError:
         return 0
-    except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+    except (TilesmithError, OSError) as error:
+        print(_told(error), file=sys.stderr)
         return 1
+
+
+def _told(error: TilesmithError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"error: {error.filename}: {error.strerror}"
+    return str(error)
 
 
 # ---------------------------------------------------------------- commands
@@ -62,9 +63,9 @@ def _check(options: argparse.Namespace) -> int:
                 for dtypes in specs.choices(spec):
                     schedule(spec, dtypes, Target(Level(level)), show.unproved)
             tried += 1
-        except TilesmithError as error:
+        except (TilesmithError, OSError) as error:
             failed += 1
-            print(error)
+            print(_told(error))
     if tried:
         print(f"specs tried, not proved: {tried} (tilesmith prove does that)")
     return 1 if failed else 0
@@ -98,7 +99,13 @@ def _view(options: argparse.Namespace) -> show.View:
 
 def _prove(options: argparse.Namespace) -> int:
     levels = [Level(level) for level in options.levels]
-    loaded = [specs.load(path) for path in _files(options.files)]
+    loaded, failed = [], False
+    for path in _files(options.files):
+        try:
+            loaded.append(specs.load(path))
+        except (TilesmithError, OSError) as error:
+            failed = True
+            print(_told(error), file=sys.stderr)
     with progress(len(levels) * sum(len(specs.choices(spec)) for spec in loaded)) as shown:
         results = [result for spec in loaded for result in proofs(spec, levels, shown)]
     if options.json:
@@ -106,7 +113,7 @@ def _prove(options: argparse.Namespace) -> int:
     else:
         for result in results:
             print(result)
-    return 0 if all(r.status == "proved" for r in results) else 1
+    return 1 if failed or any(r.status != "proved" for r in results) else 0
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -159,21 +166,9 @@ def _schema(options: argparse.Namespace) -> int:
 
 def _primitives(options: argparse.Namespace) -> int:
     if options.json:
-        rows = [
-            {
-                "name": p.name,
-                "layer": p.layer.value,
-                "aliases": list(p.aliases),
-                "arguments": [f.name.rstrip("_") for f in fields(p) if f.name != "span"],
-                "summary": p.summary(),
-            }
-            for p in PRIMITIVES
-        ]
-        print(json.dumps(rows, indent=2))
-        return 0
-    for p in PRIMITIVES:
-        also = f" (also {', '.join(p.aliases)})" if p.aliases else ""
-        print(f"{p.name:24} {p.layer.value:4} {p.summary()}{also}")
+        print(reference.as_json())
+    else:
+        print(reference.step(options.name) if options.name else reference.names())
     return 0
 
 
@@ -191,8 +186,10 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 def _size(text: str) -> tuple[str, int]:
     name, equals, value = text.partition("=")
-    if not equals or not value.isdigit():
+    if not equals or not value.removeprefix("-").isdecimal():
         raise TilesmithError(f"a size is DIM=NUMBER, not {text!r}")
+    if value.startswith("-"):
+        raise TilesmithError(f"a size is at least 0, not {value}, as in {text!r}")
     return name, int(value)
 
 
@@ -246,8 +243,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_bench(commands)
     _add_generate(commands)
-    command = commands.add_parser("primitives", help="list the steps that a recipe can take")
-    command.add_argument("--json", action="store_true", help="as JSON, with their arguments")
+    command = commands.add_parser(
+        "primitives", help="list the steps that a recipe can take, or explain one"
+    )
+    alone = command.add_mutually_exclusive_group()
+    explain = "explain this step: its documentation, arguments and an example"
+    alone.add_argument("name", nargs="?", metavar="NAME", help=explain)
+    alone.add_argument("--json", action="store_true", help="as JSON, with their arguments")
     command.set_defaults(run=_primitives)
     command = commands.add_parser(
         "schema",

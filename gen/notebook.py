@@ -117,7 +117,7 @@ class NotebookKernel:
         return self._compiled[key]
 
     def _dtypes(self, inputs: Mapping[str, Array]) -> Dtypes:
-        """The first choice of types that all inputs can be cast to without loss."""
+        """The first choice of types that all inputs can be cast to by NumPy's "safe" rule."""
         for choice in specs.choices(self.spec):
             if all(
                 np.can_cast(inputs[a.name].dtype, _dtype(a, choice), "safe")

@@ -15,7 +15,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from .errors import Span
 from .ir.types import DType
-from .lower.target import Level
 from .schedule.base import Primitive
 from .schedule.registry import PRIMITIVES
 from .spec import externals, reader, recipes, reductions, yaml
@@ -122,11 +121,9 @@ _EXTERNAL: dict[str, Schema] = {
     "oracle": {**_TEXT, "description": "its value, in NumPy and SciPy"},
 }  # fmt: skip
 _RECIPE: dict[str, Schema] = {
-    "target": {"anyOf": [{"enum": ["cpu", *(f"cpu.{level.value}" for level in Level)]},
-                         {"type": "string"}],
-               "description": "cpu, or one level of it"},
+    "target": {"enum": list(recipes.TARGETS), "description": "cpu, or one level of it"},
     "params": {**_map({"anyOf": [_VALUE, {
-        **_map(_VALUE), "properties": {level.value: _VALUE for level in Level}}]}),
+        **_map(_VALUE), "propertyNames": {"enum": list(recipes.LEVELS)}}]}),
         "description": "values of the steps' $names: one, or one a level"},
     "variants": {**_list(_ref("variant")),
                  "description": "tried in order at each call; the last has no when"},

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -193,7 +194,8 @@ def test_refusals(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = make(tmp_path, step)
     lines = path.read_text(encoding="utf-8").splitlines()
     assert main(["prove", str(path), "--levels", "v3"]) == 1
-    result, error, source, caret, *more = capsys.readouterr().out.splitlines()[-4 - len(notes) :]
+    out = [x for x in capsys.readouterr().out.splitlines() if not x.startswith("  hint: ")]
+    result, error, source, caret, *more = out[-4 - len(notes) :]
     assert more == [f"  {note}" for note in notes]
     assert re.fullmatch(r"k float32 v3 +refused +[\d.]+ s  after \d proved", result)
     assert error == f"{path}:{len(lines)}:13: error: {message}"
@@ -210,8 +212,22 @@ def test_a_wrong_spec_is_not_blamed_on_a_step(
     assert main(["prove", str(path), "--levels", "v3"]) == 1
     out = capsys.readouterr().out
     assert "before the first proof" in out
-    assert f"{path}:12:7: error: y[i=0] reads 'x' outside its bounds, at [0, 0]" in out
-    assert "          y[i, 0] = x[i, 0]\n          ^^^^^^^^^^^^^^^^^" in out
+    assert f"{path}:12:17: error: y[i=0] reads 'x' outside its bounds, at [0, 0]" in out
+    assert "          y[i, 0] = x[i, 0]\n                    ^^^^^^^" in out
+
+
+def test_the_read_that_is_out_of_bounds_is_shown_not_one_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = prefix_sums(tmp_path, "parallel: {loop: y.i}")
+    text = path.read_text(encoding="utf-8")
+    old = next(line for line in text.splitlines() if "y[i, j - 1]" in line)
+    new = f"{old.partition(' = ')[0]} = y[i, j - 1] + x[i, j - 1] * x[i, j + 1]"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    assert main(["prove", str(path), "--levels", "v3"]) == 1
+    _, source, caret = capsys.readouterr().out.splitlines()[-3:]
+    assert source.strip() == new.strip()
+    assert caret == " " * source.index("x[i, j + 1]") + "^" * len("x[i, j + 1]")
 
 
 NOT_PROVED = "specs tried, not proved: 1 (tilesmith prove does that)\n"
@@ -308,6 +324,8 @@ def test_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "softmax has no dim 'q': it has m, n" in capsys.readouterr().err
     assert main(["run", str(SOFTMAX), "--size", "m=x"]) == 1
     assert "a size is DIM=NUMBER, not 'm=x'" in capsys.readouterr().err
+    assert main(["run", str(SOFTMAX), "--size", "m=-4"]) == 1
+    assert "a size is at least 0, not -4, as in 'm=-4'" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -408,6 +426,47 @@ def test_primitives(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows["compute_at"]["arguments"][:2] == ["block", "loop"]
     assert rows["compute_at"]["layer"] == "II"
     assert all(row["summary"] for row in rows.values())
+
+
+def test_a_primitive_is_explained_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    for primitive in PRIMITIVES:
+        assert main(["primitives", primitive.name]) == 0
+        out = capsys.readouterr().out
+        assert primitive.summary() in " ".join(out.split())
+        for field in fields(primitive):
+            assert field.name == "span" or re.search(rf"^  {field.name.rstrip('_')} ", out, re.M)
+        assert next(e.after.strip().splitlines()[-1] for e in primitive.EXAMPLES if e.after) in out
+    assert main(["primitives", "divide_loop"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("split (also divide_loop)\n\nReplaces a loop by nested loops")
+    assert "\n  factors  [integer or name or null, ...]\n  as       [name, ...]" in out
+    assert "\n  - split: {loop: y.i, factors: [null, 4]}\n\ngives\n\n" in out
+
+
+def test_a_misspelt_primitive_has_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, hint in (("splitt", "did you mean 'split'?"),
+                       ("qqq", "`tilesmith primitives` lists them")):  # fmt: skip
+        assert main(["primitives", name]) == 1
+        shown = capsys.readouterr()
+        assert not shown.out
+        assert shown.err == f"error: there is no primitive '{name}'\n  hint: {hint}\n"
+
+
+@pytest.mark.parametrize("command", ["prove", "check"])
+def test_a_broken_file_keeps_no_other_from_its_turn(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = shares(tmp_path, "parallel: {loop: y.i}")
+    (tmp_path / "a.yaml").write_text("tilesmith: 1\nkernel: [\n", encoding="utf-8")
+    (tmp_path / "z.yaml").write_text("kernal: z\n", encoding="utf-8")
+    paths = [str(tmp_path / "none.yaml"), str(tmp_path)]
+    assert main([command, *paths, "--levels", "v3"]) == 1
+    shown = capsys.readouterr()
+    errors = shown.err if command == "prove" else shown.out
+    for name in ("none.yaml: No such file", "a.yaml:", "z.yaml:1:1: error: unknown key 'kernal'"):
+        assert name in errors
+    assert good.name not in errors
+    assert command == "check" or "lowered, end to end" in shown.out
 
 
 def test_help_names_every_command() -> None:

@@ -10,6 +10,7 @@ symbolic size must be permutable.
 import islpy as isl
 
 from ..ir.nodes import Intent, LoopKind, Update, Var
+from ..ir.walk import loads
 from .affine import NotAffine, affine
 from .order import IN, OUT, Relations, common, space
 from .roles import Execution
@@ -30,10 +31,11 @@ def check_bounds(run: Execution) -> None:
             verb = "writes" if access in s.writes else "reads"
             how = ", by an index that is not affine," if access.free else ""
             name = f"'{access.storage.name}'{how}"
+            read = loads(s.block.body)[access.number] if access in s.reads else None
             raise Refused(
                 f"{instance} {verb} {name} outside its bounds, at {list(place)}",
                 Witness(case.sizes, (instance,), access.storage.name, place),
-                s.block.span,
+                (read and read.span) or s.block.span,
             )
         for write in s.writes:
             parameter = write.storage.parameter

@@ -5,15 +5,29 @@ Input: typed values. Output: typed values. Functions of arrays' elements become 
 
 import cmath
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ..errors import Span
 from ..ir import algebra
 from ..ir import nodes as ir
 from ..ir.nodes import Function
 from ..ir.types import DType
+from . import yaml
 from .types import AnyType, Weak, as_float, complex_of, concrete, is_complex, real_of
 from .values import Typed, constant, convert, literal, needs, real_value
+
+# What other languages and libraries call them.
+_ELSEWHERE = {
+    "ln": "log", "power": "pow", "fabs": "abs", "absolute": "abs", "where": "select",
+    "maximum": "max", "fmax": "max", "minimum": "min", "fmin": "min", "logistic": "sigmoid",
+    "conjugate": "conj", "product": "prod",
+}  # fmt: skip
+
+
+def hint(name: str, known: Collection[str]) -> str | None:
+    """Which of the known functions a name that is none of them may mean."""
+    meant = _ELSEWHERE.get(name.lower())
+    return f"did you mean '{meant}'?" if meant in known else yaml.hint(name, known)
 
 
 def _sigmoid(x: float) -> float:

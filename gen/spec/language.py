@@ -15,7 +15,7 @@ from typing import NoReturn
 from ..errors import Span, SpecError
 from ..ir.nodes import BinaryOp, Combiner, UnaryOp
 from ..ir.types import DType
-from . import yaml
+from . import functions, yaml
 from .syntax import (
     Apply,
     Assign,
@@ -389,9 +389,8 @@ def _call(name: str, args: list[ast.expr], place: Place, span: Span) -> Expr:
     words = place.words
     known = {**FUNCTIONS, "select": 3, **dict.fromkeys(words.casts, 1), **words.functions}
     if name not in known:
-        raise SpecError(
-            f"unknown function '{name[:64]}'", span, yaml.hint(name, {*known, *COMBINERS, *own})
-        )
+        hint = functions.hint(name, {*known, *COMBINERS, *own})
+        raise SpecError(f"unknown function '{name[:64]}'", span, hint)
     if len(values) != known[name]:
         needs = f"'{name}' takes {known[name]} argument{'s' * (known[name] > 1)}, not {len(values)}"
         raise SpecError(needs, span)

@@ -12,10 +12,13 @@ from . import language, yaml
 from .indices import condition_expr
 from .model import Param, Recipe, Step, Variant
 
+LEVELS = ("v2", "v3", "v4", "neon")  # as lower.target has them
+TARGETS = ("cpu", *(f"cpu.{level}" for level in LEVELS))
+
 
 @dataclass(frozen=True, slots=True)
 class RecipeEntry:
-    target: str
+    target: yaml.Scalar
     span: Span
     params: yaml.Map | None = None
     variants: tuple[yaml.Map, ...] = ()
@@ -54,13 +57,29 @@ def _recipe(node: yaml.Node, dims: tuple[str, ...]) -> Recipe:
             variants[-1].span,
             "add '- steps: []', the plain schedule",
         )
-    return Recipe(entry.target, _params(entry.params), variants, entry.auto, entry.span)
+    return Recipe(_target(entry.target), _params(entry.params), variants, entry.auto, entry.span)
+
+
+def _target(node: yaml.Scalar) -> str:
+    """A recipe for what nothing is made for would never run, and be read by no one."""
+    if node.text in TARGETS:
+        return node.text
+    known = ", ".join(TARGETS)
+    if node.text.partition(".")[0] == "cuda":
+        hint = f"the targets are {known}"
+        raise SpecError("there is no code for the target 'cuda' yet", node.span, hint)
+    message = f"unknown target '{node.text[:64]}': there are {known}"
+    raise SpecError(message, node.span, yaml.hint(node.text, TARGETS))
 
 
 def _params(node: yaml.Map | None) -> tuple[Param, ...]:
     params: list[Param] = []
     for key, value in node.entries if node else ():
         levels = value.entries if isinstance(value, yaml.Map) else ((None, value),)
+        for level, _ in levels:
+            if level and level.text not in LEVELS:
+                message = f"unknown level '{level.text[:64]}': there are {', '.join(LEVELS)}"
+                raise SpecError(message, level.span, yaml.hint(level.text, LEVELS))
         values = tuple((level.text if level else "", _value(v)) for level, v in levels)
         params.append(Param(key.text, values, key.span))
     return tuple(params)
@@ -88,9 +107,12 @@ def _step(node: yaml.Node) -> Step:
             return Step(primitive, args, node.span)
         case yaml.Scalar(str(primitive)):
             return Step(primitive, yaml.Map((), node.span), node.span)
-        case _:
-            raise SpecError(
-                "a step is one primitive with a map of arguments",
-                node.span,
-                "write '- split: {loop: y.j, factors: [8]}'",
+        case yaml.Map(((yaml.Scalar(_, primitive), argument),)) if primitive:
+            value = argument.text[:64] if isinstance(argument, yaml.Scalar) else "value"
+            hint = (
+                f"write '- {primitive[:64]}: {{argument: {value}}}'; `tilesmith primitives "
+                f"{primitive[:64]}` has the arguments' names"
             )
+        case _:
+            hint = "write '- split: {loop: y.j, factors: [8]}'"
+    raise SpecError("a step is one primitive with a map of arguments", node.span, hint)

@@ -99,8 +99,10 @@ Node = Scalar | List | Map
 
 
 def hint(name: str, known: Iterable[str]) -> str | None:
-    """`did you mean ...?` where a known name is close."""
-    close = difflib.get_close_matches(name[:64], list(known), n=1)
+    """`did you mean ...?` where a known name is close: the same but for case, before all else."""
+    known = list(known)
+    close = [k for k in known if k.lower() == name.lower()]
+    close = close or difflib.get_close_matches(name[:64], known, n=1)
     return f"did you mean '{close[0]}'?" if close else None
 
 

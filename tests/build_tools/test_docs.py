@@ -32,6 +32,19 @@ def test_a_kernel_has_its_section() -> None:
     assert "y[i] = min(max(x[i], low), high)" in section
 
 
+def test_a_type_that_several_give_is_listed_once() -> None:
+    page = docs.pages()["kernels.md"]
+    section = page[page.index("## sum\n") : page.index("## tanh\n")]
+    assert "; S is float32 or float64 or int64 or uint64 or float16 or bfloat16." in section
+
+
+def test_the_first_page_links_all_that_callers_read() -> None:
+    first = (docs.ROOT / "docs" / "index.md").read_text("utf-8")
+    own = {"index.md", "examples.md"}  # examples: from the language's page
+    missing = [p.name for p in (docs.ROOT / "docs").glob("*.md") if f"({p.name})" not in first]
+    assert set(missing) <= own
+
+
 def test_a_kernel_has_a_page_on_the_site() -> None:
     pages = docs.kernel_pages(docs.ROOT / "kernels_spec")
     assert [*pages] == ["kernels.md", *(f"kernels/{name}.md" for name in KERNELS)]
@@ -53,7 +66,7 @@ def test_a_primitive_has_its_section() -> None:
     assert "| `factors` | [integer or name or `null`, ...] |  |" in section
     assert "| `as` | [name, ...] | optional |" in section
     assert "```yaml\n- split: {loop: y.i, factors: [null, 4]}\n```\n\ngives\n\n```python" in section
-    assert "In the same tree\n\n```yaml\n- split: {loop: y.k, factors: [null, 4]}" in section
+    assert "In the same tree\n\n```yaml\n- split: {loop: y.i, factors: [2, 4]}" in section
     assert "is refused: there is no loop 'y.k'" in section
 
 

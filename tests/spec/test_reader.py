@@ -7,7 +7,8 @@ import pytest
 from gen.errors import SpecError
 from gen.ir.nodes import Intent
 from gen.ir.types import DType
-from gen.spec import KernelSpec, choices, least_sizes, load, loads
+from gen.lower.target import Level
+from gen.spec import KernelSpec, choices, least_sizes, load, loads, recipes
 
 SPECS = Path(__file__).parent / "specs"
 
@@ -290,6 +291,61 @@ recipes:
 def test_errors_in_a_recipe(old: str, new: str, message: str) -> None:
     assert RECIPE.count(old) == 1
     assert refused(TEXT + RECIPE.replace(old, new)).message == message
+
+
+@pytest.mark.parametrize(
+    ("target", "message", "hint"),
+    [
+        ("cpu.v9", "unknown target 'cpu.v9': there are cpu, cpu.v2, cpu.v3, cpu.v4, cpu.neon",
+         "did you mean 'cpu.v4'?"),
+        ("wasm", "unknown target 'wasm': there are cpu, cpu.v2, cpu.v3, cpu.v4, cpu.neon", None),
+        ("cuda", "there is no code for the target 'cuda' yet",
+         "the targets are cpu, cpu.v2, cpu.v3, cpu.v4, cpu.neon"),
+    ],
+)  # fmt: skip
+def test_a_recipe_for_no_target_is_refused_at_its_name(
+    target: str, message: str, hint: str | None
+) -> None:
+    text = TEXT + RECIPE.replace("target: cpu", f"target: {target}")
+    error = refused(text)
+    assert (error.message, error.hint) == (message, hint)
+    assert error.span is not None
+    assert text.splitlines()[error.span.line - 1][error.span.column - 1 :] == target
+
+
+def test_targets_are_the_levels_that_code_is_made_for() -> None:
+    assert tuple(level.value for level in Level) == recipes.LEVELS
+    for target in recipes.TARGETS:
+        loads(TEXT + RECIPE.replace("target: cpu", f"target: {target}"), "scale.yaml")
+
+
+def test_the_hint_for_a_step_without_a_map_is_of_that_step() -> None:
+    error = refused(TEXT + RECIPE.replace("split: {loop: y.j, factors: [8]}", "parallel: y.i"))
+    assert error.message == "a step is one primitive with a map of arguments"
+    expected = "write '- parallel: {argument: y.i}'; `tilesmith primitives parallel` has"
+    assert str(error.hint).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "hint"),
+    [
+        ("ln(x[i, j])", "unknown function 'ln'", "did you mean 'log'?"),
+        ("where(x[i, j])", "unknown function 'where'", "did you mean 'select'?"),
+        ("EXP(x[i, j])", "unknown function 'EXP'", "did you mean 'exp'?"),
+        ("x[i, j] * sum(x[i, k] for k in N)",
+         "'N' is not a dim, an index or an integer parameter here", "did you mean 'n'?"),
+    ],
+)  # fmt: skip
+def test_what_a_name_may_mean(value: str, message: str, hint: str) -> None:
+    error = refused(edited("factor * x[i, j]\n  y", f"{value}\n  y"))
+    assert (error.message, error.hint) == (message, hint)
+
+
+def test_a_misspelt_level_of_a_parameter() -> None:
+    levels = "    params: {acc: {v3: 8, noen: 4}}\n    variants"
+    error = refused(TEXT + RECIPE.replace("    variants", levels))
+    assert error.message == "unknown level 'noen': there are v2, v3, v4, neon"
+    assert error.hint == "did you mean 'neon'?"
 
 
 def test_constraints_are_over_dims() -> None:
