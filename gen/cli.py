@@ -40,9 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told(error: TilesmithError | OSError) -> str:
-    if isinstance(error, OSError):
-        return f"error: {error.filename}: {error.strerror}"
-    return str(error)
+    words = f"error: {error.filename}: {error.strerror}" if isinstance(error, OSError) else error
+    return str(words)
 
 
 # ---------------------------------------------------------------- commands

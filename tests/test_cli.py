@@ -194,8 +194,7 @@ def test_refusals(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = make(tmp_path, step)
     lines = path.read_text(encoding="utf-8").splitlines()
     assert main(["prove", str(path), "--levels", "v3"]) == 1
-    out = [x for x in capsys.readouterr().out.splitlines() if not x.startswith("  hint: ")]
-    result, error, source, caret, *more = out[-4 - len(notes) :]
+    result, error, source, caret, *more = capsys.readouterr().out.splitlines()[-4 - len(notes) :]
     assert more == [f"  {note}" for note in notes]
     assert re.fullmatch(r"k float32 v3 +refused +[\d.]+ s  after \d proved", result)
     assert error == f"{path}:{len(lines)}:13: error: {message}"
