@@ -40,8 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told(error: TilesmithError | OSError) -> str:
-    words = f"error: {error.filename}: {error.strerror}" if isinstance(error, OSError) else error
-    return str(words)
+    return f"error: {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
 # ---------------------------------------------------------------- commands
