@@ -39,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _told(error: TilesmithError | OSError) -> str:
-    return f"error: {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+def _told(e: TilesmithError | OSError) -> str:
+    return f"error: {e.filename}: {e.strerror}" if isinstance(e, OSError) else str(e)
 
 
 # ---------------------------------------------------------------- commands
