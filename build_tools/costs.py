@@ -23,10 +23,7 @@ from gen.pipeline import generate  # noqa: E402
 from gen.poly.certificate import Scheduled  # noqa: E402
 from gen.poly.prove import prove  # noqa: E402
 
-FLAGS = (
-    "-std=gnu11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-    "-fschedule-insns", "-fPIC",
-)  # fmt: skip
+FLAGS = ("-std=gnu11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC")
 MARCH = {"v2": "x86-64-v2", "v3": "x86-64-v3", "v4": "x86-64-v4", "neon": "armv8-a"}
 
 

@@ -33,7 +33,7 @@ TESTS = ("tests/kernels/test_shipped.py", "tests/kernels/test_examples.py")
 
 FLAGS = (
     "-std=gnu11", "-O2", "-fPIC", "-fopenmp", "-fvisibility=hidden", "-ffp-contract=off",
-    "-fno-math-errno", "-fno-trapping-math", "-fschedule-insns", "-march=armv8-a",
+    "-fno-math-errno", "-fno-trapping-math", "-march=armv8-a",
 )  # fmt: skip
 
 _APT = """\

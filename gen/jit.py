@@ -42,7 +42,6 @@ FLAGS = (
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fschedule-insns",
     "-fopenmp",
     "-fPIC",
 )

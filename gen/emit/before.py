@@ -35,12 +35,20 @@ class Before:
         self.kept[target] = names
         return names
 
-    def named(self, parts: Parts, ctype: str, stem: str) -> Parts:
-        """The parts, each in a variable."""
-        names = tuple(p if p.isidentifier() else self.name(stem) for p in parts)
+    def named(self, parts: Parts, ctype: str) -> Parts:
+        """The parts, each in a variable, so that they can be used twice."""
+        names = tuple(p if p.isidentifier() else self.name("widened") for p in parts)
         new = [(n, p) for n, p in zip(names, parts, strict=True) if n != p]
         self.lines += [f"const {ctype} {n} = {p};" for n, p in new]
         return names
+
+    def by_four(self, parts: Parts) -> Parts:
+        """The parts' exponentials, computed in fours."""
+        name = self.name("exps")
+        self.lines.append(f"ts_f32 {name}[{len(parts)}] = {{{', '.join(parts)}}};")
+        for k in range(0, len(parts), 4):
+            self.lines.append(f"ts_exp_by_four_f32({name} + {k});")
+        return tuple(f"{name}[{k}]" for k in range(len(parts)))
 
     def name(self, stem: str) -> str:
         self.count += 1

@@ -19,7 +19,7 @@ def converted(parts: Parts, old: DType, new: DType, shape: Shape, before: Before
     """C's conversion, lane by lane; to float16 and bfloat16 rounded once."""
     for a, b in pairwise(_path(old, new)):
         if shape.parts(b.bits) > shape.parts(a.bits):  # halves of a vector are asked for
-            parts = before.named(parts, f"ts_{SUFFIX[a]}", "widened")
+            parts = before.named(parts, f"ts_{SUFFIX[a]}")
         if a.bits == b.bits:
             parts = tuple(f"ts_convert_{NUMBER[b]}_{NUMBER[a]}({p})" for p in parts)
         else:

@@ -7,7 +7,6 @@ that is roughly right: trip counts are exact, an operation counts as one whateve
 from typing import assert_never
 
 from ..ir.algebra import add, index, maximum, mul, sub
-from ..ir.expressions import POLYNOMIALS
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -17,6 +16,7 @@ from ..ir.nodes import (
     Delinearize,
     Expr,
     External,
+    Function,
     If,
     Load,
     Loop,
@@ -32,6 +32,21 @@ from .expr import Scalars
 
 CHUNK = 40_000  # operations; some 10 microseconds
 UNKNOWN = 16  # iterations of a loop whose bounds are read from an array
+
+_DEAR = frozenset(
+    {
+        Function.EXP,
+        Function.EXPM1,
+        Function.SIGMOID,
+        Function.LOG,
+        Function.LOG1P,
+        Function.POW,
+        Function.TANH,
+        Function.ERF,
+        Function.SIN,
+        Function.COS,
+    }
+)
 
 
 def grain(loop: Loop, scalars: Scalars) -> str:
@@ -71,7 +86,7 @@ def _work(stmt: Stmt) -> Expr:
 def _operations(node: object) -> int:
     match node:
         case Call(function, _):
-            return 20 if function in POLYNOMIALS or isinstance(function, External) else 1
+            return 20 if function in _DEAR or isinstance(function, External) else 1
         case Binary() | Unary() | Load() | Select():
             return 1
         case _:

@@ -12,7 +12,6 @@ from typing import assert_never, final
 
 from ..ir.algebra import ceildiv, dtype_of, floordiv, index, maximum, minimum
 from ..ir.evaluate import wrap
-from ..ir.expressions import POLYNOMIALS
 from ..ir.nodes import (
     COMPARISONS,
     Binary,
@@ -91,8 +90,8 @@ class Vectors:
                 return self._map("neg", dtype, operand)
             case Unary(UnaryOp.INVERT, operand):
                 return self._map("not", dtype, operand)
-            case Call(Function() as function, args) if function in POLYNOMIALS:
-                return self._at_once(function, args)
+            case Call(Function.EXP, (x,)) if staged(dtype, self.shape):
+                return self.before.by_four(self.parts(x))
             case Call(Function() as function, args):
                 return self._map(function.value, dtype_of(args[0]), *args)
             case _ if is_index(expr):
@@ -128,17 +127,6 @@ class Vectors:
     def _map(self, form: str, dtype: DType, *args: Expr) -> Parts:
         operands = zip(*(self.parts(arg) for arg in args), strict=True)
         return tuple(f"ts_{form}_{suffix(dtype)}({', '.join(parts)})" for parts in operands)
-
-    def _at_once(self, function: Function, args: tuple[Expr, ...]) -> Parts:
-        """Of several vectors, the operands of all before the first result: the compiler interleaves
-        their long chains of operations, and a store of one does not keep the next one's load back.
-        """
-        s = suffix(dtype_of(args[0]))
-        operands = [self.parts(arg) for arg in args]
-        if len(operands[0]) > 1:
-            operands = [self.before.named(parts, f"ts_{s}", "operand") for parts in operands]
-        each = zip(*operands, strict=True)
-        return tuple(f"ts_{function.value}_{s}({', '.join(parts)})" for parts in each)
 
     def _indices(self, value: Affine, dtype: DType) -> Parts:
         """An affine index, or what is left of it in a type of integers."""
@@ -368,3 +356,8 @@ def _count(form: Affine, lane: str) -> Expr:
     if c < 0:
         return expression(affine(floordiv(expression(rest), -c)) + 1)
     return expression(affine(ceildiv(expression(rest * -1), c)))
+
+
+def staged(dtype: DType, shape: Shape) -> bool:
+    """Whether exponentials have a form that computes several vectors at once."""
+    return dtype is DType.FLOAT32 and shape.parts(32) % 4 == 0

@@ -89,23 +89,6 @@ class Function(Word):
     COMPLEX = "complex"  # complex(re, im) of floats, a complex number
 
 
-POLYNOMIALS = frozenset(
-    {
-        Function.EXP,
-        Function.EXPM1,
-        Function.SIGMOID,
-        Function.LOG,
-        Function.LOG1P,
-        Function.POW,
-        Function.TANH,
-        Function.ERF,
-        Function.SIN,
-        Function.COS,
-    }
-)
-"""Those that take tens of operations, each of which needs the one before."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class External:

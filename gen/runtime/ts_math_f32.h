@@ -26,22 +26,46 @@ TS_INLINE V F(exp_reduced)(V r, V tail, V unit) {
 }
 
 /* x = k ln 2 + r; the low bits of `shifted` are k + 254: the sum of two halves that are exponents,
-   as one may not hold all of k. At the ends of the clamp exp is 0 and infinity. */
-TS_INLINE V F(exp)(V x) {
+   as one may not hold all of k. */
+typedef struct {
+    V r, k, shifted;
+} F(split);
+
+/* At the ends of the clamp exp is 0 and infinity. */
+TS_INLINE F(split) F(exp_split)(V x) {
     x = F(clamp)(x, K(-104.0f), K(89.0f));
 #ifdef TS_V4
     V k = F(rint)(x * K(0x1.715476p+0f)), shifted = k + K(0x1.8p23f + 254);
 #else
     V shifted = F(fma)(x, K(0x1.715476p+0f), K(0x1.8p23f + 254)), k = shifted - K(0x1.8p23f + 254);
 #endif
-    V r = F(minus_ln2)(x, k), tail = F(exp_tail)(r);
+    return (F(split)){F(minus_ln2)(x, k), k, shifted};
+}
+
+TS_INLINE V F(exp_joined)(F(split) x, V tail) {
 #ifdef SCALE
-    (void)shifted;
-    return SCALE(F(exp_reduced)(r, tail, K(1.0f)), k);
+    return SCALE(F(exp_reduced)(x.r, tail, K(1.0f)), x.k);
 #else
-    U half = (F(bits)(shifted) & ~1u) << 22, rest = (F(bits)(shifted) << 23) - half;
-    return F(exp_reduced)(r, tail, F(from_bits)(half)) * F(from_bits)(rest);
+    U half = (F(bits)(x.shifted) & ~1u) << 22, rest = (F(bits)(x.shifted) << 23) - half;
+    return F(exp_reduced)(x.r, tail, F(from_bits)(half)) * F(from_bits)(rest);
 #endif
+}
+
+TS_INLINE V F(exp)(V x) {
+    F(split) s = F(exp_split)(x);
+    return F(exp_joined)(s, F(exp_tail)(s.r));
+}
+
+/* Of four, one stage of all before the next: each is a chain of operations, and one chain after the
+   other fills the processor's queues with what has to wait. */
+TS_INLINE void F(exp_by_four)(V *v) {
+    F(split) a = F(exp_split)(v[0]), b = F(exp_split)(v[1]), c = F(exp_split)(v[2]),
+             d = F(exp_split)(v[3]);
+    V p = F(exp_tail)(a.r), q = F(exp_tail)(b.r), s = F(exp_tail)(c.r), t = F(exp_tail)(d.r);
+    v[0] = F(exp_joined)(a, p);
+    v[1] = F(exp_joined)(b, q);
+    v[2] = F(exp_joined)(c, s);
+    v[3] = F(exp_joined)(d, t);
 }
 
 /* exp(x) - 1 for x in [-64, 64], as accurate where x is small. */

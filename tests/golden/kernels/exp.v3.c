@@ -22,28 +22,30 @@ static int ts_exp_float32_v3_0_y_chunk(const void *env, int64_t lower, int64_t u
         if (((uintptr_t)&y[lower * 32 - y_phase]) % TS_BYTES == 0) {
             for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
                 {
-                    const ts_f32 operand1 = ts_load_f32(&x[y_chunk * 32 - y_phase]);
-                    const ts_f32 operand2 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 8);
-                    const ts_f32 operand3 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 16);
-                    const ts_f32 operand4 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 24);
-                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 0, ts_exp_f32(operand1));
-                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f32(operand2));
-                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f32(operand3));
-                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f32(operand4));
+                    ts_f32 exps1[4] = {ts_load_f32(&x[y_chunk * 32 - y_phase]),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 8),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 16),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 24)};
+                    ts_exp_by_four_f32(exps1 + 0);
+                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 0, exps1[0]);
+                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 8, exps1[1]);
+                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 16, exps1[2]);
+                    ts_stream_f32(&y[y_chunk * 32 - y_phase] + 24, exps1[3]);
                 }
             }
         } else {
             ts_row_f32 line0 = ts_row_begin_f32(&y[lower * 32 - y_phase], false);
             for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
                 {
-                    const ts_f32 operand1 = ts_load_f32(&x[y_chunk * 32 - y_phase]);
-                    const ts_f32 operand2 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 8);
-                    const ts_f32 operand3 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 16);
-                    const ts_f32 operand4 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 24);
-                    ts_row_push_f32(&line0, ts_exp_f32(operand1));
-                    ts_row_push_f32(&line0, ts_exp_f32(operand2));
-                    ts_row_push_f32(&line0, ts_exp_f32(operand3));
-                    ts_row_push_f32(&line0, ts_exp_f32(operand4));
+                    ts_f32 exps1[4] = {ts_load_f32(&x[y_chunk * 32 - y_phase]),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 8),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 16),
+                        ts_load_f32(&x[y_chunk * 32 - y_phase] + 24)};
+                    ts_exp_by_four_f32(exps1 + 0);
+                    ts_row_push_f32(&line0, exps1[0]);
+                    ts_row_push_f32(&line0, exps1[1]);
+                    ts_row_push_f32(&line0, exps1[2]);
+                    ts_row_push_f32(&line0, exps1[3]);
                 }
             }
             ts_row_end_f32(&line0);
@@ -51,14 +53,15 @@ static int ts_exp_float32_v3_0_y_chunk(const void *env, int64_t lower, int64_t u
     } else {
         for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
             {
-                const ts_f32 operand1 = ts_load_f32(&x[y_chunk * 32 - y_phase]);
-                const ts_f32 operand2 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 8);
-                const ts_f32 operand3 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 16);
-                const ts_f32 operand4 = ts_load_f32(&x[y_chunk * 32 - y_phase] + 24);
-                ts_store_f32(&y[y_chunk * 32 - y_phase], ts_exp_f32(operand1));
-                ts_store_f32(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f32(operand2));
-                ts_store_f32(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f32(operand3));
-                ts_store_f32(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f32(operand4));
+                ts_f32 exps1[4] = {ts_load_f32(&x[y_chunk * 32 - y_phase]),
+                    ts_load_f32(&x[y_chunk * 32 - y_phase] + 8),
+                    ts_load_f32(&x[y_chunk * 32 - y_phase] + 16),
+                    ts_load_f32(&x[y_chunk * 32 - y_phase] + 24)};
+                ts_exp_by_four_f32(exps1 + 0);
+                ts_store_f32(&y[y_chunk * 32 - y_phase], exps1[0]);
+                ts_store_f32(&y[y_chunk * 32 - y_phase] + 8, exps1[1]);
+                ts_store_f32(&y[y_chunk * 32 - y_phase] + 16, exps1[2]);
+                ts_store_f32(&y[y_chunk * 32 - y_phase] + 24, exps1[3]);
             }
         }
     }
@@ -83,14 +86,15 @@ static int ts_exp_float32_v3_0(const ts_call *call)
             const ts_m32 on2 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 16, 0), 8)));
             const ts_m32 on3 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 24, 0), 8)));
             if (ts_any_m32(on0) || ts_any_m32(on1) || ts_any_m32(on2) || ts_any_m32(on3)) {
-                const ts_f32 operand1 = ts_load_mask_f32(&x[y_chunk * 32 - y_phase], on0);
-                const ts_f32 operand2 = ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 8, on1);
-                const ts_f32 operand3 = ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 16, on2);
-                const ts_f32 operand4 = ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 24, on3);
-                ts_store_mask_f32(&y[y_chunk * 32 - y_phase], ts_exp_f32(operand1), on0);
-                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f32(operand2), on1);
-                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f32(operand3), on2);
-                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f32(operand4), on3);
+                ts_f32 exps1[4] = {ts_load_mask_f32(&x[y_chunk * 32 - y_phase], on0),
+                    ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 8, on1),
+                    ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 16, on2),
+                    ts_load_mask_f32(&x[y_chunk * 32 - y_phase] + 24, on3)};
+                ts_exp_by_four_f32(exps1 + 0);
+                ts_store_mask_f32(&y[y_chunk * 32 - y_phase], exps1[0], on0);
+                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 8, exps1[1], on1);
+                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 16, exps1[2], on2);
+                ts_store_mask_f32(&y[y_chunk * 32 - y_phase] + 24, exps1[3], on3);
             }
         }
     }
@@ -109,25 +113,22 @@ static int ts_exp_float32_v3_0(const ts_call *call)
         {
             const int64_t active = m + y_phase - (y_chunk * 32);
             if (active > 0) {
-                const ts_f32 operand1 =
-                    ts_load_first_f32(&x[y_chunk * 32 - y_phase],
-                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                const ts_f32 operand2 =
+                ts_f32 exps1[4] = {ts_load_first_f32(&x[y_chunk * 32 - y_phase],
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 8)),
                     ts_load_first_f32(&x[y_chunk * 32 - y_phase] + 8,
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                const ts_f32 operand3 =
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8)),
                     ts_load_first_f32(&x[y_chunk * 32 - y_phase] + 16,
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8));
-                const ts_f32 operand4 =
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8)),
                     ts_load_first_f32(&x[y_chunk * 32 - y_phase] + 24,
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8));
-                ts_store_first_f32(&y[y_chunk * 32 - y_phase], ts_exp_f32(operand1),
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8))};
+                ts_exp_by_four_f32(exps1 + 0);
+                ts_store_first_f32(&y[y_chunk * 32 - y_phase], exps1[0],
                     ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f32(operand2),
+                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 8, exps1[1],
                     ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f32(operand3),
+                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 16, exps1[2],
                     ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8));
-                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f32(operand4),
+                ts_store_first_f32(&y[y_chunk * 32 - y_phase] + 24, exps1[3],
                     ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8));
             }
         }
@@ -206,69 +207,55 @@ static int ts_exp_float64_v3_0_y_chunk(const void *env, int64_t lower, int64_t u
     if (stream && ts_row_hits(&y[lower * 32 - y_phase], &x[lower * 32 - y_phase]) != 1) {
         if (((uintptr_t)&y[lower * 32 - y_phase]) % TS_BYTES == 0) {
             for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-                {
-                    const ts_f64 operand1 = ts_load_f64(&x[y_chunk * 32 - y_phase]);
-                    const ts_f64 operand2 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 4);
-                    const ts_f64 operand3 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 8);
-                    const ts_f64 operand4 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 12);
-                    const ts_f64 operand5 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 16);
-                    const ts_f64 operand6 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 20);
-                    const ts_f64 operand7 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 24);
-                    const ts_f64 operand8 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 28);
-                    ts_stream_f64(&y[y_chunk * 32 - y_phase] + 0, ts_exp_f64(operand1));
-                    ts_stream_f64(&y[y_chunk * 32 - y_phase] + 4, ts_exp_f64(operand2));
-                    ts_stream_f64(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f64(operand3));
-                    ts_stream_f64(&y[y_chunk * 32 - y_phase] + 12, ts_exp_f64(operand4));
-                    ts_stream_f64(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f64(operand5));
-                    ts_stream_f64(&y[y_chunk * 32 - y_phase] + 20, ts_exp_f64(operand6));
-                    ts_stream_f64(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f64(operand7));
-                    ts_stream_f64(&y[y_chunk * 32 - y_phase] + 28, ts_exp_f64(operand8));
-                }
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 0,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase])));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 4,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 4)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 8,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 8)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 12,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 12)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 16,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 16)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 20,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 20)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 24,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 24)));
+                ts_stream_f64(&y[y_chunk * 32 - y_phase] + 28,
+                    ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 28)));
             }
         } else {
             ts_row_f64 line0 = ts_row_begin_f64(&y[lower * 32 - y_phase], false);
             for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-                {
-                    const ts_f64 operand1 = ts_load_f64(&x[y_chunk * 32 - y_phase]);
-                    const ts_f64 operand2 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 4);
-                    const ts_f64 operand3 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 8);
-                    const ts_f64 operand4 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 12);
-                    const ts_f64 operand5 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 16);
-                    const ts_f64 operand6 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 20);
-                    const ts_f64 operand7 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 24);
-                    const ts_f64 operand8 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 28);
-                    ts_row_push_f64(&line0, ts_exp_f64(operand1));
-                    ts_row_push_f64(&line0, ts_exp_f64(operand2));
-                    ts_row_push_f64(&line0, ts_exp_f64(operand3));
-                    ts_row_push_f64(&line0, ts_exp_f64(operand4));
-                    ts_row_push_f64(&line0, ts_exp_f64(operand5));
-                    ts_row_push_f64(&line0, ts_exp_f64(operand6));
-                    ts_row_push_f64(&line0, ts_exp_f64(operand7));
-                    ts_row_push_f64(&line0, ts_exp_f64(operand8));
-                }
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase])));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 4)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 8)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 12)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 16)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 20)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 24)));
+                ts_row_push_f64(&line0, ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 28)));
             }
             ts_row_end_f64(&line0);
         }
     } else {
         for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-            {
-                const ts_f64 operand1 = ts_load_f64(&x[y_chunk * 32 - y_phase]);
-                const ts_f64 operand2 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 4);
-                const ts_f64 operand3 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 8);
-                const ts_f64 operand4 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 12);
-                const ts_f64 operand5 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 16);
-                const ts_f64 operand6 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 20);
-                const ts_f64 operand7 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 24);
-                const ts_f64 operand8 = ts_load_f64(&x[y_chunk * 32 - y_phase] + 28);
-                ts_store_f64(&y[y_chunk * 32 - y_phase], ts_exp_f64(operand1));
-                ts_store_f64(&y[y_chunk * 32 - y_phase] + 4, ts_exp_f64(operand2));
-                ts_store_f64(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f64(operand3));
-                ts_store_f64(&y[y_chunk * 32 - y_phase] + 12, ts_exp_f64(operand4));
-                ts_store_f64(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f64(operand5));
-                ts_store_f64(&y[y_chunk * 32 - y_phase] + 20, ts_exp_f64(operand6));
-                ts_store_f64(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f64(operand7));
-                ts_store_f64(&y[y_chunk * 32 - y_phase] + 28, ts_exp_f64(operand8));
-            }
+            ts_store_f64(&y[y_chunk * 32 - y_phase],
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase])));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 4,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 4)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 8,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 8)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 12,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 12)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 16,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 16)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 20,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 20)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 24,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 24)));
+            ts_store_f64(&y[y_chunk * 32 - y_phase] + 28,
+                ts_exp_f64(ts_load_f64(&x[y_chunk * 32 - y_phase] + 28)));
         }
     }
     if (stream) {
@@ -292,38 +279,30 @@ static int ts_exp_float64_v3_0(const ts_call *call)
             const ts_m32 on2 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 16, 0), 8)));
             const ts_m32 on3 = ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(y_phase - (y_chunk * 32) - 24, 0), 8)));
             if (ts_any_m32(on0) || ts_any_m32(on1) || ts_any_m32(on2) || ts_any_m32(on3)) {
-                const ts_f64 operand1 =
-                    ts_load_mask_f64(&x[y_chunk * 32 - y_phase], ts_lo_m64_m32(on0));
-                const ts_f64 operand2 =
-                    ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 4, ts_hi_m64_m32(on0));
-                const ts_f64 operand3 =
-                    ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 8, ts_lo_m64_m32(on1));
-                const ts_f64 operand4 =
-                    ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 12, ts_hi_m64_m32(on1));
-                const ts_f64 operand5 =
-                    ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 16, ts_lo_m64_m32(on2));
-                const ts_f64 operand6 =
-                    ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 20, ts_hi_m64_m32(on2));
-                const ts_f64 operand7 =
-                    ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 24, ts_lo_m64_m32(on3));
-                const ts_f64 operand8 =
-                    ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 28, ts_hi_m64_m32(on3));
-                ts_store_mask_f64(&y[y_chunk * 32 - y_phase], ts_exp_f64(operand1),
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase],
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase], ts_lo_m64_m32(on0))),
                     ts_lo_m64_m32(on0));
-                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 4, ts_exp_f64(operand2),
-                    ts_hi_m64_m32(on0));
-                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f64(operand3),
-                    ts_lo_m64_m32(on1));
-                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 12, ts_exp_f64(operand4),
-                    ts_hi_m64_m32(on1));
-                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f64(operand5),
-                    ts_lo_m64_m32(on2));
-                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 20, ts_exp_f64(operand6),
-                    ts_hi_m64_m32(on2));
-                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f64(operand7),
-                    ts_lo_m64_m32(on3));
-                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 28, ts_exp_f64(operand8),
-                    ts_hi_m64_m32(on3));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 4,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 4,
+                    ts_hi_m64_m32(on0))), ts_hi_m64_m32(on0));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 8,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 8,
+                    ts_lo_m64_m32(on1))), ts_lo_m64_m32(on1));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 12,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 12,
+                    ts_hi_m64_m32(on1))), ts_hi_m64_m32(on1));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 16,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 16,
+                    ts_lo_m64_m32(on2))), ts_lo_m64_m32(on2));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 20,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 20,
+                    ts_hi_m64_m32(on2))), ts_hi_m64_m32(on2));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 24,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 24,
+                    ts_lo_m64_m32(on3))), ts_lo_m64_m32(on3));
+                ts_store_mask_f64(&y[y_chunk * 32 - y_phase] + 28,
+                    ts_exp_f64(ts_load_mask_f64(&x[y_chunk * 32 - y_phase] + 28,
+                    ts_hi_m64_m32(on3))), ts_hi_m64_m32(on3));
             }
         }
     }
@@ -342,45 +321,37 @@ static int ts_exp_float64_v3_0(const ts_call *call)
         {
             const int64_t active = m + y_phase - (y_chunk * 32);
             if (active > 0) {
-                const ts_f64 operand1 =
-                    ts_load_first_f64(&x[y_chunk * 32 - y_phase],
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase],
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase],
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 4))),
                     ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                const ts_f64 operand2 =
-                    ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 4,
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 4,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 4,
+                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4))),
                     ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                const ts_f64 operand3 =
-                    ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 8,
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 8,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 8,
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4))),
                     ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4));
-                const ts_f64 operand4 =
-                    ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 12,
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 12,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 12,
+                    ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4))),
                     ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4));
-                const ts_f64 operand5 =
-                    ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 16,
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 16,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 16,
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 4))),
                     ts_min_i64_s(ts_max_i64_s(active - 16, 0), 4));
-                const ts_f64 operand6 =
-                    ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 20,
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 20,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 20,
+                    ts_min_i64_s(ts_max_i64_s(active - 20, 0), 4))),
                     ts_min_i64_s(ts_max_i64_s(active - 20, 0), 4));
-                const ts_f64 operand7 =
-                    ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 24,
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 24,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 24,
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 4))),
                     ts_min_i64_s(ts_max_i64_s(active - 24, 0), 4));
-                const ts_f64 operand8 =
-                    ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 28,
-                    ts_min_i64_s(ts_max_i64_s(active - 28, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32 - y_phase], ts_exp_f64(operand1),
-                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 4, ts_exp_f64(operand2),
-                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f64(operand3),
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 12, ts_exp_f64(operand4),
-                    ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f64(operand5),
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 20, ts_exp_f64(operand6),
-                    ts_min_i64_s(ts_max_i64_s(active - 20, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f64(operand7),
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 28, ts_exp_f64(operand8),
+                ts_store_first_f64(&y[y_chunk * 32 - y_phase] + 28,
+                    ts_exp_f64(ts_load_first_f64(&x[y_chunk * 32 - y_phase] + 28,
+                    ts_min_i64_s(ts_max_i64_s(active - 28, 0), 4))),
                     ts_min_i64_s(ts_max_i64_s(active - 28, 0), 4));
             }
         }
@@ -456,14 +427,15 @@ static int ts_exp_float16_v3_0_y_chunk(const void *env, int64_t lower, int64_t u
     const int64_t y_phase = self->y_phase;
     for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
         {
-            const ts_f32 operand1 = ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase]);
-            const ts_f32 operand2 = ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 8);
-            const ts_f32 operand3 = ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 16);
-            const ts_f32 operand4 = ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 24);
-            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase], ts_exp_f32(operand1));
-            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f32(operand2));
-            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f32(operand3));
-            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f32(operand4));
+            ts_f32 exps1[4] = {ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase]),
+                ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 8),
+                ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 16),
+                ts_load_f16_as_f32(&x[y_chunk * 32 - y_phase] + 24)};
+            ts_exp_by_four_f32(exps1 + 0);
+            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase], exps1[0]);
+            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 8, exps1[1]);
+            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 16, exps1[2]);
+            ts_store_f32_as_f16(&y[y_chunk * 32 - y_phase] + 24, exps1[3]);
         }
     }
     return TS_OK;
@@ -486,16 +458,13 @@ static int ts_exp_float16_v3_0(const ts_call *call)
                     ts_load_mask_u16(&x[y_chunk * 32 - y_phase], ts_narrow_m16_m32(on0, on1));
                 const ts_u16 widened2 =
                     ts_load_mask_u16(&x[y_chunk * 32 - y_phase] + 16, ts_narrow_m16_m32(on2, on3));
-                const ts_f32 operand3 = ts_lo_f32_f16(widened1);
-                const ts_f32 operand4 = ts_hi_f32_f16(widened1);
-                const ts_f32 operand5 = ts_lo_f32_f16(widened2);
-                const ts_f32 operand6 = ts_hi_f32_f16(widened2);
-                ts_store_mask_u16(&y[y_chunk * 32 - y_phase],
-                    ts_narrow_f16_f32(ts_exp_f32(operand3), ts_exp_f32(operand4)),
+                ts_f32 exps3[4] = {ts_lo_f32_f16(widened1), ts_hi_f32_f16(widened1),
+                    ts_lo_f32_f16(widened2), ts_hi_f32_f16(widened2)};
+                ts_exp_by_four_f32(exps3 + 0);
+                ts_store_mask_u16(&y[y_chunk * 32 - y_phase], ts_narrow_f16_f32(exps3[0], exps3[1]),
                     ts_narrow_m16_m32(on0, on1));
                 ts_store_mask_u16(&y[y_chunk * 32 - y_phase] + 16,
-                    ts_narrow_f16_f32(ts_exp_f32(operand5), ts_exp_f32(operand6)),
-                    ts_narrow_m16_m32(on2, on3));
+                    ts_narrow_f16_f32(exps3[2], exps3[3]), ts_narrow_m16_m32(on2, on3));
             }
         }
     }
@@ -514,25 +483,22 @@ static int ts_exp_float16_v3_0(const ts_call *call)
         {
             const int64_t active = m + y_phase - (y_chunk * 32);
             if (active > 0) {
-                const ts_f32 operand1 =
-                    ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase],
-                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                const ts_f32 operand2 =
+                ts_f32 exps1[4] = {ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase],
+                    ts_min_i64_s(ts_max_i64_s(active, 0), 8)),
                     ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase] + 8,
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                const ts_f32 operand3 =
+                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8)),
                     ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase] + 16,
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8));
-                const ts_f32 operand4 =
+                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8)),
                     ts_load_first_f16_as_f32(&x[y_chunk * 32 - y_phase] + 24,
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8));
-                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase], ts_exp_f32(operand1),
+                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8))};
+                ts_exp_by_four_f32(exps1 + 0);
+                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase], exps1[0],
                     ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 8, ts_exp_f32(operand2),
+                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 8, exps1[1],
                     ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 16, ts_exp_f32(operand3),
+                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 16, exps1[2],
                     ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8));
-                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 24, ts_exp_f32(operand4),
+                ts_store_first_f32_as_f16(&y[y_chunk * 32 - y_phase] + 24, exps1[3],
                     ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8));
             }
         }

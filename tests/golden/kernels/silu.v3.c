@@ -2,130 +2,15 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
-#include "ts_stream.h"
 
 struct ts_silu_float32_v3_0_y_chunk {
     const float *x;
     float *y;
-    bool stream;
 };
 
 static int ts_silu_float32_v3_0_y_chunk(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_silu_float32_v3_0_y_chunk *const self = env;
-    const float *const x = self->x;
-    float *const y = self->y;
-    const bool stream = self->stream;
-    if (stream && ts_row_hits(&y[lower * 32], &x[lower * 32]) != 1) {
-        ts_row_f32 line0 = ts_row_begin_f32(&y[lower * 32], false);
-        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-            {
-                const ts_f32 operand1 = ts_load_f32(&x[y_chunk * 32]);
-                const ts_f32 operand2 = ts_load_f32(&x[y_chunk * 32] + 8);
-                const ts_f32 operand3 = ts_load_f32(&x[y_chunk * 32] + 16);
-                const ts_f32 operand4 = ts_load_f32(&x[y_chunk * 32] + 24);
-                ts_row_push_f32(&line0,
-                    ts_mul_f32(ts_load_f32(&x[y_chunk * 32]), ts_sigmoid_f32(operand1)));
-                ts_row_push_f32(&line0,
-                    ts_mul_f32(ts_load_f32(&x[y_chunk * 32] + 8), ts_sigmoid_f32(operand2)));
-                ts_row_push_f32(&line0,
-                    ts_mul_f32(ts_load_f32(&x[y_chunk * 32] + 16), ts_sigmoid_f32(operand3)));
-                ts_row_push_f32(&line0,
-                    ts_mul_f32(ts_load_f32(&x[y_chunk * 32] + 24), ts_sigmoid_f32(operand4)));
-            }
-        }
-        ts_row_end_f32(&line0);
-    } else {
-        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-            {
-                const ts_f32 operand1 = ts_load_f32(&x[y_chunk * 32]);
-                const ts_f32 operand2 = ts_load_f32(&x[y_chunk * 32] + 8);
-                const ts_f32 operand3 = ts_load_f32(&x[y_chunk * 32] + 16);
-                const ts_f32 operand4 = ts_load_f32(&x[y_chunk * 32] + 24);
-                ts_store_f32(&y[y_chunk * 32],
-                    ts_mul_f32(ts_load_f32(&x[y_chunk * 32]), ts_sigmoid_f32(operand1)));
-                ts_store_f32(&y[y_chunk * 32] + 8,
-                    ts_mul_f32(ts_load_f32(&x[y_chunk * 32] + 8), ts_sigmoid_f32(operand2)));
-                ts_store_f32(&y[y_chunk * 32] + 16,
-                    ts_mul_f32(ts_load_f32(&x[y_chunk * 32] + 16), ts_sigmoid_f32(operand3)));
-                ts_store_f32(&y[y_chunk * 32] + 24,
-                    ts_mul_f32(ts_load_f32(&x[y_chunk * 32] + 24), ts_sigmoid_f32(operand4)));
-            }
-        }
-    }
-    if (stream) {
-        ts_stream_fence();
-    }
-    return TS_OK;
-}
-
-static int ts_silu_float32_v3_0(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const float *const x = call->data[0];
-    float *const y = call->data[1];
-    const double moved = 4.0 * (double)(m) + 4.0 * (double)(m);
-    const bool stream = moved > call->stream_above;
-    {
-        const struct ts_silu_float32_v3_0_y_chunk env = {x, y, stream};
-        const int64_t grain = 1333;
-        const int status =
-            ts_parallel(ts_silu_float32_v3_0_y_chunk, &env, 0, m / 32, grain, call->threads);
-        if (status != TS_OK) {
-            return status;
-        }
-    }
-    for (int64_t y_chunk = m / 32, y_chunk_end = (m + 31) / 32; y_chunk < y_chunk_end; ++y_chunk) {
-        {
-            const int64_t active = m - (y_chunk * 32);
-            if (active > 0) {
-                const ts_f32 operand1 =
-                    ts_load_first_f32(&x[y_chunk * 32], ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                const ts_f32 operand2 =
-                    ts_load_first_f32(&x[y_chunk * 32] + 8,
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                const ts_f32 operand3 =
-                    ts_load_first_f32(&x[y_chunk * 32] + 16,
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8));
-                const ts_f32 operand4 =
-                    ts_load_first_f32(&x[y_chunk * 32] + 24,
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8));
-                ts_store_first_f32(&y[y_chunk * 32],
-                    ts_mul_f32(ts_load_first_f32(&x[y_chunk * 32],
-                    ts_min_i64_s(ts_max_i64_s(active, 0), 8)), ts_sigmoid_f32(operand1)),
-                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                ts_store_first_f32(&y[y_chunk * 32] + 8,
-                    ts_mul_f32(ts_load_first_f32(&x[y_chunk * 32] + 8,
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8)), ts_sigmoid_f32(operand2)),
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                ts_store_first_f32(&y[y_chunk * 32] + 16,
-                    ts_mul_f32(ts_load_first_f32(&x[y_chunk * 32] + 16,
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8)), ts_sigmoid_f32(operand3)),
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8));
-                ts_store_first_f32(&y[y_chunk * 32] + 24,
-                    ts_mul_f32(ts_load_first_f32(&x[y_chunk * 32] + 24,
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8)), ts_sigmoid_f32(operand4)),
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8));
-            }
-        }
-    }
-    return TS_OK;
-}
-
-static bool ts_silu_float32_v3_0_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    return (m >= 1024);
-}
-
-struct ts_silu_float32_v3_1_y_chunk {
-    const float *x;
-    float *y;
-};
-
-static int ts_silu_float32_v3_1_y_chunk(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_silu_float32_v3_1_y_chunk *const self = env;
     const float *const x = self->x;
     float *const y = self->y;
     for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
@@ -135,16 +20,16 @@ static int ts_silu_float32_v3_1_y_chunk(const void *env, int64_t lower, int64_t 
     return TS_OK;
 }
 
-static int ts_silu_float32_v3_1(const ts_call *call)
+static int ts_silu_float32_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const float *const x = call->data[0];
     float *const y = call->data[1];
     {
-        const struct ts_silu_float32_v3_1_y_chunk env = {x, y};
+        const struct ts_silu_float32_v3_0_y_chunk env = {x, y};
         const int64_t grain = 1333;
         const int status =
-            ts_parallel(ts_silu_float32_v3_1_y_chunk, &env, 0, m / 8, grain, call->threads);
+            ts_parallel(ts_silu_float32_v3_0_y_chunk, &env, 0, m / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -162,186 +47,19 @@ static int ts_silu_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_silu_float32_v3[2];
-const ts_variant ts_silu_float32_v3[2] = {
-    {ts_silu_float32_v3_0, ts_silu_float32_v3_0_when, UINT64_C(3), "0"},
-    {ts_silu_float32_v3_1, NULL, UINT64_C(3), "1"},
+extern const ts_variant ts_silu_float32_v3[1];
+const ts_variant ts_silu_float32_v3[1] = {
+    {ts_silu_float32_v3_0, NULL, UINT64_C(3), "0"},
 };
 
 struct ts_silu_float64_v3_0_y_chunk {
     const double *x;
     double *y;
-    bool stream;
 };
 
 static int ts_silu_float64_v3_0_y_chunk(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_silu_float64_v3_0_y_chunk *const self = env;
-    const double *const x = self->x;
-    double *const y = self->y;
-    const bool stream = self->stream;
-    if (stream && ts_row_hits(&y[lower * 32], &x[lower * 32]) != 1) {
-        ts_row_f64 line0 = ts_row_begin_f64(&y[lower * 32], false);
-        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-            {
-                const ts_f64 operand1 = ts_load_f64(&x[y_chunk * 32]);
-                const ts_f64 operand2 = ts_load_f64(&x[y_chunk * 32] + 4);
-                const ts_f64 operand3 = ts_load_f64(&x[y_chunk * 32] + 8);
-                const ts_f64 operand4 = ts_load_f64(&x[y_chunk * 32] + 12);
-                const ts_f64 operand5 = ts_load_f64(&x[y_chunk * 32] + 16);
-                const ts_f64 operand6 = ts_load_f64(&x[y_chunk * 32] + 20);
-                const ts_f64 operand7 = ts_load_f64(&x[y_chunk * 32] + 24);
-                const ts_f64 operand8 = ts_load_f64(&x[y_chunk * 32] + 28);
-                ts_row_push_f64(&line0,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32]), ts_sigmoid_f64(operand1)));
-                ts_row_push_f64(&line0,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 4), ts_sigmoid_f64(operand2)));
-                ts_row_push_f64(&line0,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 8), ts_sigmoid_f64(operand3)));
-                ts_row_push_f64(&line0,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 12), ts_sigmoid_f64(operand4)));
-                ts_row_push_f64(&line0,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 16), ts_sigmoid_f64(operand5)));
-                ts_row_push_f64(&line0,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 20), ts_sigmoid_f64(operand6)));
-                ts_row_push_f64(&line0,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 24), ts_sigmoid_f64(operand7)));
-                ts_row_push_f64(&line0,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 28), ts_sigmoid_f64(operand8)));
-            }
-        }
-        ts_row_end_f64(&line0);
-    } else {
-        for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
-            {
-                const ts_f64 operand1 = ts_load_f64(&x[y_chunk * 32]);
-                const ts_f64 operand2 = ts_load_f64(&x[y_chunk * 32] + 4);
-                const ts_f64 operand3 = ts_load_f64(&x[y_chunk * 32] + 8);
-                const ts_f64 operand4 = ts_load_f64(&x[y_chunk * 32] + 12);
-                const ts_f64 operand5 = ts_load_f64(&x[y_chunk * 32] + 16);
-                const ts_f64 operand6 = ts_load_f64(&x[y_chunk * 32] + 20);
-                const ts_f64 operand7 = ts_load_f64(&x[y_chunk * 32] + 24);
-                const ts_f64 operand8 = ts_load_f64(&x[y_chunk * 32] + 28);
-                ts_store_f64(&y[y_chunk * 32],
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32]), ts_sigmoid_f64(operand1)));
-                ts_store_f64(&y[y_chunk * 32] + 4,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 4), ts_sigmoid_f64(operand2)));
-                ts_store_f64(&y[y_chunk * 32] + 8,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 8), ts_sigmoid_f64(operand3)));
-                ts_store_f64(&y[y_chunk * 32] + 12,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 12), ts_sigmoid_f64(operand4)));
-                ts_store_f64(&y[y_chunk * 32] + 16,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 16), ts_sigmoid_f64(operand5)));
-                ts_store_f64(&y[y_chunk * 32] + 20,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 20), ts_sigmoid_f64(operand6)));
-                ts_store_f64(&y[y_chunk * 32] + 24,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 24), ts_sigmoid_f64(operand7)));
-                ts_store_f64(&y[y_chunk * 32] + 28,
-                    ts_mul_f64(ts_load_f64(&x[y_chunk * 32] + 28), ts_sigmoid_f64(operand8)));
-            }
-        }
-    }
-    if (stream) {
-        ts_stream_fence();
-    }
-    return TS_OK;
-}
-
-static int ts_silu_float64_v3_0(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const double *const x = call->data[0];
-    double *const y = call->data[1];
-    const double moved = 8.0 * (double)(m) + 8.0 * (double)(m);
-    const bool stream = moved > call->stream_above;
-    {
-        const struct ts_silu_float64_v3_0_y_chunk env = {x, y, stream};
-        const int64_t grain = 1333;
-        const int status =
-            ts_parallel(ts_silu_float64_v3_0_y_chunk, &env, 0, m / 32, grain, call->threads);
-        if (status != TS_OK) {
-            return status;
-        }
-    }
-    for (int64_t y_chunk = m / 32, y_chunk_end = (m + 31) / 32; y_chunk < y_chunk_end; ++y_chunk) {
-        {
-            const int64_t active = m - (y_chunk * 32);
-            if (active > 0) {
-                const ts_f64 operand1 =
-                    ts_load_first_f64(&x[y_chunk * 32], ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                const ts_f64 operand2 =
-                    ts_load_first_f64(&x[y_chunk * 32] + 4,
-                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                const ts_f64 operand3 =
-                    ts_load_first_f64(&x[y_chunk * 32] + 8,
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4));
-                const ts_f64 operand4 =
-                    ts_load_first_f64(&x[y_chunk * 32] + 12,
-                    ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4));
-                const ts_f64 operand5 =
-                    ts_load_first_f64(&x[y_chunk * 32] + 16,
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 4));
-                const ts_f64 operand6 =
-                    ts_load_first_f64(&x[y_chunk * 32] + 20,
-                    ts_min_i64_s(ts_max_i64_s(active - 20, 0), 4));
-                const ts_f64 operand7 =
-                    ts_load_first_f64(&x[y_chunk * 32] + 24,
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 4));
-                const ts_f64 operand8 =
-                    ts_load_first_f64(&x[y_chunk * 32] + 28,
-                    ts_min_i64_s(ts_max_i64_s(active - 28, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32],
-                    ts_mul_f64(ts_load_first_f64(&x[y_chunk * 32],
-                    ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_sigmoid_f64(operand1)),
-                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32] + 4,
-                    ts_mul_f64(ts_load_first_f64(&x[y_chunk * 32] + 4,
-                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_sigmoid_f64(operand2)),
-                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32] + 8,
-                    ts_mul_f64(ts_load_first_f64(&x[y_chunk * 32] + 8,
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4)), ts_sigmoid_f64(operand3)),
-                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32] + 12,
-                    ts_mul_f64(ts_load_first_f64(&x[y_chunk * 32] + 12,
-                    ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4)), ts_sigmoid_f64(operand4)),
-                    ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32] + 16,
-                    ts_mul_f64(ts_load_first_f64(&x[y_chunk * 32] + 16,
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 4)), ts_sigmoid_f64(operand5)),
-                    ts_min_i64_s(ts_max_i64_s(active - 16, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32] + 20,
-                    ts_mul_f64(ts_load_first_f64(&x[y_chunk * 32] + 20,
-                    ts_min_i64_s(ts_max_i64_s(active - 20, 0), 4)), ts_sigmoid_f64(operand6)),
-                    ts_min_i64_s(ts_max_i64_s(active - 20, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32] + 24,
-                    ts_mul_f64(ts_load_first_f64(&x[y_chunk * 32] + 24,
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 4)), ts_sigmoid_f64(operand7)),
-                    ts_min_i64_s(ts_max_i64_s(active - 24, 0), 4));
-                ts_store_first_f64(&y[y_chunk * 32] + 28,
-                    ts_mul_f64(ts_load_first_f64(&x[y_chunk * 32] + 28,
-                    ts_min_i64_s(ts_max_i64_s(active - 28, 0), 4)), ts_sigmoid_f64(operand8)),
-                    ts_min_i64_s(ts_max_i64_s(active - 28, 0), 4));
-            }
-        }
-    }
-    return TS_OK;
-}
-
-static bool ts_silu_float64_v3_0_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    return (m >= 1024);
-}
-
-struct ts_silu_float64_v3_1_y_chunk {
-    const double *x;
-    double *y;
-};
-
-static int ts_silu_float64_v3_1_y_chunk(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_silu_float64_v3_1_y_chunk *const self = env;
     const double *const x = self->x;
     double *const y = self->y;
     for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
@@ -351,16 +69,16 @@ static int ts_silu_float64_v3_1_y_chunk(const void *env, int64_t lower, int64_t 
     return TS_OK;
 }
 
-static int ts_silu_float64_v3_1(const ts_call *call)
+static int ts_silu_float64_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const double *const x = call->data[0];
     double *const y = call->data[1];
     {
-        const struct ts_silu_float64_v3_1_y_chunk env = {x, y};
+        const struct ts_silu_float64_v3_0_y_chunk env = {x, y};
         const int64_t grain = 1333;
         const int status =
-            ts_parallel(ts_silu_float64_v3_1_y_chunk, &env, 0, m / 4, grain, call->threads);
+            ts_parallel(ts_silu_float64_v3_0_y_chunk, &env, 0, m / 4, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -378,8 +96,7 @@ static int ts_silu_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_silu_float64_v3[2];
-const ts_variant ts_silu_float64_v3[2] = {
-    {ts_silu_float64_v3_0, ts_silu_float64_v3_0_when, UINT64_C(3), "0"},
-    {ts_silu_float64_v3_1, NULL, UINT64_C(3), "1"},
+extern const ts_variant ts_silu_float64_v3[1];
+const ts_variant ts_silu_float64_v3[1] = {
+    {ts_silu_float64_v3_0, NULL, UINT64_C(3), "0"},
 };
