@@ -35,7 +35,6 @@ CORPUS = sorted((FOLDER / "corpus").rglob("*.yaml"))
 SPECS = {path.stem: path for path in (*sorted((FOLDER / "specs").glob("*.yaml")), *CORPUS)}
 WITH_RECIPES = [name for name, path in SPECS.items() if "\nrecipes:" in path.read_text("utf-8")]
 
-pytestmark = pytest.mark.xdist_group("corpus")  # what is compiled is compiled once
 
 Kernels = Mapping[str, "jit.Loaded | TilesmithError"]
 

@@ -18,8 +18,6 @@ from gen.spec import load
 
 from .author import ROOT, Author
 
-pytestmark = pytest.mark.xdist_group("author")  # what is built is built once
-
 MESON = ["python", "-m", "mesonbuild.mesonmain"]
 
 

@@ -16,8 +16,6 @@ NAMED = ROOT / "tests" / "spec" / "named"
 NAMED_SPECS = [NAMED / "max_pool2d.yaml", NAMED / "window.yaml"]
 RNG = np.random.default_rng(4)
 
-pytestmark = pytest.mark.xdist_group("sizes")  # what is built is built once
-
 
 @pytest.fixture(scope="module")
 def sized(tmp_path_factory: pytest.TempPathFactory, author: Author) -> ModuleType:

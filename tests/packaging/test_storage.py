@@ -14,8 +14,6 @@ import pytest
 from .author import Author
 from .author import package as sources
 
-pytestmark = pytest.mark.xdist_group("storage")  # what is built is built once
-
 BFLOAT16, FLOAT16 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16)
 X = np.random.default_rng(0).standard_normal(101)
 

@@ -6,12 +6,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from ruamel.yaml import YAML
 
 from .author import ROOT, Author
-
-pytestmark = pytest.mark.xdist_group("author")
 
 PAGE = (ROOT / "docs" / "authors.md").read_text("utf-8")
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -18,8 +18,6 @@ import pytest
 
 from gen.project import FILES
 
-pytestmark = pytest.mark.xdist_group("wheel")  # what is built is built once
-
 ROOT = Path(__file__).parents[2]
 KERNELS = ("argmax", "exp", "softmax")
 LEFT_OUT = ignore_patterns(".git", ".venv", ".*cache*", "__pycache__", "build", "dist", "*.so")
