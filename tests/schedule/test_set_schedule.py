@@ -144,3 +144,13 @@ def test_loops_that_the_map_leaves_out_stay() -> None:
         start(SEIDEL), '- set_schedule: {block: a, map: "{ a[i, j] -> [2*i + j, i] }"}'
     )[-1].state
     assert to_text(state.kernel).splitlines()[1] == "    for a.t in range(steps):"
+
+
+def test_code_that_the_ir_has_no_form_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def generate(*_: object) -> None:
+        raise NotImplementedError("isl's code has the operation 99")
+
+    monkeypatch.setattr("gen.schedule.primitives.set_schedule.generate", generate)
+    step = '- set_schedule: {block: y, map: "{ y[i, j] -> [j, i] }"}'
+    with pytest.raises(ScheduleError, match="the operation 99, which has no form in the IR"):
+        schedule(start(SCALE), step)

@@ -224,7 +224,10 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         old, inside = self._replaced(kernel), _inside(kernel, outside)
         freed = {loop for part, _ in parts for loop in part.loops}
         found: dict[str, int] = {}
-        code = generate(parts, self._context(kernel), self._names(parts))
+        try:
+            code = generate(parts, self._context(kernel), self._names(parts))
+        except NotImplementedError as e:  # no map that was tried makes isl say such a thing
+            raise CannotApply(f"{e}, which has no form in the IR") from None
         new = _tidied(code, self._names(parts), names(kernel) - freed, found)
         start = next(k for k, s in enumerate(inside) if s is old[0])
         body = (*inside[:start], new, *inside[start + len(old) :])
