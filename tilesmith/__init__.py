@@ -7,5 +7,6 @@ them.
 
 from . import _kernels
 from ._kernels import *  # noqa: F403
+from ._kernels import __version__ as __version__
 
 __all__ = _kernels.__all__

@@ -20,7 +20,7 @@ _HEADER = """\
 
 {binding}
 _PACKAGE = {package!r}
-_VERSION = {version!r}
+__version__ = {version!r}
 __all__ = {names!r}
 
 _set_up()

@@ -17,6 +17,7 @@ from typing import Any, Literal, final, overload
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = {names!r}
+__version__: str
 
 def free_workspace() -> None: ...
 def get_include() -> str: ...

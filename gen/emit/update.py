@@ -262,7 +262,9 @@ def _tree_of_pairs(
     names = [f"held{q}" for q in range(len(values[0]))]
     top = reduce(lambda x, y: f"ts_{form}_{s}({x}, {y})", names)
     lines.append(f"const {c_type(dtypes[0])} top = ts_reduce_{form}_{s}({top});")
-    has = tuple(f"ts_mor_m{b}(ts_eq_{s}({n}, ts_set_{s}(top)), ts_isnan_{s}({n}))" for n in names)
+    has = tuple(f"ts_eq_{s}({n}, ts_set_{s}(top))" for n in names)
+    if dtypes[0].is_float:
+        has = tuple(f"ts_mor_m{b}({h}, ts_isnan_{s}({n}))" for h, n in zip(has, names, strict=True))
     on = masks.widths(has, b, index_bits, code.shape)
     none = f"ts_set_{t}({identity(combiner, dtypes[1], 1)})"
     found = [f"ts_select_{t}({m}, ats{q}, {none})" for q, m in enumerate(on)]

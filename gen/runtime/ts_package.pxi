@@ -152,7 +152,7 @@ def show_config(mode="stdout"):
         raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")
     caches = ts_find_caches()
     config = {
-        "version": _VERSION,
+        "version": __version__,
         "level": _text(ts_level_names[<int> ts_level_used()]),
         "levels_built": _built_levels(),
         "levels_supported": _supported_levels(),

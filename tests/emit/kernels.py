@@ -204,11 +204,11 @@ def blur(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     return Case(PLAIN_BLUR, text, {("y", r): Source(("t",), shared=("y.i",)) for r in range(3)})
 
 
-def argmax(w: int) -> str:
+def argmax(w: int, t: str = "float32") -> str:
     return f"""
-def argmax(m, n, x: float32[m, n], v: Out[float32[m]], y: Out[int64[m]]):
+def argmax(m, n, x: {t}[m, n], v: Out[{t}[m]], y: Out[int64[m]]):
     for y.i in parallel(m):
-        with allocate(v_rf=float32[m, {w}] @ register, y_rf=int64[m, {w}] @ register):
+        with allocate(v_rf={t}[m, {w}] @ register, y_rf=int64[m, {w}] @ register):
             for y.j_0 in range((n + {w - 1})//{w}):
                 for y.j_1 in vectorized({w}):
                     with block("rf", i=spatial(y.i), l=spatial(y.j_1), jo=reduction(y.j_0, (n + {w - 1})//{w}), where=y.j_0*{w} + y.j_1 < n, initialises=True, origin=y[i, jo*{w} + l]):

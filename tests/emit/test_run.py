@@ -108,6 +108,23 @@ def test_argmax_is_numpys(level: Level) -> None:
         np.testing.assert_array_equal(v, x.max(1))
 
 
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT16, DType.INT64, DType.UINT64])
+def test_argmax_of_integers(level: Level, dtype: DType) -> None:
+    """The least value is what lanes that are off hold, and may be the greatest that there is."""
+    w = lanes(level, dtype)
+    kernel = compiled(kernels.argmax(w, dtype.value), level)
+    info = np.iinfo(dtype.value)
+    for n in sizes(w)[1:]:
+        x = RNG.integers(info.min, info.max, (8, n), dtype.value, endpoint=True)
+        x[4] = info.min
+        x[5, n // 2 :] = info.max
+        x[6] = info.max - RNG.integers(0, 3, n).astype(dtype.value)  # beyond 2**53 neighbours
+        v, y = np.zeros(8, dtype.value), np.zeros(8, np.int64)
+        kernel({"x": x, "v": v, "y": y})
+        np.testing.assert_array_equal(y, x.argmax(1))
+        np.testing.assert_array_equal(v, x.max(1))
+
+
 @pytest.mark.parametrize("dtype", [DType.FLOAT64, DType.FLOAT32])
 def test_conversions_masks_and_gathers(level: Level, dtype: DType) -> None:
     kernel = compiled(kernels.wide(lanes(level, dtype)), level)

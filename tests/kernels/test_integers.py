@@ -67,6 +67,22 @@ def test_sums_of_wide_integers_wrap() -> None:
 def test_integers_are_exact_where_float64_is_not() -> None:
     x = np.array([2**53, 2**53 + 1, 2**53 - 1])
     assert ts.max(x) == 2**53 + 1 and ts.min(-x) == -(2**53) - 1
+    assert ts.argmax(x) == ts.argmin(-x) == 1
+    assert ts.argmax((x + 2**63).astype("u8")) == 1
+    assert ts.cumsum(x)[-1] == 3 * 2**53
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, np.dtype(bool)], ids=str)
+@pytest.mark.parametrize("name", ["cumsum", "argmax", "argmin"])
+def test_running_sums_and_places(name: str, dtype: Any) -> None:
+    ours, numpys = getattr(ts, name), getattr(np, name)
+    for shape in ((1, 2), (5, 131), (131, 5)):
+        x = random(dtype, shape)
+        for axis in (0, 1):
+            expected = numpys(x, axis=axis)
+            result = ours(x, axis=axis)
+            assert result.dtype == expected.dtype
+            np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
