@@ -158,6 +158,7 @@ _PRIMITIVES = """\
 Written by `python -m build_tools.docs` from the primitives' own documentation and examples, all of
 which are tested. A step of a recipe is `- name: {argument: value, ...}`. Every step is proved: the
 tree after it computes, for every size, what the spec says. `as` names what the step creates.
+Any step takes `tested: true`, for where data hides what is read: see [Proving](authors.md#proving).
 """
 
 _LAYERS = {

@@ -24,7 +24,7 @@ from .lower.fixed import where
 from .lower.lower import lower
 from .lower.target import Level, Target
 from .poly.cache import prove_once
-from .poly.certificate import Scheduled
+from .poly.certificate import PROVED, Scheduled, Standing
 from .poly.flow import plain_flow
 from .poly.in_place import in_place
 from .poly.limit import prove_within
@@ -210,6 +210,7 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
     files: dict[str, str] = {}
     proved: dict[str, object] = {}
     pairs: list[frozenset[tuple[str, str]]] = []
+    standing = PROVED
     for level in map(Level, levels):
         variants: dict[str, tuple[Variant, ...]] = {}
         for dtypes in specs.choices(spec):
@@ -220,8 +221,10 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
         proved[level.value] = {
             dtypes_: {v.name: len(v.steps) for v in vs} for dtypes_, vs in variants.items()
         }
-        pairs += (v.in_place for vs in variants.values() for v in vs)
-    entry = manifest_entry(spec, levels, proved, frozenset.intersection(*pairs))
+        for variant in (v for vs in variants.values() for v in vs):
+            pairs.append(variant.in_place)
+            standing |= variant.lowered.standing
+    entry = manifest_entry(spec, levels, proved, frozenset.intersection(*pairs), standing)
     return Generated(files, entry_to_json(entry), clock.seconds)
 
 
@@ -235,12 +238,16 @@ def manifest_entry(
     levels: Sequence[str],
     proved: Mapping[str, object],
     in_place: frozenset[tuple[str, str]],
+    standing: Standing = PROVED,
 ) -> Entry:
     """What the binding and the documentation know of the kernel.
 
     proved: by level and dtypes, the number of proved steps of each variant. in_place: the pairs of
-    an input and an output that may be one array, whatever variant runs.
+    an input and an output that may be one array, whatever variant runs. standing: of all variants.
     """
+    proof: dict[str, object] = {"status": str(standing), "steps": dict(proved)}
+    if standing.tested:
+        proof["tested"] = [t.step for t in standing.tested]
     return Entry(
         kernel=spec.name,
         doc=spec.doc,
@@ -260,7 +267,7 @@ def manifest_entry(
             "follows": spec.follows,
             "accuracy": {f.output: f.text.text for f in spec.accuracy},
             "example": spec.example,
-            "proof": {"status": "proved", "steps": dict(proved)},
+            "proof": proof,
         },
     )
 

@@ -49,12 +49,14 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
     """
     for level, dtypes in itertools.product(levels, choices(spec)):
         shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
-        times: list[float] = []
+        times: list[tuple[Scheduled, float]] = []
 
-        def timed(plain: Kernel, state: Scheduled, times: list[float] = times) -> None:
+        def timed(
+            plain: Kernel, state: Scheduled, times: list[tuple[Scheduled, float]] = times
+        ) -> None:
             start = time.perf_counter()
             prove(plain, state)
-            times.append(time.perf_counter() - start)
+            times.append((state, time.perf_counter() - start))
             shown.detail(f"{len(times)} proved")
 
         where = (spec.name, suffix(dtypes), level.value)
@@ -62,11 +64,11 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
             variants = schedule(spec, dtypes, Target(level), timed)
         except TilesmithError as error:
             proved = f"after {len(times)} proved" if times else "before the first proof"
-            yield Proof(*where, proved, "refused", sum(times), str(error))
+            yield Proof(*where, proved, "refused", sum(s for _, s in times), str(error))
             continue
         spent = iter(times)
         for variant in variants:
-            yield Proof(*where, f"{variant.name}: the plain schedule", "proved", next(spent))
-            for step in variant.steps:
-                yield Proof(*where, f"{variant.name}: {step.primitive}", "proved", next(spent))
-            yield Proof(*where, f"{variant.name}: lowered, end to end", "proved", next(spent))
+            steps = (str(step.primitive) for step in variant.steps)
+            for what in ("the plain schedule", *steps, "lowered, end to end"):
+                state, seconds = next(spent)
+                yield Proof(*where, f"{variant.name}: {what}", str(state.standing), seconds)

@@ -5,23 +5,24 @@ Nothing is left out where a proof is refused: the tree is there to be looked at.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
 
 from .errors import Span
 from .ir.nodes import Kernel
 from .pipeline import Variant
-from .poly.certificate import Scheduled
+from .poly.certificate import PROVED, Scheduled, Standing
 from .poly.prove import prove
 from .poly.witness import Refused
 from .progress import SILENT, Progress
-from .schedule.base import NOWHERE, Prover
+from .schedule.base import NOWHERE, Context, Primitive, Prover, proved
 
 
 @final
 class Status(Enum):
     PROVED = "proved"
+    TESTED = "tested"  # in part: the sources of reads that data hides from the proof
     REFUSED = "refused"
     LEFT = "not tried"  # after a refusal: what it passes on is wrong already
 
@@ -53,31 +54,36 @@ class Moment:
 
 def story(variant: Variant, shown: Progress = SILENT, prove: Prover = prove) -> tuple[Moment, ...]:
     """The moments in order. shown: gets the number of proofs so far."""
-    plain = variant.start.kernel
-    trees: list[tuple[str, Span | None, Scheduled]] = [
+    context = Context(variant.start.kernel, prove)
+    trees: list[tuple[str, Primitive | None, Scheduled]] = [
         ("the plain schedule", None, variant.start),
-        *((str(s.primitive), _written(s.primitive.span), s.state) for s in variant.steps),
+        *((str(s.primitive), s.primitive, s.state) for s in variant.steps),
         ("lowered, end to end", None, variant.lowered),
     ]
     moments: list[Moment] = []
-    refused = False
-    for title, span, state in trees:
-        proof = Proof(Status.LEFT) if refused else _tried(plain, state, prove)
-        refused = proof.status is not Status.PROVED
-        moments.append(Moment(title, span, state.kernel, proof))
+    refused, standing = False, PROVED
+    for title, step, state in trees:
+        state = replace(state, standing=standing)  # the trees may have been made without a proof
+        proof = Proof(Status.LEFT)
+        if not refused:
+            proof, standing = _tried(context, state, title if step and step.tested else None)
+        refused = proof.status in (Status.REFUSED, Status.LEFT)
+        moments.append(Moment(title, _written(step), state.kernel, proof))
         shown.detail(f"{len(moments)} of {len(trees)} proved")
     return tuple(moments)
 
 
-def _written(span: Span) -> Span | None:
-    return None if span == NOWHERE else span
+def _written(step: Primitive | None) -> Span | None:
+    return None if step is None or step.span == NOWHERE else step.span
 
 
-def _tried(plain: Kernel, state: Scheduled, prove: Prover) -> Proof:
+def _tried(context: Context, state: Scheduled, tested: str | None) -> tuple[Proof, Standing]:
     start = time.perf_counter()
     try:
-        prove(plain, state)
+        standing = proved(context, state, tested).standing
     except Refused as refused:
         case = refused.witness.lines() if refused.witness else ()
-        return Proof(Status.REFUSED, time.perf_counter() - start, (refused.reason, *case))
-    return Proof(Status.PROVED, time.perf_counter() - start)
+        proof = Proof(Status.REFUSED, time.perf_counter() - start, (refused.reason, *case))
+        return proof, state.standing
+    status = Status.TESTED if standing.tested else Status.PROVED
+    return Proof(status, time.perf_counter() - start), standing

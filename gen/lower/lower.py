@@ -92,7 +92,7 @@ def lower(state: Scheduled, target: Target) -> Scheduled:
     kernel = state.kernel
     for _, run in PASSES:
         kernel = run(kernel)
-    return Scheduled(kernel, _flow(state.flow, kernel))
+    return Scheduled(kernel, _flow(state.flow, kernel), state.standing)
 
 
 def _flow(flow: Flow, kernel: Kernel) -> Flow:

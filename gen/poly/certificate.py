@@ -30,13 +30,57 @@ class Source:
     shared: tuple[str, ...] = ()
 
 
-Flow = Mapping[tuple[str, int], Source]
+Read = tuple[str, int]
+"""A read by its block and its number there."""
+
+Flow = Mapping[Read, Source]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A step after which the sources of some reads are tested: data hides them from the proof."""
+
+    step: str
+    reads: frozenset[Read]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What vouches for a tree: the proof alone where nothing is named here. It is the same for the
+    trees that follow.
+    """
+
+    tested: tuple[Tested, ...] = ()
+
+    @property
+    def reads(self) -> frozenset[Read]:
+        """The reads whose sources may be tested."""
+        return frozenset(read for t in self.tested for read in t.reads)
+
+    def __or__(self, other: "Standing") -> "Standing":
+        """What vouches for two trees."""
+        known: dict[str, frozenset[Read]] = {}
+        for t in (*self.tested, *other.tested):
+            known[t.step] = known.get(t.step, frozenset()) | t.reads
+        return Standing(tuple(Tested(*pair) for pair in known.items()))
+
+    def __str__(self) -> str:
+        return "tested" if self.tested else "proved"
+
+
+PROVED = Standing()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A tree and its certificate: what each step of a schedule takes and returns."""
+    """A tree and its certificate: what each step of a schedule takes and returns.
+
+    standing: kept from step to step by what runs them; no primitive sets it.
+    """
 
     kernel: Kernel
     flow: Flow
+    standing: Standing = PROVED
