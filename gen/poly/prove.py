@@ -102,7 +102,7 @@ def _check_reads(
     matched = match(s, logical, sources)
     untold = []
     for read in s.reads:
-        wanted = _wanted(read, matched, logical)
+        wanted = _wanted(read, matched)
         source = run.source(read)
         run.writers(read, source)  # a certificate that names no block is no case for tests
         try:
@@ -120,11 +120,11 @@ def _check_reads(
     return untold
 
 
-def _wanted(read: Access, matched: tuple[LogicalRead, ...], logical: Logical) -> Values:
+def _wanted(read: Access, matched: tuple[LogicalRead, ...]) -> Values:
     """The values that the plain reads take that an executed read stands for."""
     parts = []
     for m in matched:
         if m.number == read.number:
             events = with_free(m.instances, read.free).intersect_domain(read.domain)
-            parts.append(through(events, logical.reads[m.block, m.read]))
+            parts.append(through(events, m.values))
     return merged(*parts)
