@@ -15,7 +15,6 @@ import islpy as isl
 from ..ir.nodes import Expr, Load, Node, Store, Var
 from ..ir.walk import children, loads, substitute
 from .flow import Computed, Logical, Values, events_of, through
-from .order import IN, OUT
 from .statement import Access, Statement, reads_of
 
 
@@ -36,7 +35,7 @@ def substituted(
     or where an element does not tell what a load in it takes.
     """
     read = consumer.reads[number]
-    (value, flow), *others = logical.reads[consumer.name, number].items()
+    value, *others = logical.reads[consumer.name, number]
     if others or not read.free or not isinstance(value, Computed):
         return None
     producer = logical.blocks[value.block]
@@ -52,13 +51,12 @@ def substituted(
     statement = replace(consumer, block=block, reads=[])
     storages = {r.storage.name: r.storage for r in (*consumer.reads, *producer.reads)}
     statement.reads.extend(reads_of(statement, expr, consumer.domain, storages))
-    instances = flow.project_out(IN, flow.dim(IN) - read.free, read.free)
     reads: dict[int, Values] = {}
     for access, source in zip(statement.reads, _sources(body, load, number), strict=True):
         if source.consumer:
             reads[access.number] = logical.reads[consumer.name, source.number]
             continue
-        values = _values(access, producer.reads[source.number], instances, logical)
+        values = _values(access, producer.reads[source.number], logical)
         if values is None:
             return None
         reads[access.number] = values
@@ -96,14 +94,13 @@ def _sources(body: Store, load: Load, number: int) -> Iterator[_Source]:
     return go(body.value, len(loads(body.target)))
 
 
-def _values(access: Access, source: Access, instances: isl.Map, logical: Logical) -> Values | None:
-    """What a load in the expression takes: what the producer's read of that element does, in those
-    of its instances that the consumer's read may name. None where these do not all take one value.
+def _values(access: Access, source: Access, logical: Logical) -> Values | None:
+    """What a load in the expression takes: what the producer's read of that element does. None where
+    its instances that read the element do not all take one value.
     """
     here = events_of(access).apply_range(access.place)
     there = events_of(source).apply_range(source.place)
-    which = instances.add_dims(IN, access.free).add_dims(OUT, source.free)
-    same = here.apply_range(there.reverse()).intersect(which)
+    same = here.apply_range(there.reverse())
     found = through(same, logical.reads[source.statement.name, source.number])
     taken: isl.Set | None = None
     for m in found.values():

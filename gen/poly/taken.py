@@ -85,11 +85,9 @@ class Taken:
         if write in self.asked:
             raise in_a_circle(write)
         self.asked.append(write)
-        try:
-            parts = [self.values(r, self.run.source(r), None) for r in statement.reads]
-        finally:
-            self.asked.pop()  # a refusal may be caught: the reader's value is then tested
+        parts = [self.values(r, self.run.source(r), None) for r in statement.reads]
         self.copies[write] = merged(*parts)
+        self.asked.pop()
         return self.copies[write]
 
     def _stores(

@@ -104,6 +104,24 @@ def k(m, n, p: int64[m], x: float64[n], y: Out[float64[m]]):
         prove(plain, Scheduled(tree, flow))
 
 
+def test_an_element_of_several_producers() -> None:
+    """The first element is made by another block: the expression of the others is not its."""
+    first = """\
+        for f.v in range(1):
+            with block("f", v=spatial(f.v)):
+                w[v] = 0.0
+"""
+    text = TABLE.replace("w.v in range(n)", "w.v in range(1, n)").replace(
+        "v=spatial(w.v)", "v=spatial(w.v, 1, n)"
+    )
+    text = text.replace("        for y.i", f"{first}        for y.i")
+    plain = from_text(text)
+    tree = from_text(text.replace("y[i] = w[min(max(p[i], 0), n - 1)]", f"y[i] = {INLINED}"))
+    flow = {**plain_flow(plain), **{("y", k): Source((), initial=True) for k in range(4)}}
+    with pytest.raises(Refused, match="block 'y' computes `s.*` where block 'y' of the plain"):
+        prove(plain, Scheduled(tree, flow))
+
+
 SUMS = [
     ("n - 1 - min(max(p[i], 0), n - 1)", None),
     ("min(max(p[i], 0), n - 1) - min(max(p[i], 0), 0)", None),

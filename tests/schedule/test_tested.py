@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar, final
 
 import islpy as isl
 import numpy as np
@@ -25,7 +26,7 @@ from gen.poly.limit import ProofTimeout, prove_within
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.proofs import proofs
-from gen.schedule.base import Context, Step
+from gen.schedule.base import Context, Example, Layer, Primitive, Step
 from gen.schedule.recipe import run as run_steps
 from gen.spec import KernelSpec, build, choices, loads
 from tests.schedule.support import start, steps
@@ -142,6 +143,29 @@ def test_what_was_tested_before_is_no_leave_for_what_a_later_step_breaks() -> No
     state = replace(start(GATHER), standing=allowed)
     error = refused(state, "- merge: {loops: [x.i, y.i], as: [m.i]}")
     assert "a test finds a difference: y[0] is 3.0" in error.message
+
+
+@final
+@dataclass(frozen=True)
+class Merged(Primitive):
+    """The merge of the rows, as the steps of a composite are."""
+
+    name: ClassVar[str] = "merged"
+    layer: ClassVar[Layer] = Layer.ORDER
+    EXAMPLES: ClassVar[tuple[Example, ...]] = ()
+
+    def check(self, state: Scheduled) -> str | None:
+        return None
+
+    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
+        return steps(MERGE.replace(", tested: true", ""))
+
+
+def test_a_composite_passes_it_on() -> None:
+    state, context = plain_rows(), Context(plain_rows().kernel)
+    assert str(Merged(tested=True)(state, context).standing) == "tested"
+    with pytest.raises(ScheduleError, match="reads 'w' before"):
+        Merged()(state, context)
 
 
 # ---------------------------------------------------------------- what it may not
