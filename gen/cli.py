@@ -317,8 +317,8 @@ def _add_prove(commands: "_Commands[argparse.ArgumentParser]") -> None:
     command = commands.add_parser(
         "prove",
         help="prove every step of every recipe, for all sizes",
-        description="Prints a line a step: proved, tested, or refused with a counterexample. Levels of "
-        "vectors with equally many lanes give equal lines; each is proved on its own.",
+        description="Prints a line a step: proved, tested or refused, with a counterexample. Levels "
+        "whose vectors have equally many lanes give equal lines; each is proved on its own.",
     )
     _many_files(command)
     command.add_argument("--json", action="store_true", help="one object a step")

@@ -95,8 +95,8 @@ def _sources(body: Store, load: Load, number: int) -> Iterator[_Source]:
 
 
 def _values(access: Access, source: Access, logical: Logical) -> Values | None:
-    """What a load in the expression takes: what the producer's read of that element does. None where
-    its instances that read the element do not all take one value.
+    """What a load in the expression takes: what the producer's read of that element does. None
+    where its instances that read the element do not all take one value.
     """
     here = events_of(access).apply_range(access.place)
     there = events_of(source).apply_range(source.place)

@@ -118,7 +118,7 @@ def test_an_element_of_several_producers() -> None:
     plain = from_text(text)
     tree = from_text(text.replace("y[i] = w[min(max(p[i], 0), n - 1)]", f"y[i] = {INLINED}"))
     flow = {**plain_flow(plain), **{("y", k): Source((), initial=True) for k in range(4)}}
-    with pytest.raises(Refused, match="block 'y' computes `s.*` where block 'y' of the plain"):
+    with pytest.raises(Refused, match=r"block 'y' computes `s.*` where block 'y' of the plain"):
         prove(plain, Scheduled(tree, flow))
 
 
