@@ -317,7 +317,7 @@ def _add_prove(commands: "_Commands[argparse.ArgumentParser]") -> None:
     command = commands.add_parser(
         "prove",
         help="prove every step of every recipe, for all sizes",
-        description="Prints a line a step: proved, tested or refused, with a counterexample. Levels "
+        description="Prints a line a step: proved, tested, or refused with an example. Levels "
         "whose vectors have equally many lanes give equal lines; each is proved on its own.",
     )
     _many_files(command)
