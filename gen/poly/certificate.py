@@ -30,13 +30,28 @@ class Source:
     shared: tuple[str, ...] = ()
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A law that a schedule takes for granted, of reductions of the plain schedule: their blocks,
+    in the order of the law's parts. From there on they are one block, of the first one's name.
+    """
+
+    law: str
+    blocks: tuple[str, ...]
+
+
 Flow = Mapping[tuple[str, int], Source]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A tree and its certificate: what each step of a schedule takes and returns."""
+    """A tree and its certificate: what each step of a schedule takes and returns.
+
+    laws: in the order in which they were applied. Only the base class of primitives adds to them.
+    """
 
     kernel: Kernel
     flow: Flow
+    laws: tuple[Given, ...] = ()

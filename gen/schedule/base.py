@@ -6,7 +6,7 @@ proved. Invariant: no state leaves this module that the verifier and the prover 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from itertools import islice
 from typing import ClassVar, final
@@ -15,7 +15,7 @@ from ..errors import ScheduleError, Span, TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.verify import IRError, verify
 from ..ir.walk import loops
-from ..poly.certificate import Scheduled
+from ..poly.certificate import Given, Scheduled
 from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
 from .allocation import hoist, sink
@@ -89,6 +89,10 @@ class Primitive(ABC):
     def rewrite(self, state: Scheduled) -> Scheduled:
         """The tree after the step and its whole certificate, for a step that `check` passed."""
         raise NotImplementedError(f"{self.name} is a composite")
+
+    def laws(self, state: Scheduled) -> tuple[Given, ...]:
+        """The laws that the step takes for granted, beyond those of the steps before."""
+        return ()
 
     def remedies(self, state: Scheduled) -> Iterable[tuple["Primitive", ...]]:
         """Steps to take in place of this one, best first, where the proof refuses it. Each is tried
@@ -187,7 +191,7 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
         if reason is not None:
             raise CannotApply(reason)
         parts = primitive.expand(flat)
-        new = state if parts else sink(reached(primitive.rewrite(flat)))
+        new = state if parts else _rewritten(primitive, flat)
         _require_annotated(flat.kernel, new.kernel)
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None
@@ -208,6 +212,11 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
     for part in parts:
         done += _trace(part, done[-1].state if done else state, context)
     return tuple(done)
+
+
+def _rewritten(primitive: Primitive, flat: Scheduled) -> Scheduled:
+    new = sink(reached(primitive.rewrite(flat)))
+    return replace(new, laws=(*flat.laws, *primitive.laws(flat)))
 
 
 def _require_annotated(before: Kernel, after: Kernel) -> None:
@@ -233,7 +242,7 @@ def _error(
 ) -> ScheduleError:
     where = [
         f"{key} {_yaml(getattr(primitive, key))}"
-        for key in ("block", "loop", "loops", "buffer")
+        for key in ("block", "blocks", "loop", "loops", "buffer")
         if getattr(primitive, key, None)
     ]
     span = None if primitive.span == NOWHERE else primitive.span
