@@ -13,7 +13,7 @@ from .errors import TilesmithError
 from .ir.nodes import Kernel
 from .lower.target import Level, Target
 from .pipeline import schedule, suffix
-from .poly.certificate import Scheduled
+from .poly.certificate import Scheduled, proved
 from .poly.prove import prove
 from .progress import SILENT, Progress
 from .spec.build import choices
@@ -23,7 +23,9 @@ from .spec.model import KernelSpec
 @final
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A step of a variant, or its lowering, and how its proof went."""
+    """A step of a variant, or its lowering, and how its proof went. status: "refused", or what is
+    proved: "proved", "proved given LAW".
+    """
 
     kernel: str
     dtypes: str
@@ -37,6 +39,10 @@ class Proof:
         where = f"{self.kernel} {self.dtypes} {self.level}"
         line = f"{where:28} {self.status:8} {self.seconds:6.3f} s  {self.step}"
         return f"{line}\n{self.detail}" if self.detail else line
+
+    @property
+    def refused(self) -> bool:
+        return self.status == "refused"
 
     def as_json(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in Proof.__dataclass_fields__}
@@ -61,12 +67,14 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
         try:
             variants = schedule(spec, dtypes, Target(level), timed)
         except TilesmithError as error:
-            proved = f"after {len(times)} proved" if times else "before the first proof"
-            yield Proof(*where, proved, "refused", sum(times), str(error))
+            after = f"after {len(times)} proved" if times else "before the first proof"
+            yield Proof(*where, after, "refused", sum(times), str(error))
             continue
         spent = iter(times)
         for variant in variants:
             yield Proof(*where, f"{variant.name}: the plain schedule", "proved", next(spent))
             for step in variant.steps:
-                yield Proof(*where, f"{variant.name}: {step.primitive}", "proved", next(spent))
-            yield Proof(*where, f"{variant.name}: lowered, end to end", "proved", next(spent))
+                status = proved(step.state.laws)
+                yield Proof(*where, f"{variant.name}: {step.primitive}", status, next(spent))
+            status = proved(variant.lowered.laws)
+            yield Proof(*where, f"{variant.name}: lowered, end to end", status, next(spent))

@@ -12,7 +12,7 @@ from typing import final
 from .errors import Span
 from .ir.nodes import Kernel
 from .pipeline import Variant
-from .poly.certificate import Scheduled
+from .poly.certificate import Given, Scheduled, proved
 from .poly.prove import prove
 from .poly.witness import Refused
 from .progress import SILENT, Progress
@@ -29,15 +29,20 @@ class Status(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How the proof of a tree went. detail: of a refusal, the reason and a case, line by line."""
+    """How the proof of a tree went. detail: of a refusal, the reason and a case, line by line.
+    laws: what it takes for granted.
+    """
 
     status: Status
     seconds: float = 0.0
     detail: tuple[str, ...] = ()
+    laws: tuple[Given, ...] = ()
 
     def __str__(self) -> str:
-        tried = self.status is not Status.LEFT
-        return f"{self.status.value}, {self.seconds:.3f} s" if tried else self.status.value
+        if self.status is Status.LEFT:
+            return self.status.value
+        words = proved(self.laws) if self.status is Status.PROVED else self.status.value
+        return f"{words}, {self.seconds:.3f} s"
 
 
 @final
@@ -80,4 +85,4 @@ def _tried(plain: Kernel, state: Scheduled, prove: Prover) -> Proof:
     except Refused as refused:
         case = refused.witness.lines() if refused.witness else ()
         return Proof(Status.REFUSED, time.perf_counter() - start, (refused.reason, *case))
-    return Proof(Status.PROVED, time.perf_counter() - start)
+    return Proof(Status.PROVED, time.perf_counter() - start, laws=state.laws)

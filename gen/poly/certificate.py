@@ -6,7 +6,7 @@ the one of those blocks that writes the place, that agrees with the reader on th
 and whose logical instance is the one that the spec's flow asks for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -55,3 +55,9 @@ class Scheduled:
     kernel: Kernel
     flow: Flow
     laws: tuple[Given, ...] = ()
+
+
+def proved(laws: Iterable[Given]) -> str:
+    """What a proof that takes laws for granted shows, in words."""
+    names = ", ".join(dict.fromkeys(given.law for given in laws))
+    return f"proved given {names}" if names else "proved"
