@@ -119,9 +119,7 @@ def row_spread(m, n, x: float32[m, n], y: Out[float32[m]]):
         bodies = [b.body for b in blocks(state.kernel.body)]
         for combiner in (b.combiner for b in bodies if isinstance(b, Update)):
             if combiner.value == law.name and combiner != law.combiner:
-                return (
-                    f"a reduction of the spec, or of another type, is called '{law.name}' already"
-                )
+                return f"there is another reduction '{law.name}' already"
         return None
 
     def _fit(self, state: Scheduled) -> Fit:
