@@ -73,6 +73,13 @@ def test_a_triangle_has_as_many_terms_as_its_rows() -> None:
     )
 
 
+def test_terms_that_are_copied_before() -> None:
+    """The copy is still read, by the one reduction, though nothing else reads its result."""
+    before = "- reindex: {block: total, buffer: x}\n"
+    after = schedule(start(ROW_SPREAD), before + SPREAD)[-1].state.kernel
+    assert [b.name for b in blocks(after.body)] == ["x_reindex", "total"]
+
+
 REFUSED = [
     (ROW_SPREAD, "{blocks: [total]}", "it takes two reductions or more, each once"),
     (ROW_SPREAD, "{blocks: [y, y]}", "it takes two reductions or more, each once"),

@@ -150,7 +150,7 @@ def row_spread(m, n, x: float32[m, n], y: Out[float32[m]]):
         body = replace_stmt(tree(state.kernel), first, one)
         gone = frozenset(b.name for b in others)
         flow = _flow(state.flow, first, one, gone)
-        gone |= _unread(state, flow, gone) - {first.name}
+        gone |= _unread(state, flow, gone, first.name)
         for block in blocks(body):
             if block.name in gone:
                 body = remove(body, block)
@@ -159,14 +159,14 @@ def row_spread(m, n, x: float32[m, n], y: Out[float32[m]]):
         return Scheduled(kernel, prune_shared(kernel, flow))
 
 
-def _unread(state: Scheduled, flow: Flow, gone: frozenset[str]) -> frozenset[str]:
+def _unread(state: Scheduled, flow: Flow, gone: frozenset[str], kept: str) -> frozenset[str]:
     """The blocks that only those which are gone have read, or others of these."""
     found: frozenset[str] = frozenset()
     while True:
         lost = gone | found
         wanted = {w for read, s in flow.items() if read[0] not in lost for w in s.writers}
         fed = {w for read, s in state.flow.items() if read[0] in lost for w in s.writers}
-        new = {name for name in fed - wanted - lost if _is_temporary(state.kernel, name)}
+        new = {name for name in fed - wanted - lost - {kept} if _is_temporary(state.kernel, name)}
         if not new:
             return found
         found |= new
