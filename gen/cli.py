@@ -111,7 +111,7 @@ def _prove(options: argparse.Namespace) -> int:
     else:
         for result in results:
             print(result)
-    return 1 if failed or any(r.status == "refused" for r in results) else 0
+    return 1 if failed or any(r.refused for r in results) else 0
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -23,7 +23,9 @@ from .spec.model import KernelSpec
 @final
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A step of a variant, or its lowering, and how its proof went."""
+    """A step of a variant, or its lowering, and how its proof went. status: "refused", or what is
+    proved: "proved", "proved given LAW".
+    """
 
     kernel: str
     dtypes: str
@@ -37,6 +39,10 @@ class Proof:
         where = f"{self.kernel} {self.dtypes} {self.level}"
         line = f"{where:28} {self.status:8} {self.seconds:6.3f} s  {self.step}"
         return f"{line}\n{self.detail}" if self.detail else line
+
+    @property
+    def refused(self) -> bool:
+        return self.status == "refused"
 
     def as_json(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in Proof.__dataclass_fields__}
@@ -63,8 +69,8 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
         try:
             variants = schedule(spec, dtypes, Target(level), timed)
         except TilesmithError as error:
-            proved = f"after {len(times)} proved" if times else "before the first proof"
-            yield Proof(*where, proved, "refused", sum(s for _, s in times), str(error))
+            after = f"after {len(times)} proved" if times else "before the first proof"
+            yield Proof(*where, after, "refused", sum(s for _, s in times), str(error))
             continue
         spent = iter(times)
         for variant in variants:

@@ -22,7 +22,6 @@ from .schedule.base import NOWHERE, Context, Primitive, Prover, proved
 @final
 class Status(Enum):
     PROVED = "proved"
-    TESTED = "tested"  # in part: the sources of reads that data hides from the proof
     REFUSED = "refused"
     LEFT = "not tried"  # after a refusal: what it passes on is wrong already
 
@@ -30,15 +29,18 @@ class Status(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How the proof of a tree went. detail: of a refusal, the reason and a case, line by line."""
+    """How the proof of a tree went. detail: of a refusal, the reason and a case, line by line.
+    standing: what else vouches for the tree, where it was not refused.
+    """
 
     status: Status
     seconds: float = 0.0
     detail: tuple[str, ...] = ()
+    standing: Standing = PROVED
 
     def __str__(self) -> str:
-        tried = self.status is not Status.LEFT
-        return f"{self.status.value}, {self.seconds:.3f} s" if tried else self.status.value
+        words = str(self.standing) if self.status is Status.PROVED else self.status.value
+        return words if self.status is Status.LEFT else f"{words}, {self.seconds:.3f} s"
 
 
 @final
@@ -63,11 +65,12 @@ def story(variant: Variant, shown: Progress = SILENT, prove: Prover = prove) -> 
     moments: list[Moment] = []
     refused, standing = False, PROVED
     for title, step, state in trees:
-        state = replace(state, standing=standing)  # the trees may have been made without a proof
+        # The trees may have been made without a proof, and so without a test.
+        state = replace(state, standing=replace(state.standing, tested=standing.tested))
         proof = Proof(Status.LEFT)
         if not refused:
             proof, standing = _tried(context, state, title if step and step.tested else None)
-        refused = proof.status in (Status.REFUSED, Status.LEFT)
+        refused = proof.status is not Status.PROVED
         moments.append(Moment(title, _written(step), state.kernel, proof))
         shown.detail(f"{len(moments)} of {len(trees)} proved")
     return tuple(moments)
@@ -85,5 +88,4 @@ def _tried(context: Context, state: Scheduled, tested: str | None) -> tuple[Proo
         case = refused.witness.lines() if refused.witness else ()
         proof = Proof(Status.REFUSED, time.perf_counter() - start, (refused.reason, *case))
         return proof, state.standing
-    status = Status.TESTED if standing.tested else Status.PROVED
-    return Proof(status, time.perf_counter() - start), standing
+    return Proof(Status.PROVED, time.perf_counter() - start, standing=standing), standing

@@ -50,7 +50,7 @@ def key(plain: Kernel, state: Scheduled) -> str:
     """What names a proof, in hexadecimal."""
     flow = sorted((name, number, repr(source)) for (name, number), source in state.flow.items())
     scheduled = to_text(state.kernel).replace(" in unrolled(", " in range(")  # in the same order
-    question = _without_types("\n".join((to_text(plain), scheduled, repr(flow))))
+    question = _without_types("\n".join((to_text(plain), scheduled, repr(flow), repr(state.laws))))
     return sha256(f"{_prover()}\n{question}".encode()).hexdigest()
 
 
@@ -63,5 +63,6 @@ def _without_types(text: str) -> str:
 def _prover() -> str:
     """What the answer depends on besides the question: this code and isl."""
     here = Path(__file__).parent
-    sources = sorted((*here.glob("*.py"), *(here.parent / "ir").glob("*.py")))
+    folders = (here, here / "laws", here.parent / "ir")
+    sources = sorted(p for f in folders for p in f.iterdir() if p.suffix in (".py", ".yaml"))
     return "\n".join((isl.version.VERSION_TEXT, *(p.read_text("utf-8") for p in sources)))

@@ -38,6 +38,17 @@ Flow = Mapping[Read, Source]
 
 @final
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A law that a schedule takes for granted, of reductions of the plain schedule: their blocks,
+    in the order of the law's parts. From there on they are one block, of the first one's name.
+    """
+
+    law: str
+    blocks: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Tested:
     """A step after which the sources of some reads are tested: data hides them from the proof."""
 
@@ -50,8 +61,11 @@ class Tested:
 class Standing:
     """What vouches for a tree: the proof alone where nothing is named here. It is the same for the
     trees that follow.
+
+    laws: in the order in which they were applied.
     """
 
+    laws: tuple[Given, ...] = ()
     tested: tuple[Tested, ...] = ()
 
     @property
@@ -64,10 +78,14 @@ class Standing:
         known: dict[str, frozenset[Read]] = {}
         for t in (*self.tested, *other.tested):
             known[t.step] = known.get(t.step, frozenset()) | t.reads
-        return Standing(tuple(Tested(*pair) for pair in known.items()))
+        laws = tuple(dict.fromkeys((*self.laws, *other.laws)))
+        return Standing(laws, tuple(Tested(*pair) for pair in known.items()))
 
     def __str__(self) -> str:
-        return "tested" if self.tested else "proved"
+        """In words: "proved", "proved given LAW", "tested", "tested given LAW"."""
+        word = "tested" if self.tested else "proved"
+        laws = ", ".join(dict.fromkeys(given.law for given in self.laws))
+        return f"{word} given {laws}" if laws else word
 
 
 PROVED = Standing()
@@ -78,9 +96,13 @@ PROVED = Standing()
 class Scheduled:
     """A tree and its certificate: what each step of a schedule takes and returns.
 
-    standing: kept from step to step by what runs them; no primitive sets it.
+    standing: only the base class of primitives adds to it.
     """
 
     kernel: Kernel
     flow: Flow
     standing: Standing = PROVED
+
+    @property
+    def laws(self) -> tuple[Given, ...]:
+        return self.standing.laws

@@ -18,8 +18,9 @@ from .barriers import check_threads
 from .certificate import Read, Scheduled
 from .compare import compare
 from .extract import extract
-from .flow import Computed, Logical, Values, logical_flow, merged, through, with_free
+from .flow import Computed, Logical, Values, merged, through, with_free
 from .hidden import testable
+from .laws.plain import under
 from .match import LogicalRead, match
 from .padding import without_padding
 from .roles import Execution, Role, execution
@@ -34,11 +35,13 @@ from .witness import sample
 def prove(plain: Kernel, state: Scheduled) -> None:
     """Returns if the tree is proved. Raises Refused if not, with the reason and a counterexample.
 
-    The tree's assumptions count for both, so that a variant is proved under its `when`.
+    The tree's assumptions count for both, so that a variant is proved under its `when`. Where the
+    certificate takes laws for granted, it is the plain schedule under these laws that the tree has
+    to compute.
     """
     _require_same_signature(plain, state.kernel)
     plain = replace(plain, phases=state.kernel.phases)
-    logical = logical_flow(plain, state.kernel)
+    logical = under(plain, state.laws, state.kernel)
     tree = extract(explicit_inits(state.kernel), plain.assumptions)
     tree = without_padding(tree, logical)
     run = execution(tree, state.flow, logical)

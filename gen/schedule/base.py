@@ -15,7 +15,7 @@ from ..errors import ScheduleError, Span, TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.verify import IRError, verify
 from ..ir.walk import loops
-from ..poly.certificate import Scheduled, Standing, Tested
+from ..poly.certificate import Given, Scheduled, Standing, Tested
 from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
 from .allocation import hoist, sink
@@ -96,6 +96,10 @@ class Primitive(ABC):
     def rewrite(self, state: Scheduled) -> Scheduled:
         """The tree after the step and its whole certificate, for a step that `check` passed."""
         raise NotImplementedError(f"{self.name} is a composite")
+
+    def laws(self, state: Scheduled) -> tuple[Given, ...]:
+        """The laws that the step takes for granted, beyond those of the steps before."""
+        return ()
 
     def remedies(self, state: Scheduled) -> Iterable[tuple["Primitive", ...]]:
         """Steps to take in place of this one, best first, where the proof refuses it. Each is tried
@@ -196,8 +200,7 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
         if reason is not None:
             raise CannotApply(reason)
         parts = primitive.expand(flat)
-        new = state if parts else sink(reached(primitive.rewrite(flat)))
-        new = replace(new, standing=state.standing)
+        new = state if parts else _rewritten(primitive, flat)
         _require_annotated(flat.kernel, new.kernel)
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None
@@ -221,6 +224,11 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
     return tuple(done)
 
 
+def _rewritten(primitive: Primitive, flat: Scheduled) -> Scheduled:
+    new = sink(reached(primitive.rewrite(flat)))
+    return replace(new, standing=flat.standing | Standing(primitive.laws(flat)))
+
+
 def proved(context: Context, state: Scheduled, tested: str | None) -> Scheduled:
     """The state, proved. tested: the step, where it leaves to tests the reads that data hides; the
     standing then says so. Raises Refused.
@@ -233,7 +241,7 @@ def proved(context: Context, state: Scheduled, tested: str | None) -> Scheduled:
             read = refused.hidden
             if tested is None or read is None or read in state.standing.reads:
                 raise
-            standing = Standing((Tested(tested, frozenset({read})),))
+            standing = Standing(tested=(Tested(tested, frozenset({read})),))
             state = replace(state, standing=state.standing | standing)
 
 
@@ -260,7 +268,7 @@ def _error(
 ) -> ScheduleError:
     where = [
         f"{key} {_yaml(getattr(primitive, key))}"
-        for key in ("block", "loop", "loops", "buffer")
+        for key in ("block", "blocks", "loop", "loops", "buffer")
         if getattr(primitive, key, None)
     ]
     span = None if primitive.span == NOWHERE else primitive.span

@@ -104,7 +104,9 @@ def test_a_step_is_tested_where_it_says_so_alone() -> None:
     assert "y[i=0, e=0] reads 'w' before w_1[i=1, e=0] computes it" in error.message
     assert error.hint is not None and "with `tested: true` the step is compared" in error.hint
     (step,) = run(plain_rows(), MERGE)
-    assert step.state.standing == Standing((certificate.Tested(STEP, frozenset({("y", 2)})),))
+    assert step.state.standing == Standing(
+        tested=(certificate.Tested(STEP, frozenset({("y", 2)})),)
+    )
     assert str(step.primitive) == STEP
 
 
@@ -139,7 +141,7 @@ def test_steps_after_it_are_tested_again() -> None:
 
 def test_what_was_tested_before_is_no_leave_for_what_a_later_step_breaks() -> None:
     """The read of y may be tested since the merge; here y is merged wrongly."""
-    allowed = Standing((certificate.Tested("a step", frozenset({("y", 0)})),))
+    allowed = Standing(tested=(certificate.Tested("a step", frozenset({("y", 0)})),))
     state = replace(start(GATHER), standing=allowed)
     error = refused(state, "- merge: {loops: [x.i, y.i], as: [m.i]}")
     assert "a test finds a difference: y[0] is 3.0" in error.message
@@ -187,7 +189,9 @@ def k(n, p: int64[n], x: float64[n], y: InOut[float64[n]]):
 
 
 ANY = Standing(
-    (certificate.Tested("a step", frozenset((b, k) for b in ("x", "y", "t") for k in range(4))),)
+    tested=(
+        certificate.Tested("a step", frozenset((b, k) for b in ("x", "y", "t") for k in range(4))),
+    )
 )
 
 
