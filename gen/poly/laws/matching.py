@@ -182,7 +182,7 @@ def _made(known: Blocks, maker: Value | None, load: Load) -> Expr:
             block = known.named[name]
             at = _places(block, targets(block.body)[k])
             own = {v: load.indices[axis] for v, axis in at.items()}
-            if isinstance(block.body, Store):
+            if isinstance(block.body, Store) and not loads(block.predicate):
                 return substitute(_resolved(known, block, block.body.value), own)
             return Load(_result(block, k), tuple(own.values()), load.dtype)
         case _:
@@ -225,10 +225,10 @@ def normal(expr: Expr) -> Real:
             return normal(lhs) + normal(rhs)
         case Binary(BinaryOp.SUB, lhs, rhs):
             return normal(lhs) - normal(rhs)
-        case Binary(BinaryOp.MUL, lhs, rhs):
-            return normal(lhs) * normal(rhs)
-        case Call(Function.FMA, (a, b, c)):
-            return normal(a) * normal(b) + normal(c)
+        case Binary(BinaryOp.MUL, lhs, rhs) if _is_short(a := normal(lhs), b := normal(rhs)):
+            return a * b
+        case Call(Function.FMA, (x, y, z)):
+            return normal(Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, x, y), z))
         case Binary(BinaryOp.DIV, lhs, rhs) if normal(rhs).products:
             return normal(lhs) * reciprocal(normal(rhs))
         case Cast(dtype, operand) if dtype.kind is Kind.FLOAT and _is_size(operand):
@@ -236,6 +236,14 @@ def normal(expr: Expr) -> Real:
         case _:
             parts = tuple(normal(e) for e in children(expr) if isinstance(e, Expr))
             return atom(Opaque(_function(expr), parts))
+
+
+MOST_PRODUCTS = 1000
+
+
+def _is_short(a: Real, b: Real) -> bool:
+    """Whether the product of two sums is worth to be written out."""
+    return len(a.products) * len(b.products) <= MOST_PRODUCTS
 
 
 def _is_size(expr: Expr) -> bool:
