@@ -15,12 +15,18 @@ from pathlib import Path
 from gen import reference, schema
 from gen import spec as specs
 from gen.emit.cython import parameters
+from gen.emit.manifest import LEVELS
 from gen.ir.printer import to_text
 from gen.ir.types import DType
-from gen.pipeline import manifest_entry
+from gen.lower.target import Level, Target
+from gen.pipeline import manifest_entry, schedule
+from gen.poly import laws
+from gen.poly.certificate import proved
 from gen.schedule import intrinsics
 from gen.schedule.base import Example, Layer, Primitive
+from gen.schedule.primitives.rescale import Rescale
 from gen.schedule.registry import PRIMITIVES
+from gen.show import unproved
 from gen.spec import yaml
 from gen.spec.model import Argument, KernelSpec, Scalar
 
@@ -108,7 +114,21 @@ def _kernel(spec: KernelSpec, depth: int) -> str:
         _code(spec.example),
         "Computes",
         _code(_body(Path(spec.path))),
+        _given(spec),
     )
+
+
+def _given(spec: KernelSpec) -> str:
+    """What its proof takes for granted. A recipe has to be run to know, if it has the one step that
+    needs a law.
+    """
+    steps = (s for r in spec.recipes for v in r.variants for s in v.steps)
+    if all(step.primitive != Rescale.name for step in steps):
+        return ""
+    dtypes, levels = specs.choices(spec)[0], (Level(level) for level in LEVELS)
+    variants = (v for x in levels for v in schedule(spec, dtypes, Target(x), unproved))
+    status = proved(given for v in variants for given in v.lowered.laws)
+    return f"{status.capitalize()}; see [laws](primitives.md#laws)."
 
 
 def _alternatives(choices: Sequence[DType]) -> str:
@@ -158,6 +178,7 @@ _PRIMITIVES = """\
 Written by `python -m build_tools.docs` from the primitives' own documentation and examples, all of
 which are tested. A step of a recipe is `- name: {argument: value, ...}`. Every step is proved: the
 tree after it computes, for every size, what the spec says. `as` names what the step creates.
+Any step takes `tested: true`, for where data hides what is read: see [Proving](authors.md#proving).
 """
 
 _LAYERS = {
@@ -175,7 +196,8 @@ def primitives() -> str:
         chosen = [p for p in PRIMITIVES if p.layer is layer]
         if chosen:
             parts += [f"## {title}\n", *map(_primitive, chosen)]
-    return "\n".join([*parts, _INTRINSICS, *map(_intrinsic, intrinsics.names())])
+    parts += [_INTRINSICS, *map(_intrinsic, intrinsics.names())]
+    return "\n".join([*parts, _LAWS, *map(_law, laws.names())])
 
 
 _INTRINSICS = """\
@@ -194,6 +216,25 @@ def _intrinsic(name: str) -> str:
         found.promise,
         f"Its pattern:\n\n{_code(to_text(found.pattern))}",
     )
+
+
+_LAWS = """\
+## Laws
+
+Algebra that changes values, by which [rescale](#rescale) joins reductions: each a file in
+`gen/poly/laws`. `meaning` is what the parts are of a set of terms x, `term` what they are of one,
+`state` how two are combined. That these agree is proved, over the real numbers, whenever the law is
+used. `bound` is how far each part may be from its exact value, in floats: n is the number of terms,
+`largest` the largest of their magnitudes. The tests hold it. What is proved by such a law says so:
+`proved given LAW`.
+"""
+
+
+def _law(name: str) -> str:
+    text = (laws.FOLDER / f"{name}.yaml").read_text("utf-8")
+    found = laws.lookup(name, DType.FLOAT64)
+    written = text[text.index("\nforms:") :]
+    return _joined(f"### {name}", found.doc, f"After {found.source}.", _code(written, "yaml"))
 
 
 def _line(primitive: type[Primitive]) -> str:

@@ -111,7 +111,7 @@ def _prove(options: argparse.Namespace) -> int:
     else:
         for result in results:
             print(result)
-    return 1 if failed or any(r.status != "proved" for r in results) else 0
+    return 1 if failed or any(r.refused for r in results) else 0
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -317,8 +317,8 @@ def _add_prove(commands: "_Commands[argparse.ArgumentParser]") -> None:
     command = commands.add_parser(
         "prove",
         help="prove every step of every recipe, for all sizes",
-        description="Prints a line a step: proved, or refused with a counterexample. Levels whose "
-        "vectors have equally many lanes give equal lines; each is proved on its own.",
+        description="Prints a line a step: proved, tested, or refused with an example. Levels "
+        "whose vectors have equally many lanes give equal lines; each is proved on its own.",
     )
     _many_files(command)
     command.add_argument("--json", action="store_true", help="one object a step")

@@ -143,7 +143,8 @@ def _recipe(number: int, moments: Sequence[Moment]) -> str:
 def _button(number: int, moment: Moment, count: int) -> str:
     name = f"{number}: {moment.title}" if 0 < number < count - 1 else moment.title
     status = moment.proof.status
-    kind = "proved" if status is Status.PROVED else "unproved"
+    passed = "tested" if moment.proof.standing.tested else "proved"
+    kind = passed if status is Status.PROVED else "unproved"
     detail = "".join(f"<br>{escape(line)}" for line in moment.proof.detail)
     return (
         f'<button type="button" class="step" data-moment="{number}">{escape(name)}'

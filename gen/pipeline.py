@@ -24,7 +24,7 @@ from .lower.fixed import where
 from .lower.lower import lower
 from .lower.target import Level, Target
 from .poly.cache import prove_once
-from .poly.certificate import Scheduled
+from .poly.certificate import PROVED, Scheduled
 from .poly.flow import plain_flow
 from .poly.in_place import in_place
 from .poly.limit import prove_within
@@ -208,8 +208,9 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
     with clock("load"):
         spec = specs.load(path)
     files: dict[str, str] = {}
-    proved: dict[str, object] = {}
+    steps: dict[str, object] = {}
     pairs: list[frozenset[tuple[str, str]]] = []
+    standing = PROVED
     for level in map(Level, levels):
         variants: dict[str, tuple[Variant, ...]] = {}
         for dtypes in specs.choices(spec):
@@ -217,11 +218,16 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
                 variants[suffix(dtypes)] = schedule_to_emit(spec, dtypes, Target(level), prove)
         with clock("emit"):
             files[f"{spec.name}.{level.value}.c"] = emit(spec, variants, level)
-        proved[level.value] = {
+        steps[level.value] = {
             dtypes_: {v.name: len(v.steps) for v in vs} for dtypes_, vs in variants.items()
         }
-        pairs += (v.in_place for vs in variants.values() for v in vs)
-    entry = manifest_entry(spec, levels, proved, frozenset.intersection(*pairs))
+        for variant in (v for vs in variants.values() for v in vs):
+            pairs.append(variant.in_place)
+            standing |= variant.lowered.standing
+    proof: dict[str, object] = {"status": str(standing), "steps": steps}
+    if standing.tested:
+        proof["tested"] = [t.step for t in standing.tested]
+    entry = manifest_entry(spec, levels, proof, frozenset.intersection(*pairs))
     return Generated(files, entry_to_json(entry), clock.seconds)
 
 
@@ -233,13 +239,14 @@ def suffix(dtypes: Dtypes) -> str:
 def manifest_entry(
     spec: KernelSpec,
     levels: Sequence[str],
-    proved: Mapping[str, object],
+    proof: Mapping[str, object],
     in_place: frozenset[tuple[str, str]],
 ) -> Entry:
     """What the binding and the documentation know of the kernel.
 
-    proved: by level and dtypes, the number of proved steps of each variant. in_place: the pairs of
-    an input and an output that may be one array, whatever variant runs.
+    proof: what vouches for it, in words, and by level and dtypes the number of steps of each
+    variant. in_place: the pairs of an input and an output that may be one array, whatever variant
+    runs.
     """
     return Entry(
         kernel=spec.name,
@@ -260,7 +267,7 @@ def manifest_entry(
             "follows": spec.follows,
             "accuracy": {f.output: f.text.text for f in spec.accuracy},
             "example": spec.example,
-            "proof": {"status": "proved", "steps": dict(proved)},
+            "proof": dict(proof),
         },
     )
 

@@ -23,7 +23,9 @@ from .spec.model import KernelSpec
 @final
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A step of a variant, or its lowering, and how its proof went."""
+    """A step of a variant, or its lowering, and how its proof went. status: "refused", or what is
+    proved: "proved", "proved given LAW".
+    """
 
     kernel: str
     dtypes: str
@@ -38,6 +40,10 @@ class Proof:
         line = f"{where:28} {self.status:8} {self.seconds:6.3f} s  {self.step}"
         return f"{line}\n{self.detail}" if self.detail else line
 
+    @property
+    def refused(self) -> bool:
+        return self.status == "refused"
+
     def as_json(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in Proof.__dataclass_fields__}
 
@@ -49,24 +55,26 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
     """
     for level, dtypes in itertools.product(levels, choices(spec)):
         shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
-        times: list[float] = []
+        times: list[tuple[Scheduled, float]] = []
 
-        def timed(plain: Kernel, state: Scheduled, times: list[float] = times) -> None:
+        def timed(
+            plain: Kernel, state: Scheduled, times: list[tuple[Scheduled, float]] = times
+        ) -> None:
             start = time.perf_counter()
             prove(plain, state)
-            times.append(time.perf_counter() - start)
+            times.append((state, time.perf_counter() - start))
             shown.detail(f"{len(times)} proved")
 
         where = (spec.name, suffix(dtypes), level.value)
         try:
             variants = schedule(spec, dtypes, Target(level), timed)
         except TilesmithError as error:
-            proved = f"after {len(times)} proved" if times else "before the first proof"
-            yield Proof(*where, proved, "refused", sum(times), str(error))
+            after = f"after {len(times)} proved" if times else "before the first proof"
+            yield Proof(*where, after, "refused", sum(s for _, s in times), str(error))
             continue
         spent = iter(times)
         for variant in variants:
-            yield Proof(*where, f"{variant.name}: the plain schedule", "proved", next(spent))
-            for step in variant.steps:
-                yield Proof(*where, f"{variant.name}: {step.primitive}", "proved", next(spent))
-            yield Proof(*where, f"{variant.name}: lowered, end to end", "proved", next(spent))
+            steps = (str(step.primitive) for step in variant.steps)
+            for what in ("the plain schedule", *steps, "lowered, end to end"):
+                state, seconds = next(spent)
+                yield Proof(*where, f"{variant.name}: {what}", str(state.standing), seconds)

@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from .errors import TilesmithError
-from .schedule.base import Primitive
+from .schedule.base import OF_ANY, Primitive
 from .schedule.edit import CannotApply
 from .schedule.registry import PRIMITIVES, lookup
 
@@ -33,7 +33,7 @@ def as_json() -> str:
             "name": p.name,
             "layer": p.layer.value,
             "aliases": list(p.aliases),
-            "arguments": [f.name.rstrip("_") for f in fields(p) if f.name != "span"],
+            "arguments": [f.name.rstrip("_") for f in fields(p) if f.name not in OF_ANY],
             "summary": p.summary(),
         }
         for p in PRIMITIVES
@@ -68,7 +68,7 @@ def step(name: str) -> str:
 def arguments(primitive: type[Primitive]) -> list[tuple[str, str, str]]:
     """Of each argument, its name, what it takes, and its default, in Markdown."""
     hints = get_type_hints(primitive)
-    return [_field(f, hints[f.name]) for f in fields(primitive) if f.name != "span"]
+    return [_field(f, hints[f.name]) for f in fields(primitive) if f.name not in OF_ANY]
 
 
 def _field(field: Field[object], hint: object) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from .errors import Span
 from .ir.types import DType
-from .schedule.base import Primitive
+from .schedule.base import OF_ANY, Primitive
 from .schedule.registry import PRIMITIVES
 from .spec import externals, reader, recipes, reductions, yaml
 
@@ -133,6 +133,11 @@ _VARIANT: dict[str, Schema] = {
     "steps": {**_list(_ref("step")), "description": "primitives, in order"},
 }
 
+_TESTED: Schema = {
+    "type": "boolean",
+    "description": "compare by the interpreter where data hides from the proof what is read",
+}
+
 
 def _record(record: type, given: dict[str, Schema]) -> Schema:
     """An object with the record's fields as keys; `given` describes those that it says more of."""
@@ -179,7 +184,8 @@ def _step() -> Schema:
 
 def _primitive(primitive: type[Primitive]) -> Schema:
     arguments = _record(primitive, {})
-    parts = {key: _or_parameter(part) for key, part in arguments["properties"].items()}
+    named = {k: part for k, part in arguments["properties"].items() if k not in OF_ANY}
+    parts = {key: _or_parameter(part) for key, part in named.items()} | {"tested": _TESTED}
     return {"description": primitive.summary(), **arguments, "properties": parts}
 
 

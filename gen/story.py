@@ -5,18 +5,18 @@ Nothing is left out where a proof is refused: the tree is there to be looked at.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
 
 from .errors import Span
 from .ir.nodes import Kernel
 from .pipeline import Variant
-from .poly.certificate import Scheduled
+from .poly.certificate import PROVED, Scheduled, Standing
 from .poly.prove import prove
 from .poly.witness import Refused
 from .progress import SILENT, Progress
-from .schedule.base import NOWHERE, Prover
+from .schedule.base import NOWHERE, Context, Primitive, Prover, proved
 
 
 @final
@@ -29,15 +29,18 @@ class Status(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How the proof of a tree went. detail: of a refusal, the reason and a case, line by line."""
+    """How the proof of a tree went. detail: of a refusal, the reason and a case, line by line.
+    standing: what else vouches for the tree, where it was not refused.
+    """
 
     status: Status
     seconds: float = 0.0
     detail: tuple[str, ...] = ()
+    standing: Standing = PROVED
 
     def __str__(self) -> str:
-        tried = self.status is not Status.LEFT
-        return f"{self.status.value}, {self.seconds:.3f} s" if tried else self.status.value
+        words = str(self.standing) if self.status is Status.PROVED else self.status.value
+        return words if self.status is Status.LEFT else f"{words}, {self.seconds:.3f} s"
 
 
 @final
@@ -53,31 +56,36 @@ class Moment:
 
 def story(variant: Variant, shown: Progress = SILENT, prove: Prover = prove) -> tuple[Moment, ...]:
     """The moments in order. shown: gets the number of proofs so far."""
-    plain = variant.start.kernel
-    trees: list[tuple[str, Span | None, Scheduled]] = [
+    context = Context(variant.start.kernel, prove)
+    trees: list[tuple[str, Primitive | None, Scheduled]] = [
         ("the plain schedule", None, variant.start),
-        *((str(s.primitive), _written(s.primitive.span), s.state) for s in variant.steps),
+        *((str(s.primitive), s.primitive, s.state) for s in variant.steps),
         ("lowered, end to end", None, variant.lowered),
     ]
     moments: list[Moment] = []
-    refused = False
-    for title, span, state in trees:
-        proof = Proof(Status.LEFT) if refused else _tried(plain, state, prove)
+    refused, standing = False, PROVED
+    for title, step, state in trees:
+        # The trees may have been made without a proof, and so without a test.
+        state = replace(state, standing=replace(state.standing, tested=standing.tested))
+        proof = Proof(Status.LEFT)
+        if not refused:
+            proof, standing = _tried(context, state, title if step and step.tested else None)
         refused = proof.status is not Status.PROVED
-        moments.append(Moment(title, span, state.kernel, proof))
+        moments.append(Moment(title, _written(step), state.kernel, proof))
         shown.detail(f"{len(moments)} of {len(trees)} proved")
     return tuple(moments)
 
 
-def _written(span: Span) -> Span | None:
-    return None if span == NOWHERE else span
+def _written(step: Primitive | None) -> Span | None:
+    return None if step is None or step.span == NOWHERE else step.span
 
 
-def _tried(plain: Kernel, state: Scheduled, prove: Prover) -> Proof:
+def _tried(context: Context, state: Scheduled, tested: str | None) -> tuple[Proof, Standing]:
     start = time.perf_counter()
     try:
-        prove(plain, state)
+        standing = proved(context, state, tested).standing
     except Refused as refused:
         case = refused.witness.lines() if refused.witness else ()
-        return Proof(Status.REFUSED, time.perf_counter() - start, (refused.reason, *case))
-    return Proof(Status.PROVED, time.perf_counter() - start)
+        proof = Proof(Status.REFUSED, time.perf_counter() - start, (refused.reason, *case))
+        return proof, state.standing
+    return Proof(Status.PROVED, time.perf_counter() - start, standing=standing), standing

@@ -22,7 +22,7 @@ from gen.ir.walk import ancestors, blocks, loads, loops, walk
 from gen.poly.certificate import Scheduled
 from gen.poly.flow import plain_flow
 from gen.schedule import recipe
-from gen.schedule.base import Context, Example, Primitive
+from gen.schedule.base import OF_ANY, Context, Example, Primitive
 from gen.schedule.edit import reduction_loops, written
 from gen.schedule.registry import PRIMITIVES
 from gen.spec import yaml
@@ -209,7 +209,7 @@ def _holes(step: Primitive, known: Mapping[Kind, tuple[str, ...]]) -> Iterator[H
 
 def _arguments(step: Primitive) -> list[str]:
     """The arguments that are drawn: names that a step creates are left to their defaults."""
-    return [f.name for f in fields(step) if f.name not in ("span", "as_")]
+    return [f.name for f in fields(step) if f.name not in (*OF_ANY, "as_")]
 
 
 def _texts(value: object) -> Iterator[str]:

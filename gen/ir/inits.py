@@ -28,9 +28,10 @@ from .nodes import (
     Update,
     Var,
 )
-from .walk import ancestors, blocks, replace_stmt, seq, substitute, variables
+from .walk import ancestors, blocks, remembered, replace_stmt, seq, substitute, variables
 
 
+@remembered
 def explicit_inits(kernel: Kernel) -> Kernel:
     """The kernel with every block's own init written out. Raises ScheduleError as below."""
     while own := next((b for b in blocks(kernel.body) if b.initialises), None):

@@ -40,7 +40,7 @@ from .types import INDEX, DType, Kind
 from .verify_expr import IRError, check_place, expect, refuse
 from .verify_expr import Scope as Names
 from .verify_launch import check_launches
-from .walk import targets, variables, walk
+from .walk import remembered, targets, variables, walk
 
 __all__ = ["IRError", "verify", "verify_any"]
 
@@ -59,6 +59,7 @@ def verify(kernel: Kernel, *, lowered: bool = False) -> None:
         _check_unlowered(kernel)
 
 
+@remembered
 def verify_any(kernel: Kernel) -> None:
     """Checks the rules that hold at every stage. Raises IRError."""
     parameters = [p.buffer for p in kernel.parameters]

@@ -92,7 +92,7 @@ def lower(state: Scheduled, target: Target) -> Scheduled:
     kernel = state.kernel
     for _, run in PASSES:
         kernel = run(kernel)
-    return Scheduled(kernel, _flow(state.flow, kernel))
+    return replace(state, kernel=kernel, flow=_flow(state.flow, kernel))
 
 
 def _flow(flow: Flow, kernel: Kernel) -> Flow:

@@ -120,7 +120,7 @@ def _positive(value: isl.PwAff) -> bool:
 
 def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:
     """The least and greatest value, where they are known: an affine expression has itself for both,
-    a clamp, a remainder or a mask of bits bounds even what isl cannot say.
+    a clamp, a remainder or a mask of bits bounds even what isl cannot say, and sums of such.
     """
     try:
         value = affine(expr, at)
@@ -134,6 +134,13 @@ def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]
             if op is BinaryOp.MIN:
                 return _both(isl.PwAff.min, low, other_low), _any(isl.PwAff.min, high, other_high)
             return _any(isl.PwAff.max, low, other_low), _both(isl.PwAff.max, high, other_high)
+        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if dtype_of(expr) is INDEX:
+            (low, high), (other_low, other_high) = interval(lhs, at), interval(rhs, at)
+            if low is None or high is None or other_low is None or other_high is None:
+                return None, None  # what has no bound may wrap around
+            if op is BinaryOp.ADD:
+                return low.add(other_low), high.add(other_high)
+            return low.sub(other_high), high.sub(other_low)
         case Binary(BinaryOp.MOD, _, Const(int() as divisor)) if divisor > 0:
             return at.constant(0), at.constant(divisor - 1)
         case Binary(BinaryOp.BITAND, _, Const(int() as mask)) | Binary(

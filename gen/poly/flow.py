@@ -112,7 +112,7 @@ def logical_flow(plain: Kernel, context: Kernel | None = None) -> Logical:
         for read in s.reads:
             last = _last_writes(read, logical)
             writers[name, read.number] = last
-            reads[name, read.number] = through(_events(read), _values(read, last, logical))
+            reads[name, read.number] = through(events_of(read), _values(read, last, logical))
         if isinstance(s.block.body, Update) and name not in initialised:
             for w in s.writes:
                 bases[Computed(name, w.number)] = _base(w, logical)
@@ -177,7 +177,7 @@ def instances_of(access: Access) -> isl.Map:
     return statement.instance.intersect_domain(statement.domain).add_dims(IN, access.free)
 
 
-def _events(access: Access) -> isl.Map:
+def events_of(access: Access) -> isl.Map:
     """From a block's instances, followed by free coordinates, to an access's events."""
     statement = access.statement
     instances = statement.instance.intersect_domain(statement.domain).reverse()

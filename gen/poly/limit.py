@@ -59,8 +59,8 @@ def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove =
     match answer:
         case None:
             return
-        case (reason, witness, span):
-            raise Refused(reason, witness, span)
+        case (reason, witness, span, hint, hidden):
+            raise Refused(reason, witness, span, hint, hidden)
         case dict():
             raise ScheduleError(**answer)
         case _:
@@ -85,7 +85,8 @@ def _answer(
     try:
         prove(plain, state)
     except Refused as refused:
-        connection.send((refused.reason, refused.witness, refused.span))
+        parts = (refused.reason, refused.witness, refused.span, refused.hint, refused.hidden)
+        connection.send(parts)
     except ScheduleError as error:
         connection.send({"message": error.message, "span": error.span, "hint": error.hint})
     except Exception:

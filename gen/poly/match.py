@@ -9,7 +9,7 @@ and `fma(a, b, c)` for `a*b + c`.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import assert_never, final
 
@@ -38,6 +38,7 @@ from ..ir.walk import children, loads
 from .affine import Frame, NotAffine, affine, region
 from .flow import Computed, Contents, Logical, Values
 from .statement import Statement
+from .substituted import substituted
 from .witness import Refused
 
 
@@ -66,13 +67,12 @@ def makers(values: Values) -> Makers:
 @final
 @dataclass(frozen=True, slots=True)
 class LogicalRead:
-    """Executed read `number` stands for read `read` of plain block `block`; `instances` maps the
-    points of the executed statement where it does to that block's instances.
+    """Executed read `number` stands for one of the plain schedule that takes `values`; `instances`
+    maps the points of the executed statement where it does to those of the plain block.
     """
 
     number: int
-    block: str
-    read: int
+    values: Values
     instances: isl.Map
 
 
@@ -154,9 +154,15 @@ class _Matcher:
         direct = isinstance(x, Load) and self.makers[executed.first] & makers(values)
         if not direct and (inlined := self._producer(plain, points)):
             yield from self.match(inlined[0], executed, inlined[1])
+        elif not direct and (new := substituted(plain.statement, load, plain.first, self.logical)):
+            reads = {(new.statement.name, k): v for k, v in new.reads.items()}
+            inside = replace(
+                self, logical=replace(self.logical, reads={**self.logical.reads, **reads})
+            )
+            yield from inside.match(_Side(new.statement, new.expr, 0), executed, points)
         elif isinstance(x, Load):
             instances = points.apply_range(plain.statement.instance)
-            yield LogicalRead(executed.first, block, plain.first, instances)
+            yield LogicalRead(executed.first, values, instances)
             yield from self._free_indices(plain, executed, points)
         else:
             raise _mismatch(plain, executed)

@@ -264,8 +264,8 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
     )
     storages = {s.name: s for s in around.storages}
     for condition, where in opaque:
-        result.guards.extend(_reads(result, condition, where, storages))
-    result.reads.extend(_reads(result, block.body, domain, storages))
+        result.guards.extend(reads_of(result, condition, where, storages))
+    result.reads.extend(reads_of(result, block.body, domain, storages))
     for k, target in enumerate(targets(block.body)):
         result.writes.append(_access(result, k, storages[target.buffer], target.indices, domain))
     return result
@@ -319,7 +319,7 @@ def _require_readable(condition: Expr, block: Block, around: Surroundings) -> No
         )
 
 
-def _reads(
+def reads_of(
     statement: Statement,
     node: Node,
     domain: isl.Set,
@@ -335,7 +335,7 @@ def _reads(
         where = domain
         if isinstance(node, Select) and position > 0:
             where = _side(node, position == 1, statement.at, domain)
-        yield from _reads(statement, child, where, storages, first)
+        yield from reads_of(statement, child, where, storages, first)
         first += len(loads(child))
 
 

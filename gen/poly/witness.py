@@ -10,6 +10,7 @@ from typing import final
 import islpy as isl
 
 from ..errors import Span, TilesmithError
+from .certificate import Read
 
 
 @final
@@ -52,7 +53,10 @@ def _values(values: Mapping[str, int]) -> str:
 
 
 class Refused(TilesmithError):
-    """The prover's no: a reason in one sentence, and a case in which it shows, if there is one."""
+    """The prover's no: a reason in one sentence, and a case in which it shows, if there is one.
+
+    hidden: the read of which data hides where its value comes from, so that a test may tell.
+    """
 
     def __init__(
         self,
@@ -60,11 +64,13 @@ class Refused(TilesmithError):
         witness: Witness | None = None,
         span: Span | None = None,
         hint: str | None = None,
+        hidden: Read | None = None,
     ) -> None:
         case = f" (for example: {witness})" if witness and str(witness) else ""
         super().__init__(reason + case, span, hint)
         self.reason = reason
         self.witness = witness
+        self.hidden = hidden
 
 
 @final

@@ -6,7 +6,7 @@ proved. Invariant: no state leaves this module that the verifier and the prover 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from itertools import islice
 from typing import ClassVar, final
@@ -15,7 +15,7 @@ from ..errors import ScheduleError, Span, TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.verify import IRError, verify
 from ..ir.walk import loops
-from ..poly.certificate import Scheduled
+from ..poly.certificate import Given, Scheduled, Standing, Tested
 from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
 from .allocation import hoist, sink
@@ -25,6 +25,9 @@ from .reach import reached
 
 NOWHERE = Span("", 0, 0)
 """The span of a step that no recipe wrote."""
+
+OF_ANY = ("span", "tested")
+"""Fields that every primitive has; the others are its arguments."""
 
 Prover = Callable[[Kernel, Scheduled], None]
 """Takes the plain kernel and a state; raises Refused, with a witness, where they differ."""
@@ -69,6 +72,9 @@ class Primitive(ABC):
     """A step of a schedule. The fields are its arguments in YAML; its docstring documents it.
 
     A composite has no rewrite of its own: `expand` names the steps that it stands for.
+
+    tested: where data hides from the proof what a read takes, compare by the interpreter instead.
+        Any step takes it.
     """
 
     name: ClassVar[str]
@@ -77,6 +83,7 @@ class Primitive(ABC):
     EXAMPLES: ClassVar[tuple[Example, ...]]
 
     span: Span = field(default=NOWHERE, kw_only=True, compare=False, repr=False)
+    tested: bool = field(default=False, kw_only=True)
 
     @abstractmethod
     def check(self, state: Scheduled) -> str | None:
@@ -89,6 +96,10 @@ class Primitive(ABC):
     def rewrite(self, state: Scheduled) -> Scheduled:
         """The tree after the step and its whole certificate, for a step that `check` passed."""
         raise NotImplementedError(f"{self.name} is a composite")
+
+    def laws(self, state: Scheduled) -> tuple[Given, ...]:
+        """The laws that the step takes for granted, beyond those of the steps before."""
+        return ()
 
     def remedies(self, state: Scheduled) -> Iterable[tuple["Primitive", ...]]:
         """Steps to take in place of this one, best first, where the proof refuses it. Each is tried
@@ -110,7 +121,7 @@ class Primitive(ABC):
         """The step as a recipe writes it, defaults left out."""
         given = (
             (f.name.rstrip("_"), getattr(self, f.name))
-            for f in fields(self)
+            for f in sorted(fields(self), key=lambda f: f.name in OF_ANY)
             if f.name != "span" and getattr(self, f.name) != f.default
         )
         return f"{self.name}: {{{', '.join(f'{k}: {_yaml(v)}' for k, v in given)}}}"
@@ -124,6 +135,8 @@ def _yaml(value: object) -> str:
             return f"{{{', '.join(f'{key}: {_yaml(item)}' for key, item in value.items())}}}"
         case None:
             return "null"
+        case bool():
+            return "true" if value else "false"
         case str() if set(value) & set(",:#%{}[]"):
             return f'"{value}"'
         case Enum():
@@ -187,7 +200,7 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
         if reason is not None:
             raise CannotApply(reason)
         parts = primitive.expand(flat)
-        new = state if parts else sink(reached(primitive.rewrite(flat)))
+        new = state if parts else _rewritten(primitive, flat)
         _require_annotated(flat.kernel, new.kernel)
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None
@@ -196,7 +209,7 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
             raise _error(primitive, broken)
         try:
             verify(new.kernel)
-            context.prove(context.plain, new)
+            new = proved(context, new, str(primitive) if primitive.tested else None)
         except IRError as error:
             raise _error(primitive, f"the tree breaks a rule: {error.message}") from error
         except Refused as refused:
@@ -206,8 +219,30 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
         return (Step(primitive, new),)
     done: list[Step] = []
     for part in parts:
+        part = replace(part, tested=primitive.tested)
         done += _trace(part, done[-1].state if done else state, context)
     return tuple(done)
+
+
+def _rewritten(primitive: Primitive, flat: Scheduled) -> Scheduled:
+    new = sink(reached(primitive.rewrite(flat)))
+    return replace(new, standing=flat.standing | Standing(primitive.laws(flat)))
+
+
+def proved(context: Context, state: Scheduled, tested: str | None) -> Scheduled:
+    """The state, proved. tested: the step, where it leaves to tests the reads that data hides; the
+    standing then says so. Raises Refused.
+    """
+    while True:
+        try:
+            context.prove(context.plain, state)
+            return state
+        except Refused as refused:
+            read = refused.hidden
+            if tested is None or read is None or read in state.standing.reads:
+                raise
+            standing = Standing(tested=(Tested(tested, frozenset({read})),))
+            state = replace(state, standing=state.standing | standing)
 
 
 def _require_annotated(before: Kernel, after: Kernel) -> None:
@@ -233,7 +268,7 @@ def _error(
 ) -> ScheduleError:
     where = [
         f"{key} {_yaml(getattr(primitive, key))}"
-        for key in ("block", "loop", "loops", "buffer")
+        for key in ("block", "blocks", "loop", "loops", "buffer")
         if getattr(primitive, key, None)
     ]
     span = None if primitive.span == NOWHERE else primitive.span

@@ -47,6 +47,39 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
                 y[i] = combine.sum(y[i], x[i, j])
 """
 
+ROW_EXPONENTIALS = """\
+def row_exponentials(m, n, x: float32[m, n], y: Out[float32[m]]):
+    with allocate(peak=float32[m], e=float32[m, n]):
+        for peak.i in range(m):
+            for peak.j in range(n):
+                with block("peak", i=spatial(peak.i), j=reduction(peak.j), initialises=True):
+                    peak[i] = combine.max(peak[i], x[i, j])
+        for e.i in range(m):
+            for e.j in range(n):
+                with block("e", i=spatial(e.i), j=spatial(e.j)):
+                    e[i, j] = exp(x[i, j] - peak[i])
+        for y.i in range(m):
+            for y.j in range(n):
+                with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
+                    y[i] = combine.sum(y[i], e[i, j])
+"""
+
+ROW_SPREAD = """\
+def row_spread(m, n, x: float32[m, n], y: Out[float32[m]]):
+    with allocate(total=float32[m], mean=float32[m]):
+        for total.i in range(m):
+            for total.j in range(n):
+                with block("total", i=spatial(total.i), j=reduction(total.j), initialises=True):
+                    total[i] = combine.sum(total[i], x[i, j])
+        for mean.i in range(m):
+            with block("mean", i=spatial(mean.i)):
+                mean[i] = total[i] / float32(n)
+        for y.i in range(m):
+            for y.j in range(n):
+                with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
+                    y[i] = combine.sum(y[i], (x[i, j] - mean[i]) * (x[i, j] - mean[i]))
+"""
+
 SHARE = """\
 def share(n, x: float32[n], y: Out[float32[n]]):
     with allocate(t=float32[()]):

@@ -46,6 +46,7 @@ from .primitives.pipeline import Pipeline
 from .primitives.prefetch import Prefetch
 from .primitives.reindex import Reindex
 from .primitives.reorder import Reorder
+from .primitives.rescale import Rescale
 from .primitives.reuse_at import ReuseAt
 from .primitives.reverse import Reverse
 from .primitives.reverse_compute_at import ReverseComputeAt
@@ -123,6 +124,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     DecomposeReduction,
     Rfactor,
     Scan,
+    Rescale,
     Bind,
     Gpu,
     TileGpu,

@@ -1,5 +1,7 @@
 """Random steps on small kernels: what the prover lets pass computes the same."""
 
+from itertools import permutations
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -35,6 +37,7 @@ from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.peel import Peel
 from gen.schedule.primitives.reindex import Reindex
 from gen.schedule.primitives.reorder import Reorder
+from gen.schedule.primitives.rescale import Rescale
 from gen.schedule.primitives.reuse_at import ReuseAt
 from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.reverse_compute_at import ReverseComputeAt
@@ -81,6 +84,8 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
     cached = st.sampled_from(reads or [("none", "none")])
     stores = [(b.name, t) for b in blocks(kernel.body) for t in sorted(written(b))]
     writes = st.sampled_from(stores)
+    sums = [b.name for b in blocks(kernel.body) if b.initialises]
+    reduced = list(permutations(sums, 2)) or [("none", "none")]
     at = st.one_of(st.none(), loop)
     few = st.integers(1, 4)
     axis = st.sampled_from(["blockIdx.x", "threadIdx.x", "threadIdx.y"])
@@ -117,6 +122,7 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(ReverseComputeInline, block),
         st.builds(DecomposeReduction, block, loop),
         st.builds(Rfactor, block, loop),
+        st.builds(Rescale, st.sampled_from(reduced)),
         st.builds(StoreAt, st.sampled_from([t for _, t in stores]), at),
         st.builds(FoldStorage, st.sampled_from([t for _, t in stores]), st.integers(0, 1), few),
         st.builds(StoreIn, block, st.sampled_from(["i % 2", "j, i", "i % 3, j", "i + j, j"])),
