@@ -15,6 +15,7 @@ from .certificate import Scheduled
 from .extract import extract
 from .flow import Computed, Logical, Values, logical_flow, merged, through, with_free
 from .match import LogicalRead, match
+from .messages import check_messages
 from .padding import without_padding
 from .roles import Execution, Role, execution
 from .safety import check_bounds, check_domains, check_races, check_tiles
@@ -58,6 +59,7 @@ def prove(plain: Kernel, state: Scheduled) -> None:
         taken.values(tree.end(tree.arguments[name]), None, wanted)
     check_races(run)
     check_threads(run.tree, run.relations)
+    check_messages(run.tree)
     check_tiles(run)
 
 
