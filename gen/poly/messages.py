@@ -5,7 +5,7 @@ all memory is, since their places have the sender and the receiver as coordinate
 
 A blocking send may wait until the other rank comes to receive it, also one that is asynchronous:
 MPI promises no room for what is under way. So where a rank waits, others must have done something
-first, which must be earlier in some order of all that is done. Two are tried: all ranks in lockstep,
+first, which must be earlier in some order of all that is done. Two are tried: ranks in lockstep,
 and, of messages that stand in one sequence, ranks that take turns, from one end to the other.
 """
 
