@@ -57,7 +57,7 @@ def without_launches(kernel: Kernel) -> Kernel:
             raise ScheduleError(
                 f"loop '{loop.var}' is distributed, and C code has no ranks",
                 loop.span,
-                "leave `distribute` to recipes of another target",
+                "code for MPI comes later: leave `distribute` to recipes of another target",
             )
     return replace(kernel, body=_without_barriers(kernel.body)) if has_barrier(kernel) else kernel
 

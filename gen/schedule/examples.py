@@ -52,6 +52,9 @@ def ranks(n, x: float32[n], y: Out[float32[n]]):
                     y[i] = t[max(i - 1, 0)] + t[i]
 """
 
+NEIGHBOURS = RANKS.replace("+ t[i]", "+ t[min(i + 1, n - 1)]")
+"""The same with a neighbour on each side."""
+
 ROW_SUM = """\
 def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
     for y.i in range(m):

@@ -10,6 +10,7 @@ from ...ir.walk import blocks, loads, loops, replace_stmt, seq
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import CannotApply, buffer_named, rebuild, tree
+from ..examples import NEIGHBOURS, RANKS
 
 
 @final
@@ -29,7 +30,70 @@ class Receive(Primitive):
     name: ClassVar[str] = "receive"
     aliases: ClassVar[tuple[str, ...]] = ("recv",)
     layer: ClassVar[Layer] = Layer.COMMUNICATION
-    EXAMPLES: ClassVar[tuple[Example, ...]] = ()
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "What needs no message, before a rank waits for one",
+            RANKS,
+            "- send: {buffer: t, loop: y.i_0, to: [1]}\n"
+            "- peel: {loop: y.i_1, at: 1, as: [y.first, y.rest]}\n"
+            "- after: {block: y_2, other: y, loop: y.i_0}\n"
+            "- receive: {buffer: t_sent, before: y_2, blocking: false}",
+            after="""\
+def ranks(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n] @ rank, t_sent=float32[n] @ message):
+        for t.i_0 in distributed((n + 3) // 4):
+            for t.i_1 in range(4):
+                with block("t", i=spatial(t.i_0 * 4 + t.i_1, n), where=t.i_0 * 4 + t.i_1 < n):
+                    t[i] = x[i] * 2.0
+        for y.i_0 in distributed((n + 3) // 4):
+            with block(
+                "t_sent",
+                d0=spatial(4 * y.i_0 + 3, n),
+                where=n >= 4 * y.i_0 + 5,
+                origin=None,
+            ):
+                t_sent[d0] = t[d0]
+            send(t_sent, to=y.i_0 + 1)
+            receive(t_sent, source=y.i_0 - 1, blocking=False)
+            for y.rest in range(1, 4):
+                with block("y", i=spatial(y.i_0 * 4 + y.rest, n), where=y.i_0 * 4 + y.rest < n):
+                    y[i] = t[max(i - 1, 0)] + t[i]
+            wait(t_sent)
+            with block("t_sent_in", d0=spatial(4 * y.i_0 - 1, n), where=y.i_0 >= 1, origin=None):
+                t[d0] = t_sent[d0]
+            for y.first in range(1):
+                with block(
+                    "y_2",
+                    i=spatial(y.i_0 * 4 + y.first, n),
+                    where=y.i_0 * 4 + y.first < n,
+                    origin=y[i],
+                ):
+                    y[i] = t[max(i - 1, 0)] + t[i]
+""",
+        ),
+        Example(
+            "Ranks that would all wait in a send before any of them receives",
+            NEIGHBOURS,
+            "- send: {buffer: t, loop: y.i_0, to: [1, -1], as: [right, left]}\n"
+            "- receive: {buffer: right, before: left_in}",
+            refused="the proof was refused: ranks wait for each other: rank 0 in the send of"
+            " 'right', and rank 1 in the send of 'left'",
+        ),
+        Example(
+            "Where it is not sent yet",
+            RANKS,
+            "- send: {buffer: t, loop: y.i_0, to: [1]}\n- receive: {buffer: t_sent, before: t}",
+            refused="'t' does not stand where 't_sent' is sent",
+        ),
+        Example(
+            "After what reads it",
+            RANKS,
+            "- send: {buffer: t, loop: y.i_0, to: [1]}\n"
+            "- peel: {loop: y.i_1, at: 1, as: [y.first, y.rest]}\n"
+            "- receive: {buffer: t_sent, before: y.rest}",
+            refused="the proof was refused: y_2[i=4] reads 't' before t_sent_in[d0=3] computes it",
+        ),
+    )
 
     def check(self, state: Scheduled) -> str | None:
         if buffer_named(state.kernel, self.buffer).scope is not Scope.MESSAGE:

@@ -37,6 +37,7 @@ from ..edit import (
     under,
     with_body,
 )
+from ..examples import NEIGHBOURS, RANKS
 from ..halo import Halo, halo, looped
 
 
@@ -66,7 +67,96 @@ class Send(Primitive):
     name: ClassVar[str] = "send"
     aliases: ClassVar[tuple[str, ...]] = ("create_xfer", "gen_communication")
     layer: ClassVar[Layer] = Layer.COMMUNICATION
-    EXAMPLES: ClassVar[tuple[Example, ...]] = ()
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "The last element that a rank has computed, to the next one",
+            RANKS,
+            "- send: {buffer: t, loop: y.i_0, to: [1]}",
+            after="""\
+def ranks(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n] @ rank, t_sent=float32[n] @ message):
+        for t.i_0 in distributed((n + 3) // 4):
+            for t.i_1 in range(4):
+                with block("t", i=spatial(t.i_0 * 4 + t.i_1, n), where=t.i_0 * 4 + t.i_1 < n):
+                    t[i] = x[i] * 2.0
+        for y.i_0 in distributed((n + 3) // 4):
+            with block(
+                "t_sent",
+                d0=spatial(4 * y.i_0 + 3, n),
+                where=n >= 4 * y.i_0 + 5,
+                origin=None,
+            ):
+                t_sent[d0] = t[d0]
+            send(t_sent, to=y.i_0 + 1)
+            receive(t_sent, source=y.i_0 - 1)
+            with block("t_sent_in", d0=spatial(4 * y.i_0 - 1, n), where=y.i_0 >= 1, origin=None):
+                t[d0] = t_sent[d0]
+            for y.i_1 in range(4):
+                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                    y[i] = t[max(i - 1, 0)] + t[i]
+""",
+        ),
+        Example(
+            "Both neighbours, of which all send before any of them waits",
+            NEIGHBOURS,
+            "- send: {buffer: t, loop: y.i_0, to: [1, -1], blocking: false, as: [right, left]}",
+            after="""\
+def ranks(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n] @ rank, right=float32[n] @ message, left=float32[n] @ message):
+        for t.i_0 in distributed((n + 3) // 4):
+            for t.i_1 in range(4):
+                with block("t", i=spatial(t.i_0 * 4 + t.i_1, n), where=t.i_0 * 4 + t.i_1 < n):
+                    t[i] = x[i] * 2.0
+        for y.i_0 in distributed((n + 3) // 4):
+            with block(
+                "right",
+                d0=spatial(4 * y.i_0 + 3, n),
+                where=n >= 4 * y.i_0 + 5,
+                origin=None,
+            ):
+                right[d0] = t[d0]
+            send(right, to=y.i_0 + 1, blocking=False)
+            with block("left", d0=spatial(4 * y.i_0, n), where=y.i_0 >= 1, origin=None):
+                left[d0] = t[d0]
+            send(left, to=y.i_0 - 1, blocking=False)
+            receive(right, source=y.i_0 - 1)
+            with block("right_in", d0=spatial(4 * y.i_0 - 1, n), where=y.i_0 >= 1, origin=None):
+                t[d0] = right[d0]
+            receive(left, source=y.i_0 + 1)
+            with block(
+                "left_in",
+                d0=spatial(4 * y.i_0 + 4, n),
+                where=n >= 4 * y.i_0 + 5,
+                origin=None,
+            ):
+                t[d0] = left[d0]
+            for y.i_1 in range(4):
+                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                    y[i] = t[max(i - 1, 0)] + t[min(i + 1, n - 1)]
+            wait(right)
+            wait(left)
+""",
+        ),
+        Example(
+            "To one neighbour, where the other one needs something, too",
+            NEIGHBOURS,
+            "- send: {buffer: t, loop: y.i_0, to: [1]}",
+            refused="the proof was refused: y[i=3] needs t[4] from 't', but rank 0 has neither"
+            " computed nor received it",
+        ),
+        Example(
+            "What no rank needs",
+            RANKS,
+            "- send: {buffer: t, loop: y.i_0, to: [1, 2]}",
+            refused="no rank needs of 't' what the rank 2 before it would send",
+        ),
+        Example(
+            "An argument",
+            RANKS,
+            "- send: {buffer: x, loop: y.i_0, to: [1]}",
+            refused="'x' is an argument, which all ranks see",
+        ),
+    )
 
     def check(self, state: Scheduled) -> str | None:
         kernel, loop = state.kernel, loop_named(state.kernel, self.loop)
@@ -96,15 +186,16 @@ class Send(Primitive):
         for distance in self.to:
             sent = found.sent(distance)
             if sent.is_empty():
-                way = f"{distance} further" if distance > 0 else f"{-distance} before it"
+                way = f"{distance} before it" if distance > 0 else f"{-distance} after it"
                 return f"no rank needs of '{self.buffer}' what the rank {way} would send"
             absent = sent.domain().subtract(found.ranks)
             if not absent.is_empty():
                 case = sample(absent)
                 rank, sizes = case.point[-1], ", ".join(f"{d}={n}" for d, n in case.sizes.items())
                 return (
-                    f"rank {rank} has computed what rank {rank + distance} needs of '{self.buffer}',"
-                    f" but is not in loop '{self.loop}' to send it, for example where {sizes}"
+                    f"rank {rank} has computed what rank {rank + distance} needs of"
+                    f" '{self.buffer}', but is not in loop '{self.loop}' to send it, for example"
+                    f" where {sizes}"
                 )
         return None
 
