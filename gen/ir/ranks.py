@@ -64,7 +64,8 @@ class _Post:
 
 def distributed(loop: Loop, machine: Machine, build: Build) -> Action:
     lower, upper = expression(loop.lower, machine), expression(loop.upper, machine)
-    mine = [x for name in sorted(accessed(loop)) for x in (name, received(name))]
+    used = accessed(loop) | {n.message for n in walk(loop) if isinstance(n, Transfer)}
+    mine = [x for name in sorted(used) for x in (name, received(name))]
     values, places = machine.values, machine.places
     stops = has_transfer(loop.body)
     steps = paused(loop.body, machine, build)

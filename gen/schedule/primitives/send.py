@@ -9,6 +9,7 @@ from ...ir.nodes import (
     Block,
     Buffer,
     IterVar,
+    Kernel,
     Load,
     Loop,
     LoopKind,
@@ -18,13 +19,14 @@ from ...ir.nodes import (
     Target,
     Var,
 )
-from ...ir.walk import accessed, blocks, loads, replace_stmt
+from ...ir.walk import ancestors, blocks, loads, replace_stmt
 from ...poly.certificate import Flow, Scheduled, Source
+from ...poly.code import generate
+from ...poly.halo import Elements, Halo, halo
 from ...poly.witness import sample
 from ..base import Example, Layer, Primitive
 from ..bounds import normal
 from ..edit import (
-    block_named,
     buffer_named,
     is_argument,
     loop_named,
@@ -38,7 +40,7 @@ from ..edit import (
     with_body,
 )
 from ..examples import NEIGHBOURS, RANKS
-from ..halo import Halo, halo, looped
+from ..points import context
 
 
 @final
@@ -175,14 +177,17 @@ def ranks(n, x: float32[n], y: Out[float32[n]]):
             return f"`as` names {len(self.as_)} messages, and there are {len(self.to)}"
         if not any(self.buffer == x.buffer for b in blocks(loop) for x in loads(b.body)):
             return f"loop '{self.loop}' does not read '{self.buffer}'"
-        for block in blocks(tree(kernel)):
-            if self.buffer in accessed(block) and not _is_distributed(state, block):
-                return f"block '{block.name}' accesses '{self.buffer}' in no distributed loop"
-        return taken(kernel, (n for m in self._messages() for n in (m, _into(m)))) or self._nothing(
-            halo(kernel, self.buffer, loop)
-        )
+        found = halo(kernel, self.buffer, loop)
+        if isinstance(found, str):
+            return (
+                f"block '{found}' accesses '{self.buffer}' in no distributed loop, or in one"
+                " that is fused or runs over parts of a symbolic size"
+            )
+        made = (n for m in self._messages() for n in (m, _into(m)))
+        return taken(kernel, made) or self._misplaced(found)
 
-    def _nothing(self, found: Halo) -> str | None:
+    def _misplaced(self, found: Halo) -> str | None:
+        """Why what is to be sent is not, or not by those who have it."""
         for distance in self.to:
             sent = found.sent(distance)
             if sent.is_empty():
@@ -209,6 +214,7 @@ def ranks(n, x: float32[n], y: Out[float32[n]]):
         kernel, loop = state.kernel, loop_named(state.kernel, self.loop)
         old = buffer_named(kernel, self.buffer)
         found = halo(kernel, self.buffer, loop)
+        assert isinstance(found, Halo)
         rank, messages = Var(loop.var), self._messages()
         out: list[tuple[Stmt, ...]] = []
         for name, distance in zip(messages, self.to, strict=True):
@@ -216,10 +222,10 @@ def ranks(n, x: float32[n], y: Out[float32[n]]):
             to, source = normal(add(rank, distance)), normal(sub(rank, distance))
             out.append(
                 (
-                    looped(kernel, loop, found.outside, found.sent(distance), pack),
+                    _looped(kernel, loop, found, found.sent(distance), pack),
                     transfers.Send(name, to, self.synchronous, self.blocking),
                     transfers.Receive(name, source),
-                    looped(kernel, loop, found.outside, found.received(distance), unpack),
+                    _looped(kernel, loop, found, found.received(distance), unpack),
                 )
             )
         body = self._ordered(out, under(loop))
@@ -269,11 +275,6 @@ def _into(message: str) -> str:
     return f"{message}_in"
 
 
-def _is_distributed(state: Scheduled, block: Block) -> bool:
-    around = loops_around(tree(state.kernel), block_named(state.kernel, block.name))
-    return any(loop.kind is LoopKind.DISTRIBUTED for loop in around)
-
-
 def _copy(name: str, message: str, old: Buffer, *, back: bool = False) -> Block:
     """The copy of each element to a message, or back; each is in a loop named after it."""
     axes = tuple(f"d{k}" for k, _ in enumerate(old.shape))
@@ -282,3 +283,19 @@ def _copy(name: str, message: str, old: Buffer, *, back: bool = False) -> Block:
     to, source = (old.name, message) if back else (message, old.name)
     body = Store(Target(to, at), Load(source, at, old.dtype))
     return Block(name, iters, tuple(Var(f"{name}.{d}") for d in axes), TRUE, body)
+
+
+def _looped(kernel: Kernel, loop: Loop, found: Halo, elements: Elements, block: Block) -> Stmt:
+    """The block in loops over the elements of the rank that runs an iteration of the loop."""
+    names = tuple(f"{block.name}.{v.name}" for v in block.iters)
+    above = (*ancestors(tree(kernel), loop), loop)
+    part = found.timed(block.name, names, loop.var, elements)
+    return _tidied(generate([(part, block)], context(kernel, above), names))
+
+
+def _tidied(stmt: Stmt) -> Stmt:
+    """The same with terms of bounds gathered."""
+    if not isinstance(stmt, Loop):
+        return stmt
+    lower, upper = normal(stmt.lower), normal(stmt.upper)
+    return replace(stmt, lower=lower, upper=upper, body=_tidied(stmt.body))

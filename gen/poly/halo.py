@@ -1,9 +1,8 @@
 """What ranks need of each other: the elements that one computes and another reads.
 
 Input: a kernel whose temporaries are at the root, a buffer, and a distributed loop that reads it.
-Output: for a distance between ranks the elements to hand over (what the sender has computed and the
-receiver needs and has not, as in Tiramisu), and loops over them. Nothing here is trusted by the
-proof.
+Output: for a distance between ranks the elements to hand over: what the sender has computed and the
+receiver needs and has not, as in Tiramisu. For a primitive; the proof does not trust it.
 """
 
 from collections.abc import Iterable
@@ -14,15 +13,12 @@ from typing import final
 import islpy as isl
 
 from ..ir.inits import explicit_inits
-from ..ir.nodes import Block, Kernel, Loop, LoopKind, Seq, Stmt
-from ..ir.walk import ancestors, substitute
-from ..poly.code import generate
-from ..poly.extract import extract
-from ..poly.statement import Access, Level
-from ..poly.times import IN, PARAM, Timed
-from .bounds import normal
-from .edit import CannotApply, tree
-from .points import context
+from ..ir.nodes import Kernel, Loop, LoopKind
+from .extract import extract
+from .statement import Access, Level
+from .times import IN, PARAM, Timed
+
+Elements = isl.Map  # from the loops outside of the distributed one, and a rank, to elements
 
 
 @final
@@ -53,11 +49,19 @@ class Halo:
         further = isl.Map(f"{{ [{outer}r] -> [{outer}r + {distance}] }}")
         return elements.apply_domain(further)
 
+    def timed(self, block: str, loops: tuple[str, ...], rank: str, elements: isl.Map) -> Timed:
+        """A block over the elements of one rank, in their order; the rank is a parameter."""
+        count = int(elements.dim(PARAM))
+        here = elements.move_dims(PARAM, count, IN, 0, len(self.outside) + 1)
+        for k, name in enumerate((*self.outside, rank)):
+            here = here.set_dim_name(PARAM, count + k, name)
+        domain = here.range()
+        return Timed(block, loops, domain, isl.Map.identity(domain.get_space().map_from_set()))
 
-def halo(kernel: Kernel, buffer: str, loop: Loop) -> Halo:
-    """What the ranks have computed, and what they need in the loop and after it.
 
-    Raises CannotApply for ranks that cannot be told.
+def halo(kernel: Kernel, buffer: str, loop: Loop) -> Halo | str:
+    """What the ranks have computed, and what they need in the loop and after it; a block's name if
+    it accesses the buffer in no distributed loop, or in one that is fused or cut.
     """
     statements = extract(explicit_inits(kernel)).statements
     readers = [s for s in statements if any(loop.var in x.loops for x in s.levels)]
@@ -67,6 +71,10 @@ def halo(kernel: Kernel, buffer: str, loop: Loop) -> Halo:
     first = min(s.uid for s in readers)
     writes = [w for s in statements for w in s.writes if w.storage.name == buffer]
     reads = [r for s in statements if s.uid >= first for r in s.reads if r.storage.name == buffer]
+    for access in (*writes, *reads):
+        found = access.statement.on(LoopKind.DISTRIBUTED)
+        if found is None or found[0].is_fused:
+            return access.statement.name
     dims = tuple(dim for level in outside for dim in level.dims)
     ranks = reduce(isl.Set.union, (_first(s.domain, len(dims) + 1) for s in readers))
     return Halo(dims, ranks, _of_ranks(writes, outside), _of_ranks(reads, outside))
@@ -86,11 +94,7 @@ def _of_ranks(accesses: Iterable[Access], outside: tuple[Level, ...]) -> isl.Map
 def _of_rank(access: Access, outside: tuple[Level, ...]) -> isl.Map:
     statement = access.statement
     found = statement.on(LoopKind.DISTRIBUTED)
-    if found is None or found[0].is_fused:
-        raise CannotApply(
-            f"block '{statement.name}' accesses '{access.storage.name}' in no distributed loop, or"
-            " in one that is fused"
-        )
+    assert found is not None
     levels, wanted = statement.levels, sum(len(level.dims) for level in outside)
     kept = 0
     for mine, its in zip(levels, outside, strict=False):
@@ -102,34 +106,3 @@ def _of_rank(access: Access, outside: tuple[Level, ...]) -> isl.Map:
         if k >= kept and k != found[1]:
             result = result.project_out(IN, k, 1)
     return result.insert_dims(IN, kept, wanted - kept)
-
-
-def looped(
-    kernel: Kernel, loop: Loop, outside: tuple[str, ...], elements: isl.Map, block: Block
-) -> Stmt:
-    """The block in loops over the elements of the rank that runs an iteration of the loop. Its
-    bindings are its loops.
-    """
-    names = tuple(f"{block.name}.{v.name}" for v in block.iters)
-    count = int(elements.dim(PARAM))
-    here = elements.move_dims(PARAM, count, IN, 0, len(outside) + 1)
-    for k, name in enumerate((*outside, loop.var)):
-        here = here.set_dim_name(PARAM, count + k, name)
-    domain = here.range()
-    time = isl.Map.identity(domain.get_space().map_from_set())
-    above = (*ancestors(tree(kernel), loop), loop)
-    part = Timed(block.name, names, domain, time)
-    return _tidied(generate([(part, block)], context(kernel, above), names))
-
-
-def _tidied(stmt: Stmt) -> Stmt:
-    match stmt:
-        case Loop():
-            lower, upper = normal(stmt.lower), normal(stmt.upper)
-            return Loop(stmt.var, lower, upper, stmt.kind, _tidied(stmt.body))
-        case Seq(body):
-            return Seq(tuple(map(_tidied, body)))
-        case Block():
-            return substitute(stmt, {})
-        case _:
-            return stmt
