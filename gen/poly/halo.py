@@ -2,7 +2,8 @@
 
 Input: a kernel whose temporaries are at the root, a buffer, and a distributed loop that reads it.
 Output: for a distance between ranks the elements to hand over: what the sender has computed and the
-receiver needs and has not, as in Tiramisu. For a primitive; the proof does not trust it.
+receiver needs, as in Tiramisu; that has it not, since no two ranks compute one element. For a
+primitive; the proof does not trust it.
 """
 
 from collections.abc import Iterable
@@ -39,7 +40,7 @@ class Halo:
 
     def received(self, distance: int) -> isl.Map:
         """By each rank from the one that many before."""
-        found = self.needed.subtract(self.owned).intersect(self._to(self.owned, distance))
+        found = self.needed.intersect(self._to(self.owned, distance))
         return found.coalesce()
 
     def _to(self, elements: isl.Map, distance: int) -> isl.Map:

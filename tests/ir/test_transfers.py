@@ -151,6 +151,20 @@ def test_what_goes_wrong_names_the_ranks(changes: list[tuple[str, str]], message
     assert wrong.value.message.startswith(message)
 
 
+def test_where_nothing_comes_there_is_nothing() -> None:
+    """The second time a rank receives from one that is not there."""
+    head, sent, body = HALO.partition('            with block("m"')
+    body, used, end = f"{sent}{body}".partition('            with block("y"')
+    again = "".join(f"    {line}\n" for line in body.splitlines())
+    again = again.replace("to=y.r + 1", "to=y.r + 1 + s.k * p").replace(
+        "source=y.r - 1", "source=y.r - 1 - s.k * p"
+    )
+    kernel = from_text(f"{head}            for s.k in range(2):\n{again}{used}{end}")
+    verify(kernel)
+    with pytest.raises(InterpError, match="which rank 1 has neither computed nor received"):
+        run(kernel, {"x": np.ones(2, np.float32)})
+
+
 def test_a_message_that_nobody_takes() -> None:
     kernel = changed(
         HALO, ("y.r - 1)\n", "p)\n"), ("y.r > 0", "y.r > p"), (" + t[max(r - 1, 0)]", "")

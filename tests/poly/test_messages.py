@@ -82,6 +82,49 @@ def test_refusals(body: tuple[str, ...], reason: str) -> None:
         run(tree, {"x": np.ones(3, np.float32)})
 
 
+ALONE = kernel(
+    "p, x: float32[p], y: Out[float32[p]]",
+    nest("for t.r in range(p)", block("t", "r=t.r", "t[r] = x[r] * 2.0")),
+    nest("for y.r in range(p)", block("y", "r=y.r", "y[r] = t[r]")),
+    temporaries="t=float32[p]",
+)
+
+
+@pytest.mark.parametrize(
+    ("transfers", "reason"),
+    [
+        (("send(m, to=y.r + 1, blocking=False)", "send(o, to=y.r - 1)",
+          "receive(m, source=y.r - 1)", "wait(m)", "receive(o, source=y.r + 1)"),
+         "rank 0 in the wait of 'm', and rank 1 in the send of 'o'"),
+        (("send(o, to=y.r - 1)", "send(m, to=y.r - 1, blocking=False)",
+          "receive(m, source=y.r + 1)", "receive(o, source=y.r + 1)", "wait(m)"),
+         "rank 0 in the receive of 'm', and rank 1 in the send of 'o'"),
+    ],
+)  # fmt: skip
+def test_ranks_wait_in_all_that_blocks(transfers: tuple[str, ...], reason: str) -> None:
+    pack = [block(m, "r=y.r", f"{m}[r] = t[r]", "origin=None") for m in "mo"]
+    tree = ranks(
+        *pack, *transfers, block("y", "r=y.r", "y[r] = t[r]"), more=", o=float32[p] @ message"
+    )
+    flow = {k: Source(("t",)) for k in ("m_0", "o_0", "y_0")}
+    assert refusal(ALONE, tree, **flow).reason == f"ranks wait for each other: {reason}"
+    with pytest.raises(InterpError, match="ranks wait for each other"):
+        run(tree, {"x": np.ones(3, np.float32)})
+
+
+def test_a_message_holds_nothing_of_the_one_before() -> None:
+    """Sent full in the first round, and empty in the second, in which it is read."""
+    pack = block("m", "r=y.r", "m[r] = t[r]", "where=s.k == 0, origin=None")
+    take = block("m_in", "r:p=y.r - 1", "t[r] = m[r]", "where=y.r > 0 and s.k == 1, origin=None")
+    rounds = nest("for s.k in range(2)", "\n".join((pack, SEND, RECEIVE, take)))
+    tree = ranks(rounds, USE)
+    assert refusal(PLAIN, tree, **FLOW).reason == (
+        "m_in[r=0] copies from 'm', but rank 0 does not send it to rank 1"
+    )
+    with pytest.raises(InterpError, match="which rank 1 has neither computed nor received"):
+        run(tree, {"x": np.ones(3, np.float32)})
+
+
 def test_ranks_in_a_circle_of_three() -> None:
     """Two waiting for each other are found, and three are no order that the proof knows."""
 

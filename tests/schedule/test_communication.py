@@ -203,6 +203,19 @@ def test_all_that_computes_it_is_distributed() -> None:
     )
 
 
+def test_one_wait_is_for_both_ends() -> None:
+    recipe = (
+        "- send: {buffer: t, loop: y.i_0, to: [1], blocking: false}\n"
+        "- receive: {buffer: t_sent, before: y, blocking: false}"
+    )
+    plain = start(examples.RANKS)
+    kernel = schedule(plain, recipe)[-1].state.kernel
+    text = to_text(kernel)
+    assert text.count("blocking=False") == 2 and text.count("wait(t_sent)") == 1
+    assert text.index("wait(t_sent)") < text.index('with block("t_sent_in"')
+    assert_same(plain.kernel, kernel, sizes=(0, 9))
+
+
 def test_c_code_has_no_messages() -> None:
     recipe = "- send: {buffer: t, loop: y.i_0, to: [1]}"
     state = schedule(start(examples.RANKS), recipe)[-1].state
