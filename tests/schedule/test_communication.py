@@ -177,6 +177,7 @@ def test_what_cannot_be_sent(step: str, reason: str) -> None:
         ("", "receive: {buffer: t_sent, before: t_sent}",
          "'t_sent' stands before 't_sent' is sent"),
         ("", "receive: {buffer: t_sent, before: t_sent_in}", "'t_sent_in' is what takes 't_sent'"),
+        ("", "fission: {loop: y.i_0}", "ranks hand each other messages in loop 'y.i_0'"),
         ("- receive: {buffer: t_sent, before: y, blocking: false}\n",
          "receive: {buffer: t_sent, before: y}", "'t_sent' is received without blocking already"),
     ],
