@@ -30,6 +30,7 @@ from .ir.nodes import (
     Select,
     Seq,
     Stmt,
+    Transfer,
     Unary,
     Update,
 )
@@ -85,7 +86,7 @@ def _counts(
         case Seq(parts):
             for part in parts:
                 yield from _counts(part, extents, buffers)
-        case Barrier():
+        case Barrier() | Transfer():
             return
         case _:
             assert_never(stmt)

@@ -24,6 +24,7 @@ from ..ir.nodes import (
     Scope,
     Seq,
     Stmt,
+    Transfer,
     Update,
     Var,
 )
@@ -53,7 +54,7 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
             return marked(Owner.BLOCK, stmt.name, _block(stmt, context))
         case Loop():
             return marked(Owner.LOOP, stmt.var, _loop(stmt, context))
-        case Barrier():
+        case Barrier() | Transfer():
             raise AssertionError("lowering lets no barrier through")
         case Delinearize():
             return _delinearize(stmt, context)
@@ -206,7 +207,7 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
                 for s in _alike(body_, lanes, context)
             )
             return [line for part in parts for line in part]
-        case Delinearize() | Allocate() | Barrier():
+        case Delinearize() | Allocate() | Barrier() | Transfer():
             raise AssertionError("in_lanes lets none of these through")
         case _:
             assert_never(stmt)

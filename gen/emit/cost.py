@@ -24,6 +24,7 @@ from ..ir.nodes import (
     Select,
     Seq,
     Stmt,
+    Transfer,
     Unary,
 )
 from ..ir.walk import loads, substitute, walk
@@ -58,7 +59,7 @@ def grain(loop: Loop, scalars: Scalars) -> str:
 
 def _work(stmt: Stmt) -> Expr:
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             return index(0)
         case Block(body=body):
             return index(1 + sum(_operations(node) for node in walk(body)))

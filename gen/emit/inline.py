@@ -23,6 +23,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
+    Transfer,
 )
 from ..ir.walk import map_children, seq, substitute
 from ..lower.bounds import implied
@@ -34,7 +35,7 @@ from .clamps import selected
 def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stmt:
     """lanes: the variables of the vectorized loops around."""
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             return stmt
         case Block():
             values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}

@@ -29,6 +29,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
+    Transfer,
     Update,
     Var,
 )
@@ -144,7 +145,7 @@ def _accesses(
     stmt: Stmt, name: str, dtypes: Mapping[str, DType], lane: str, lanes: int
 ) -> Iterator[_Access]:
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             pass
         case Block():
             vector = lane if lane and has_vector_form(stmt, lane, dtypes) else ""

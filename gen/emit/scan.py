@@ -33,6 +33,7 @@ from ..ir.nodes import (
     LoopKind,
     Seq,
     Stmt,
+    Transfer,
     Update,
     Var,
 )
@@ -54,7 +55,7 @@ ANEW, ONTO = "anew", "onto"
 def scans(stmt: Stmt, dtypes: Mapping[str, DType]) -> Stmt:
     """The tree with the scans of lanes marked. dtypes: of all buffers."""
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop(var, _, _, LoopKind.VECTORIZED):
             body = _marked(stmt.body, var, dtypes)

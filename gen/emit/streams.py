@@ -28,6 +28,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
+    Transfer,
 )
 from ..ir.walk import blocks, loads, loops, substitute, targets, variables, walk
 from ..lower.affine import Affine, affine, constant
@@ -222,7 +223,7 @@ def _direct(stmt: Stmt, lane: str, lanes: int) -> Iterator[_Stored]:
                 yield from _direct(part, lane, lanes)
         case Allocate(_, body):
             yield from _direct(body, lane, lanes)
-        case Loop() | If() | Delinearize() | Barrier():
+        case Loop() | If() | Delinearize() | Barrier() | Transfer():
             return
         case _:
             assert_never(stmt)

@@ -33,8 +33,12 @@ def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], 
             return _local(name, buffer, context)
         case Scope.HEAP:
             return _workspace(name, buffer, context)
-        case Scope.AUTO | Scope.GLOBAL | Scope.SHARED | Scope.LOCAL | Scope.CONSTANT | Scope.DEVICE:
+        case Scope.AUTO | Scope.GLOBAL:
             raise AssertionError(f"lowering decides where {buffer.name} is")
+        case Scope.SHARED | Scope.LOCAL | Scope.CONSTANT | Scope.DEVICE:
+            raise AssertionError(f"lowering refuses launches, and so {buffer.name}")
+        case Scope.RANK | Scope.MESSAGE:
+            raise AssertionError(f"lowering refuses ranks, and so {buffer.name}")
         case _:
             assert_never(buffer.scope)
 

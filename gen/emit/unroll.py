@@ -22,6 +22,7 @@ from ..ir.nodes import (
     LoopKind,
     Seq,
     Stmt,
+    Transfer,
     Update,
 )
 from ..ir.types import DType
@@ -37,7 +38,7 @@ MOST_TRIPS = 64  # of a loop that is unrolled as text
 
 def unroll(stmt: Stmt) -> Stmt:
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop() if tensorized(stmt):
             return stmt
@@ -132,7 +133,7 @@ def in_lanes(stmt: Stmt, lane: str) -> bool:
             return lane not in variables(condition) and in_lanes(body, lane)
         case Seq(body_):
             return all(in_lanes(s, lane) for s in body_)
-        case Delinearize() | Allocate() | Barrier():
+        case Delinearize() | Allocate() | Barrier() | Transfer():
             return False
         case _:
             assert_never(stmt)

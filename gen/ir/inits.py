@@ -25,6 +25,7 @@ from .nodes import (
     Loop,
     Seq,
     Stmt,
+    Transfer,
     Update,
     Var,
 )
@@ -127,7 +128,7 @@ def _init_nest(
                 guards.append(condition)
             case Allocate(buffers, _):
                 _refuse_local(block, {b.name for b in buffers})
-            case Seq() | Block() | Barrier():
+            case Seq() | Block() | Barrier() | Transfer():
                 pass
             case _:
                 assert_never(outer)

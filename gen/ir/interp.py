@@ -48,13 +48,17 @@ from .nodes import (
     Intent,
     Kernel,
     Loop,
+    LoopKind,
+    Scope,
     Seq,
     Stmt,
     Store,
+    Transfer,
     Update,
     Var,
 )
 from .print_expr import expr_to_text
+from .ranks import distributed
 from .sizes import found
 from .threads import inside, launched, place_of
 from .types import DType
@@ -95,7 +99,10 @@ def run(
     for phase in kernel.phases:  # any will do
         values[phase.name] = 0 if random is None else int(random.integers(phase.size))
     dtypes = {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
-    machine = Machine(values, {}, dtypes, random, check, externals or {})
+    messages = {n.name for n in walk(kernel) if isinstance(n, Buffer) and n.scope is Scope.MESSAGE}
+    machine = Machine(
+        values, {}, dtypes, random, check, externals or {}, messages=frozenset(messages)
+    )
     with np.errstate(all="ignore"):
         _check_assumptions(kernel, machine)
         for parameter in kernel.parameters:
@@ -204,6 +211,8 @@ def _stmt(stmt: Stmt, machine: Machine) -> Action:
             return _allocate(stmt, machine)
         case Barrier():
             return lambda: None  # outside of a launch; `threads` sees to those inside
+        case Transfer():
+            raise AssertionError("`ranks` sees to what ranks do with messages")
         case Seq(body_):
             actions = [_stmt(s, machine) for s in body_]
 
@@ -219,6 +228,8 @@ def _stmt(stmt: Stmt, machine: Machine) -> Action:
 def _loop(loop: Loop, machine: Machine) -> Action:
     if loop.kind.is_bound:
         return _bound(loop, machine)
+    if loop.kind is LoopKind.DISTRIBUTED:
+        return distributed(loop, machine, _stmt)
     lower, upper = expression(loop.lower, machine), expression(loop.upper, machine)
     body, values = _stmt(loop.body, inside(loop, machine)), machine.values
     any_order = loop.kind.is_unordered

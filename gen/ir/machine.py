@@ -8,6 +8,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, assert_never
 
 import numpy as np
@@ -87,13 +88,27 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
+class Owned:
+    """A buffer that each rank has for itself: what makes a new one, and those of the ranks."""
+
+    make: Callable[[], Place]
+    places: dict[int, Place] = field(default_factory=dict)
+
+    def of(self, rank: int) -> Place:
+        if rank not in self.places:
+            self.places[rank] = self.make()
+        return self.places[rank]
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """The state of one run.
 
     values: of dims, scalars, loop variables and the running block's iteration variables.
     places: of the buffers in scope. dtypes: of all buffers. random: draws the order of parallel
     iterations. check: whether reading what was never written is an error. externals: what stands
-    for external functions, by name. launch: what the statement being built runs in.
+    for external functions, by name. launch: what the statement being built runs in. messages: the
+    buffers that are; what a rank has received lies beside what it stores. owned: what ranks have.
     """
 
     values: dict[str, Value]
@@ -103,6 +118,8 @@ class Machine:
     check: bool
     externals: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     launch: Launched | None = None
+    messages: frozenset[str] = frozenset()
+    owned: dict[str, Owned] = field(default_factory=dict)
 
     def shuffled(self, items: Iterable[T]) -> list[T]:
         """The items in an order that is drawn, if orders are."""
@@ -113,8 +130,16 @@ class Machine:
 
 
 def coordinate(axis: LoopKind) -> str:
-    """The name in `Machine.values` of the running thread's place on an axis."""
+    """The name in `Machine.values` of the running thread's place on an axis, or of the rank."""
     return f"@{axis.value}"
+
+
+RANK = coordinate(LoopKind.DISTRIBUTED)
+
+
+def received(message: str) -> str:
+    """The name in `Machine.places` of what a rank has received."""
+    return f"@{message}"
 
 
 def expression(expr: Expr, machine: Machine) -> Thunk:
@@ -189,13 +214,17 @@ def defined(combiner: DefinedCombiner, machine: Machine) -> Combine:
 def reader(place: Target, machine: Machine) -> Thunk:
     """The function that reads an element: in bounds, and written before."""
     name, places, check = place.buffer, machine.places, machine.check
-    at = _position(place, machine)
-    is_number = machine.dtypes[name].kind in (Kind.FLOAT, Kind.COMPLEX)
+    if name in machine.messages:
+        name = received(name)
+    at = _position(place, name, machine)
+    is_number = machine.dtypes[place.buffer].kind in (Kind.FLOAT, Kind.COMPLEX)
 
     def read() -> Value:
         memory, index = places[name], at()
         if check and not memory.written[index]:
-            raise InterpError(f"reads {_text(name, index)}, which was never written", place.span)
+            raise InterpError(
+                f"reads {_text(place.buffer, index)}, {_unwritten(name, machine)}", place.span
+            )
         value = memory.values[index]
         return value if is_number else value.item()
 
@@ -205,7 +234,7 @@ def reader(place: Target, machine: Machine) -> Thunk:
 def writer(place: Target, machine: Machine) -> Callable[[Value], None]:
     """The function that writes an element, in bounds."""
     name, places = place.buffer, machine.places
-    at = _position(place, machine)
+    at = _position(place, name, machine)
 
     def write(value: Value) -> None:
         memory, index = places[name], at()
@@ -216,16 +245,23 @@ def writer(place: Target, machine: Machine) -> Callable[[Value], None]:
     return write
 
 
-def _position(place: Target, machine: Machine) -> Callable[[], tuple[int, ...]]:
-    """The function that computes an element's indices, each within its axis."""
+def _unwritten(name: str, machine: Machine) -> str:
+    if RANK not in machine.values or name not in machine.owned:
+        return "which was never written"
+    return f"which rank {machine.values[RANK]} has neither computed nor received"
+
+
+def _position(place: Target, name: str, machine: Machine) -> Callable[[], tuple[int, ...]]:
+    """The function that computes an element's indices, each within its axis of what has a name."""
     indices = [expression(i, machine) for i in place.indices]
-    name, places = place.buffer, machine.places
+    places = machine.places
 
     def position() -> tuple[int, ...]:
         at = tuple([index() for index in indices])
         shape = places[name].values.shape
         if not (all(map(operator.lt, at, shape)) and (not at or min(at) >= 0)):
-            message = f"accesses {_text(name, at)}, out of bounds: its shape is {list(shape)}"
+            what = _text(place.buffer, at)
+            message = f"accesses {what}, out of bounds: its shape is {list(shape)}"
             raise InterpError(message, place.span)
         return at
 
@@ -264,6 +300,10 @@ def allocation(stmt: Allocate, machine: Machine) -> Callable[[], None]:
 
     def enter() -> None:
         for buffer in stmt.buffers:
+            if buffer.scope in (Scope.RANK, Scope.MESSAGE) and RANK not in values:
+                for name in (buffer.name, received(buffer.name)):
+                    machine.owned[name] = Owned(partial(fresh, buffer, machine))
+                continue
             if launch is None or buffer.name not in shared:
                 machine.places[buffer.name] = fresh(buffer, machine)
                 continue

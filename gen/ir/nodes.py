@@ -33,6 +33,7 @@ from .expressions import (
     UnaryOp,
     Var,
 )
+from .transfers import Transfer
 from .types import DType
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "Stmt",
     "Store",
     "Target",
+    "Transfer",
     "Unary",
     "UnaryOp",
     "Update",
@@ -96,6 +98,8 @@ class Scope(Enum):
     LOCAL = "local"  # one for each thread of a launch
     CONSTANT = "constant"  # written before a launch, read in it
     DEVICE = "device"  # a GPU's own; outside of launches it is only copied
+    RANK = "rank"  # one for each rank
+    MESSAGE = "message"  # what a rank stores there, it sends; what it reads there, it has received
 
 
 @final
@@ -359,7 +363,7 @@ class Seq(Node):
     body: tuple["Stmt", ...]
 
 
-Stmt = Block | Loop | Delinearize | If | Allocate | Barrier | Seq
+Stmt = Block | Loop | Delinearize | If | Allocate | Barrier | Transfer | Seq
 
 
 # ---------------------------------------------------------------- kernels

@@ -41,6 +41,7 @@ from .nodes import (
     Var,
 )
 from .parse_expr import DTYPES, Names, ScriptError, dotted, expression, items, literal_number, place
+from .parse_transfer import transfer
 from .printer import INTENTS, LOOP_KINDS, own_origin
 from .script_names import from_script
 from .types import INDEX, DType
@@ -224,6 +225,8 @@ def _stmt(statement: ast.stmt, names: Names) -> Stmt:
             return _loop(target, bounds, body, names, at)
         case ast.Expr(ast.Call(ast.Name("barrier"), [], [])):
             return Barrier(span=at)
+        case ast.Expr(ast.Call(ast.Name("send" | "receive" | "wait" as word), [message], given)):
+            return transfer(statement, word, dotted(message, names), given, names)
         case ast.If(condition, body, []):
             guard = expression(condition, DType.BOOL, names)
             return If(guard, _suite(body, names), span=at)

@@ -46,11 +46,13 @@ from .nodes import (
     Stmt,
     Store,
     Target,
+    Transfer,
     Update,
     Var,
 )
 from .print_expr import expr_text, list_text, place_text, tuple_text
 from .script_names import to_script
+from .transfers import Receive, Send
 from .types import INDEX, DType
 from .walk import blocks, externals
 
@@ -158,6 +160,8 @@ def _stmt(stmt: Stmt, known: _Known, depth: int) -> list[str]:
             return [head, *_suite(body, inner, depth + 1)]
         case Barrier():
             return [f"{pad}barrier()"]
+        case Transfer():
+            return [f"{pad}{_transfer(stmt)}"]
         case If(condition, body):
             head = f"{pad}if {expr_text(condition, DType.BOOL)}:"
             return [head, *_suite(body, known, depth + 1)]
@@ -172,6 +176,24 @@ def _stmt(stmt: Stmt, known: _Known, depth: int) -> list[str]:
             return [f"{pad}with seq():", *lines]
         case _:
             assert_never(stmt)
+
+
+def _transfer(stmt: Transfer) -> str:
+    message = to_script(stmt.message)
+    match stmt:
+        case Send(_, to, synchronous, blocking):
+            notes = [f"to={expr_text(to, INDEX)}"]
+            notes += ["synchronous=True"] if synchronous else []
+            notes += [] if blocking else ["blocking=False"]
+            return f"send({', '.join([message, *notes])})"
+        case Receive(_, source, blocking):
+            notes = [
+                f"source={expr_text(source, INDEX)}",
+                *([] if blocking else ["blocking=False"]),
+            ]
+            return f"receive({', '.join([message, *notes])})"
+        case _:
+            return f"wait({message})"
 
 
 def _loop(loop: Loop, known: _Known, depth: int) -> list[str]:

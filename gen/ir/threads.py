@@ -1,9 +1,9 @@
 """Launches in the interpreter: each thread runs up to a barrier, then another one does.
 
 Input: a launch, a Machine, and what builds statements without barriers. Output: the function that
-runs the launch. Blocks run one after another; the threads of a block from barrier to barrier, in an
-order that is drawn anew each time. What a thread needs to go on, the values of its variables and
-its memory, is put back when its turn comes.
+runs the launch; `ranks` uses what stops and goes on, too. Blocks run one after another; the threads
+of a block from barrier to barrier, in an order that is drawn anew each time. What a thread needs to
+go on, the values of its variables and its memory, is put back when its turn comes.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,13 +12,14 @@ from itertools import product
 from typing import assert_never
 
 from .evaluate import InterpError, Value
+from .exchanges import has_transfer
 from .launch import axes, has_barrier
 from .machine import Launched, Machine, Place, allocation, coordinate, expression, parts
-from .nodes import Allocate, Barrier, Block, Delinearize, If, Loop, LoopKind, Seq, Stmt
+from .nodes import Allocate, Barrier, Block, Delinearize, If, Loop, LoopKind, Seq, Stmt, Transfer
 
 Action = Callable[[], None]
-Steps = Callable[[], Iterator[Barrier]]
-"""Starts a thread, which yields each barrier that it reaches."""
+Steps = Callable[[], Iterator[Barrier | Transfer]]
+"""Starts a thread, which yields each barrier that it reaches; a rank yields its transfers."""
 Build = Callable[[Stmt, Machine], Action]
 
 
@@ -26,7 +27,7 @@ Build = Callable[[Stmt, Machine], Action]
 class _Thread:
     """Where a thread is, and what it has."""
 
-    steps: Iterator[Barrier]
+    steps: Iterator[Barrier | Transfer]
     values: dict[str, Value]
     places: dict[str, Place]
 
@@ -34,7 +35,7 @@ class _Thread:
 def launched(loop: Loop, machine: Machine, build: Build) -> Action:
     found = axes(loop)
     launch = Launched(found, frozenset(found), {})
-    steps = _steps(loop, replace(machine, launch=launch), build)
+    steps = paused(loop, replace(machine, launch=launch), build)
     sizes = {axis: expression(extent, machine) for axis, extent in found.items()}
 
     def run() -> None:
@@ -64,7 +65,7 @@ def _run(threads: list[_Thread], machine: Machine) -> None:
             raise InterpError("not all threads of a block reach a barrier", waiting[0].span)
 
 
-def _go_on(thread: _Thread, machine: Machine) -> Barrier | None:
+def _go_on(thread: _Thread, machine: Machine) -> Barrier | Transfer | None:
     """The barrier that the thread comes to; None at its end."""
     machine.values.update(thread.values)
     machine.places.update(thread.places)
@@ -96,22 +97,23 @@ def place_of(loop: Loop, machine: Machine) -> Callable[[], bool]:
     return bind
 
 
-def _steps(stmt: Stmt, machine: Machine, build: Build) -> Steps:
-    if isinstance(stmt, Barrier):
-        return lambda: iter((stmt,))
-    if not has_barrier(stmt):
+def paused(stmt: Stmt, machine: Machine, build: Build) -> Steps:
+    """The statement as a thread of a launch, or a rank, runs it."""
+    if not (has_transfer if machine.launch is None else has_barrier)(stmt):
         return _all_at_once(build(stmt, machine))
     match stmt:
         case Loop():
             return _loop(stmt, machine, build)
         case Delinearize(body=body):
-            return _where(parts(stmt, machine), _steps(body, machine, build))
+            return _where(parts(stmt, machine), paused(body, machine, build))
         case If(condition, body):
-            return _where(expression(condition, machine), _steps(body, machine, build))
+            return _where(expression(condition, machine), paused(body, machine, build))
         case Allocate(_, body):
-            return _then(allocation(stmt, machine), _steps(body, machine, build))
+            return _then(allocation(stmt, machine), paused(body, machine, build))
         case Seq(body_):
-            return _in_order([_steps(s, machine, build) for s in body_])
+            return _in_order([paused(s, machine, build) for s in body_])
+        case Barrier() | Transfer():
+            return lambda: iter((stmt,))
         case Block():
             raise AssertionError("a block holds no barrier")
         case _:
@@ -119,7 +121,7 @@ def _steps(stmt: Stmt, machine: Machine, build: Build) -> Steps:
 
 
 def _all_at_once(action: Action) -> Steps:
-    def steps() -> Iterator[Barrier]:
+    def steps() -> Iterator[Barrier | Transfer]:
         action()
         yield from ()
 
@@ -128,12 +130,12 @@ def _all_at_once(action: Action) -> Steps:
 
 def _loop(loop: Loop, machine: Machine, build: Build) -> Steps:
     if loop.kind.is_bound:
-        body = _steps(loop.body, inside(loop, machine), build)
+        body = paused(loop.body, inside(loop, machine), build)
         return _where(place_of(loop, machine), body)
     lower, upper = expression(loop.lower, machine), expression(loop.upper, machine)
-    body, values = _steps(loop.body, inside(loop, machine), build), machine.values
+    body, values = paused(loop.body, inside(loop, machine), build), machine.values
 
-    def iterate() -> Iterator[Barrier]:
+    def iterate() -> Iterator[Barrier | Transfer]:
         for k in range(lower(), upper()):
             values[loop.var] = k
             yield from body()
@@ -142,7 +144,7 @@ def _loop(loop: Loop, machine: Machine, build: Build) -> Steps:
 
 
 def _where(holds: Callable[[], Value], body: Steps) -> Steps:
-    def steps() -> Iterator[Barrier]:
+    def steps() -> Iterator[Barrier | Transfer]:
         if holds():
             yield from body()
 
@@ -150,7 +152,7 @@ def _where(holds: Callable[[], Value], body: Steps) -> Steps:
 
 
 def _then(action: Action, body: Steps) -> Steps:
-    def steps() -> Iterator[Barrier]:
+    def steps() -> Iterator[Barrier | Transfer]:
         action()
         yield from body()
 
@@ -158,7 +160,7 @@ def _then(action: Action, body: Steps) -> Steps:
 
 
 def _in_order(bodies: list[Steps]) -> Steps:
-    def steps() -> Iterator[Barrier]:
+    def steps() -> Iterator[Barrier | Transfer]:
         for body in bodies:
             yield from body()
 

@@ -33,6 +33,7 @@ from .nodes import (
     Stmt,
     Store,
     Target,
+    Transfer,
     Update,
     Var,
 )
@@ -40,6 +41,7 @@ from .types import INDEX, DType, Kind
 from .verify_expr import IRError, check_place, expect, refuse
 from .verify_expr import Scope as Names
 from .verify_launch import check_launches
+from .verify_transfers import check_transfers
 from .walk import remembered, targets, variables, walk
 
 __all__ = ["IRError", "verify", "verify_any"]
@@ -86,6 +88,7 @@ def verify_any(kernel: Kernel) -> None:
     buffers = {b.name: b for b in parameters}
     _check_stmt(kernel.body, _Surroundings(known, {}, buffers, inputs))
     check_launches(kernel)
+    check_transfers(kernel)
 
 
 # ---------------------------------------------------------------- rules of one stage
@@ -168,8 +171,8 @@ def _check_stmt(stmt: Stmt, around: _Surroundings) -> None:
             for buffer in buffers:
                 around = _allocate(buffer, around)
             _check_stmt(body, around)
-        case Barrier():
-            pass
+        case Barrier() | Transfer():
+            pass  # `verify_launch` and `verify_transfers` have their rules
         case Seq(body_):
             for inner in body_:
                 _check_stmt(inner, around)

@@ -26,6 +26,7 @@ from .nodes import (
     Seq,
     Stmt,
     Store,
+    Transfer,
 )
 from .print_expr import expr_to_text
 from .verify_expr import refuse
@@ -88,6 +89,9 @@ def _check(stmt: Stmt, around: _Around) -> None:
         case Barrier():
             if around.launch is not None and around.divergent:
                 refuse(stmt, f"not all threads of a block reach a barrier: {around.divergent}")
+        case Transfer():
+            if around.launch is not None:
+                refuse(stmt, f"'{stmt.message}' is sent or received in a launch, by no rank")
         case Loop():
             _check_loop(stmt, around)
         case Delinearize(vars_, extents, value, body):

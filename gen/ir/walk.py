@@ -28,6 +28,7 @@ from .nodes import (
     Stmt,
     Store,
     Target,
+    Transfer,
     Update,
     Var,
 )
@@ -36,7 +37,7 @@ N = TypeVar("N", bound=Node)
 A = TypeVar("A")
 
 _NONE: frozenset[str] = frozenset()
-_STATEMENTS = (Allocate, Barrier, Block, Delinearize, If, Loop, Seq)
+_STATEMENTS = (Allocate, Barrier, Block, Delinearize, If, Loop, Seq, Transfer)
 
 
 _HOLDERS: dict[type[Node], tuple[str, ...]] = {}
@@ -206,7 +207,7 @@ def replace_stmt(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
         if s is old:
             return new
         match s:
-            case Block() | Barrier():
+            case Block() | Barrier() | Transfer():
                 return s
             case Loop() | Delinearize() | If() | Allocate():
                 body = go(s.body)

@@ -32,6 +32,7 @@ from ..ir.nodes import (
     Select,
     Seq,
     Stmt,
+    Transfer,
     Var,
 )
 from ..ir.walk import blocks, loads, loops, remembered, seq, substitute, variables, walk
@@ -48,7 +49,7 @@ def split_guards(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts, in_edge: bool) -> Stmt:
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             return stmt
         case Block():
             left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
@@ -178,7 +179,7 @@ def _equal(a: Affine, b: Affine) -> bool:
 def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Affine], Ranges]]:
     """What each block's guards hold >= 0, and the unrolled and vectorized loops around it."""
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             pass
         case Block():
             conditions = conjuncts(stmt.predicate)
@@ -214,7 +215,7 @@ def _limit(form: Affine, var: str) -> Expr:
 
 def _without(stmt: Stmt, guard: Expr) -> Stmt:
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             return stmt
         case Block():
             left = (p for p in conjuncts(stmt.predicate) if p != guard)
@@ -298,7 +299,7 @@ def _placed(
     vectorized, or computed by an intrinsic.
     """
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             pass
         case Block():
             yield stmt, ranges, vectorized
@@ -360,7 +361,7 @@ def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
     lanes: of intrinsics around; what guards those is a mask, and stays with the block.
     """
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop():
             bound = {stmt.var} | _bound_inside(stmt.body) | lanes

@@ -33,6 +33,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
+    Transfer,
     Update,
     Var,
 )
@@ -51,7 +52,7 @@ def edge_tiles(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts) -> Stmt:
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop():
             return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))
@@ -254,7 +255,7 @@ def _shrunk(buffer: Buffer, place: _Place) -> Buffer:
 def _without(stmt: Stmt, walkers: _Walkers, var: str) -> Stmt:
     """The tile's body in one iteration."""
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop():
             if any(stmt is loop for loop in walkers.loops):
@@ -287,7 +288,7 @@ def _moved(stmt: Stmt, name: str, place: _Place) -> Stmt:
 def _unguarded(stmt: Stmt, facts: Facts) -> Stmt:
     """Without the guards that the facts imply."""
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             return stmt
         case Block():
             left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))

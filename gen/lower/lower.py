@@ -27,6 +27,7 @@ from ..ir.nodes import (
     LoopKind,
     Seq,
     Stmt,
+    Transfer,
 )
 from ..ir.walk import blocks, loops, map_children, seq, substitute
 from ..poly.certificate import Flow, Scheduled
@@ -56,7 +57,7 @@ def without_launches(kernel: Kernel) -> Kernel:
             raise ScheduleError(
                 f"loop '{loop.var}' is distributed, and C code has no ranks",
                 loop.span,
-                "leave `distribute` to recipes of another target",
+                "code for MPI comes later: leave `distribute` to recipes of another target",
             )
     return replace(kernel, body=_without_barriers(kernel.body)) if has_barrier(kernel) else kernel
 
@@ -114,7 +115,7 @@ def _flow(flow: Flow, kernel: Kernel) -> Flow:
 def fold_unit_loops(stmt: Stmt) -> Stmt:
     """Loops that run exactly once are their body; those that never run are gone."""
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop(var, lower, upper):
             trips = constant(tidy(Binary(BinaryOp.SUB, upper, lower)))
@@ -135,7 +136,7 @@ def fold_unit_loops(stmt: Stmt) -> Stmt:
 def simplify_bounds(stmt: Stmt) -> Stmt:
     """Bounds and bindings with like terms gathered; nothing under a condition that never holds."""
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             return stmt
         case Block():
             return replace(stmt, bindings=tuple(tidy(b) for b in stmt.bindings))

@@ -43,6 +43,7 @@ from ..ir.nodes import (
     Select,
     Seq,
     Stmt,
+    Transfer,
     Update,
 )
 from ..ir.types import INDEX
@@ -61,7 +62,7 @@ def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
     facts: what holds around it; shapes: of all arrays.
     """
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop():
             new = replace(stmt, body=narrow(stmt.body, facts.loop(stmt), shapes))

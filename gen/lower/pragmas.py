@@ -9,7 +9,19 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ..ir.algebra import sub
-from ..ir.nodes import Allocate, Barrier, Block, Delinearize, If, Kernel, Loop, LoopKind, Seq, Stmt
+from ..ir.nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Delinearize,
+    If,
+    Kernel,
+    Loop,
+    LoopKind,
+    Seq,
+    Stmt,
+    Transfer,
+)
 from ..schedule.notes import EXPLICIT, MAX_STEP, UNROLL, noted
 from .affine import constant
 
@@ -35,7 +47,7 @@ def auto_unroll(kernel: Kernel) -> Kernel:
 def _visit(stmt: Stmt, wish: _Wish) -> tuple[Stmt, int | None]:
     """The statement, and how many it comes to; None where loops stay in it."""
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt, 1
         case Seq(body):
             parts = [_visit(s, wish) for s in body]

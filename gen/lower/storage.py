@@ -33,6 +33,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
+    Transfer,
     Var,
 )
 from ..ir.print_expr import expr_to_text
@@ -53,7 +54,7 @@ def contract(kernel: Kernel) -> Kernel:
 def _visit(stmt: Stmt, facts: Facts, around: Ranges, named: frozenset[str]) -> Stmt:
     """around: the loops around the statement. named: what no iteration variable may be called."""
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop():
             inside = (*around, *_ranges(stmt))
@@ -203,7 +204,7 @@ def _accesses(stmt: Stmt, name: str, ranges: Ranges) -> list[tuple[Span, ...]]:
 
             look(stmt.body)
             return found
-        case Barrier():
+        case Barrier() | Transfer():
             return []
         case Loop() | Delinearize():
             return _accesses(stmt.body, name, (*ranges, *_ranges(stmt)))
@@ -233,7 +234,7 @@ def _shifted(
 ) -> Stmt:
     """The accesses of the buffer moved into its windows; a dimension that is no window stays."""
     match stmt:
-        case Barrier():
+        case Barrier() | Transfer():
             return stmt
         case Block():
             return _shift_block(stmt, name, windows, named)

@@ -25,6 +25,7 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
+    Transfer,
 )
 from ..ir.walk import blocks, loops, map_children, seq, substitute, variables, walk
 from .bounds import tightened
@@ -37,7 +38,7 @@ def turned_edges(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts) -> Stmt:
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return stmt
         case Loop():
             return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))

@@ -13,6 +13,7 @@ from typing import assert_never, final
 import islpy as isl
 
 from ..ir.algebra import TRUE, index
+from ..ir.exchanges import Exchange, exchange
 from ..ir.launch import axes, owners
 from ..ir.nodes import (
     Allocate,
@@ -30,11 +31,14 @@ from ..ir.nodes import (
     IterVar,
     Kernel,
     Loop,
+    LoopKind,
     Parameter,
+    Scope,
     Seq,
     Stmt,
     Store,
     Target,
+    Transfer,
     Var,
 )
 from ..ir.print_expr import expr_to_text
@@ -55,14 +59,14 @@ from .statement import (
 from .tiles import Tiles, tiles
 from .witness import Refused
 
-_BARRIER = Block("a barrier", (), (), TRUE, Init(Combiner.SUM, ()))
+_NOTHING = Block("a barrier", (), (), TRUE, Init(Combiner.SUM, ()))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What a kernel executes. context: what is assumed of the dims. barriers: as statements that
-    touch nothing.
+    """What a kernel executes. context: what is assumed of the dims. barriers, transfers: as
+    statements that touch nothing.
     """
 
     kernel: Kernel
@@ -71,6 +75,7 @@ class Tree:
     statements: tuple[Statement, ...]
     arguments: dict[str, Storage]
     barriers: tuple[Statement, ...] = ()
+    transfers: tuple[tuple[Transfer, Statement], ...] = ()
 
     def end(self, storage: Storage) -> Access:
         """The caller's read of every element of an argument, after everything else."""
@@ -113,17 +118,35 @@ def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
     tree = Tree(kernel, parameters, context.params(), (), arguments)
     start = Surroundings(parameters, context.params(), (0,), storages=tuple(arguments.values()))
     visited = enumerate(_visit(kernel.body, start, count()))
-    found = tuple(statement(block, around, k) for k, (block, around) in visited)
+    found = [(s, statement(_block(s), around, k)) for k, (s, around) in visited]
     return replace(
         tree,
-        statements=tuple(s for s in found if s.block is not _BARRIER),
-        barriers=tuple(s for s in found if s.block is _BARRIER),
+        statements=tuple(s for node, s in found if isinstance(node, Block)),
+        barriers=tuple(s for node, s in found if isinstance(node, Barrier)),
+        transfers=tuple((node, s) for node, s in found if isinstance(node, Transfer)),
     )
 
 
-def _allocated(buffer: Buffer, around: Surroundings) -> Storage:
+def _block(node: Block | Barrier | Transfer) -> Block:
+    """The node as a block that touches nothing, if it is none."""
+    match node:
+        case Block():
+            return node
+        case Barrier():
+            return _NOTHING
+        case Transfer(message):
+            return replace(_NOTHING, name=f"the {type(node).__name__.lower()} of '{message}'")
+
+
+def _allocated(buffer: Buffer, around: Surroundings, body: Stmt) -> Storage:
     """A buffer as an Allocate makes it."""
     levels = [item for item in around.path if isinstance(item, Level)]
+    if buffer.scope is Scope.MESSAGE:
+        return _message(buffer, around, exchange(body, buffer.name))
+    if buffer.scope is Scope.RANK and not any(LoopKind.DISTRIBUTED in x.kinds for x in levels):
+        found = _storage(buffer, (*around.dims, "rank"), around.parameters)
+        outside = tuple(range(len(around.dims)))
+        return replace(found, kept=outside, owners=(LoopKind.DISTRIBUTED,))
     bound = frozenset(kind for level in levels for kind in level.kinds)
     launch = around.launch
     axes = owners(buffer, launch.axes, frozenset(launch.axes) - bound) if launch else None
@@ -148,6 +171,22 @@ def _allocated(buffer: Buffer, around: Surroundings) -> Storage:
     dims = tuple(around.dims[k] for k in kept)
     found = _storage(buffer, (*dims, *(axis.value for axis in rest)), around.parameters)
     return replace(found, kept=tuple(kept), owners=rest, entries=tuple(entries))
+
+
+def _message(buffer: Buffer, around: Surroundings, found: Exchange) -> Storage:
+    """A message: another one in each iteration of the loops in which it is sent."""
+    for loop in found.around:
+        if fused(loop) or tiles(loop):
+            raise Refused(
+                f"'{buffer.name}' is sent in loop '{loop.var}', of whose iterations the proof does"
+                " not say which ranks they are",
+                span=found.send.span,
+            )
+    dims = (*around.dims, *(loop.var for loop in found.around))
+    kept = tuple(k for k, dim in enumerate(dims) if dim != found.ranks.var)
+    names = (*(dims[k] for k in kept), "sender", "receiver")
+    way = found.send.to, found.receive.source
+    return replace(_storage(buffer, names, around.parameters), kept=kept, way=way)
 
 
 def _storage(
@@ -183,19 +222,19 @@ def parameters_of(kernel: Kernel) -> isl.Space:
 
 def _visit(
     stmt: Stmt, around: Surroundings, uid: Iterator[int]
-) -> Iterator[tuple[Block, Surroundings]]:
+) -> Iterator[tuple[Block | Barrier | Transfer, Surroundings]]:
     match stmt:
         case Block():
             yield stmt, around
-        case Barrier():
-            yield _BARRIER, around
+        case Barrier() | Transfer():
+            yield stmt, around
         case Seq(body):
             for k, s in enumerate(body):
                 yield from _visit(s, replace(around, path=(*around.path, k)), uid)
         case If(condition, body):
             yield from _visit(body, replace(around, steps=(*around.steps, condition)), uid)
         case Allocate(buffers, body):
-            made = tuple(_allocated(b, around) for b in buffers)
+            made = tuple(_allocated(b, around, body) for b in buffers)
             yield from _visit(body, replace(around, storages=around.storages + made), uid)
         case Loop():
             yield from _visit_loop(stmt, around, uid)
@@ -208,7 +247,7 @@ def _visit(
 
 def _visit_loop(
     loop: Loop, around: Surroundings, uid: Iterator[int]
-) -> Iterator[tuple[Block, Surroundings]]:
+) -> Iterator[tuple[Block | Barrier | Transfer, Surroundings]]:
     nest = fused(loop)
     if loop.kind.is_bound and around.launch is None:
         launch = Launch(next(uid), len(around.dims), axes(loop))
@@ -233,7 +272,7 @@ def _visit_loop(
 
 def _visit_tiles(
     cut: Tiles, around: Surroundings, uid: Iterator[int]
-) -> Iterator[tuple[Block, Surroundings]]:
+) -> Iterator[tuple[Block | Barrier | Transfer, Surroundings]]:
     turned = next(uid) if cut.turned else None
     for u in cut.loops:
         level = Level(next(uid), u.loops, u.kinds, (u.var,), turned)

@@ -7,7 +7,8 @@ loop, which is the lexicographic order of a 2d+1 schedule without its padding.
 
 Threads run in lockstep: the loops that are bound to them count last. That is one of the orders that
 barriers leave open, since all threads of a block reach a barrier together; `barriers` refuses what
-depends on which.
+depends on which. So do ranks, of which no two touch one place: a message is sent before it is
+received in the text, and `messages` sees to it that both ranks come to that.
 """
 
 from functools import cached_property
@@ -94,7 +95,7 @@ def ordered(a: Statement, b: Statement, into: isl.Space) -> isl.Map:
             if x != y:
                 return result.union(equal) if x < y else result
         elif isinstance(x, Level) and isinstance(y, Level):
-            if x.is_thread and y.is_thread:
+            if x.in_lockstep and y.in_lockstep:
                 threads.append(depth)
                 depth += 1
                 continue

@@ -22,6 +22,7 @@ from .flow import Computed, Logical, Values, merged, through, with_free
 from .hidden import testable
 from .laws.plain import under
 from .match import LogicalRead, match
+from .messages import check_messages
 from .padding import without_padding
 from .roles import Execution, Role, execution
 from .safety import check_bounds, check_domains, check_races, check_tiles
@@ -68,6 +69,7 @@ def prove(plain: Kernel, state: Scheduled) -> None:
         taken.values(tree.end(tree.arguments[name]), None, wanted)
     check_races(run)
     check_threads(run.tree, run.relations)
+    check_messages(run.tree)
     check_tiles(run)
     if untold:
         compare(plain, state.kernel)

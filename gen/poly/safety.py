@@ -70,6 +70,8 @@ def check_races(run: Execution) -> None:
     for level, depth, inside in _parallel_levels(run):
         for s in inside:
             for w in s.writes:
+                if w.storage.way and LoopKind.DISTRIBUTED in level.kinds:
+                    continue  # what ranks hand each other
                 if depth in w.storage.kept:
                     continue  # allocated inside the loop: a place of its own in each iteration
                 for other in inside:

@@ -28,6 +28,7 @@ from ..ir.nodes import (
 from ..ir.print_expr import expr_to_text
 from ..ir.walk import children, loads, targets
 from .affine import Frame, NotAffine, affine, frame, interval, region, tuple_map
+from .events import within
 from .witness import Instance, Refused, Sample, Witness, partner, sample
 
 
@@ -54,6 +55,11 @@ class Level:
         """Whether its iterations are the threads along an axis."""
         return not self.is_fused and self.kinds[0].is_thread
 
+    @property
+    def in_lockstep(self) -> bool:
+        """Whether its iterations are threads or ranks."""
+        return self.is_thread or (not self.is_fused and self.kinds[0] is LoopKind.DISTRIBUTED)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,10 @@ class Storage:
     kept: which dims of the loops around the Allocate are the leading coordinates of a place: all,
         since each entry makes new places, but for those of threads that share the buffer.
     owners: axes of the launch that no loop around the Allocate is bound to, but along which there
-        are several such buffers; the place of an access on them is a coordinate, too.
+        are several such buffers; the place of an access on them is a coordinate, too. Of a rank's
+        memory the ranks.
+    way: of a message, the rank that it is sent to and the one that it is received from. Each time
+        that it is sent it is a new one, and its coordinates are the sender and the receiver, too.
     entries: of a buffer that threads share, the dims of loops that enter its Allocate again and
         again; the memory is the same, so that what one iteration holds overlaps what another did.
     box: the places that there are.
@@ -88,11 +97,12 @@ class Storage:
     box: isl.Set
     owners: tuple[LoopKind, ...] = ()
     entries: tuple[int, ...] = ()
+    way: tuple[Expr, Expr] | None = None
 
     @property
     def depth(self) -> int:
         """The number of leading coordinates."""
-        return len(self.kept) + len(self.owners)
+        return len(self.kept) + len(self.owners) + (2 if self.way else 0)
 
     @property
     def name(self) -> str:
@@ -267,7 +277,8 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
         result.guards.extend(reads_of(result, condition, where, storages))
     result.reads.extend(reads_of(result, block.body, domain, storages))
     for k, target in enumerate(targets(block.body)):
-        result.writes.append(_access(result, k, storages[target.buffer], target.indices, domain))
+        storage = storages[target.buffer]
+        result.writes.append(_access(result, k, storage, target.indices, domain, writes=True))
     return result
 
 
@@ -354,10 +365,16 @@ def _access(
     storage: Storage,
     indices: tuple[Expr, ...],
     domain: isl.Set,
+    *,
+    writes: bool = False,
 ) -> Access:
     at, depth = statement.at, len(statement.dims)
     outer = tuple(at.values[statement.dims[k]] for k in storage.kept)
     outer += tuple(_on(axis, statement, storage) for axis in storage.owners)
+    if storage.way:
+        rank = _on(LoopKind.DISTRIBUTED, statement, storage)
+        to, source = (_affine(peer, at, statement.block) for peer in storage.way)
+        outer += (rank, to) if writes else (source, rank)
     known = [_known(expr, at) for expr in indices]
     free = sum(value is None for value in known)
     events = domain.add_dims(isl.dim_type.set, free)
@@ -366,7 +383,7 @@ def _access(
     for expr, value in zip((None,) * len(outer) + indices, (*outer, *known), strict=True):
         if value is None:
             assert expr is not None
-            part = _between(interval(expr, at), free, next(unused), events)
+            part = within(interval(expr, at), free, next(unused), events)
         else:
             part = isl.Map.from_pw_aff(value).add_dims(isl.dim_type.in_, free)
         place = place.flat_range_product(part)
@@ -389,32 +406,8 @@ def _on(axis: LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:
     return statement.at.values[level.dims[0]]
 
 
-def _between(
-    bounds: tuple[isl.PwAff | None, isl.PwAff | None], free: int, coordinate: int, events: isl.Set
-) -> isl.Map:
-    """From events to their free coordinate, which lies between the bounds that are known."""
-    part = isl.Map.universe(_to_number(events.get_space()))
-    low, high = (
-        b if b is None else isl.Map.from_pw_aff(b).add_dims(isl.dim_type.in_, free) for b in bounds
-    )
-    if low is not None:
-        part = part.intersect(low.apply_range(_order("<=")))
-    if high is not None:
-        part = part.intersect(high.apply_range(_order(">=")))
-    return part.equate(isl.dim_type.in_, coordinate, isl.dim_type.out, 0)
-
-
-def _order(relation: str) -> isl.Map:
-    return isl.Map(f"{{ [a] -> [b] : a {relation} b }}")
-
-
 def _known(expr: Expr, at: Frame) -> isl.PwAff | None:
     try:
         return affine(expr, at)
     except NotAffine:
         return None
-
-
-def _to_number(space: isl.Space) -> isl.Space:
-    """The space of maps from a set space to one coordinate."""
-    return isl.Map.from_domain(isl.Set.universe(space)).add_dims(isl.dim_type.out, 1).get_space()

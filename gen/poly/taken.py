@@ -10,6 +10,7 @@ from typing import assert_never, final
 
 import islpy as isl
 
+from ..ir.nodes import LoopKind
 from .certificate import Source
 from .covered import covered
 from .flow import Computed, Contents, Identity, Logical, Values, contents, element, merged, through
@@ -19,7 +20,7 @@ from .reduction import Reductions, needed
 from .roles import Execution, Role, in_a_circle
 from .statement import Access
 from .terms import SharedTerms
-from .witness import Refused, Witness, partner, sample
+from .witness import Refused, Sample, Witness, partner, sample
 
 
 @final
@@ -167,10 +168,21 @@ class Taken:
             reason = f"element {list(place)} of '{name}' must end as {needs}, and does not"
         else:
             what = f"needs {needs} from '{name}'" if needs else f"copies from '{name}'"
-            reason = f"{reader} {what}, but its source does not put it there"
+            reason = f"{reader} {what}, but {_lacking(read, case)}"
         return Refused(
             reason, Witness(case.sizes, (reader,), name, place), read.statement.block.span
         )
+
+
+def _lacking(read: Access, case: Sample) -> str:
+    """Why what a read needs is not there; of ranks, which one has not seen to it."""
+    storage, place = read.storage, partner(read.place, case)
+    if storage.way:
+        sender, receiver = place[len(storage.kept) : storage.depth]
+        return f"rank {sender} does not send it to rank {receiver}"
+    if LoopKind.DISTRIBUTED in storage.owners:
+        return f"rank {place[storage.depth - 1]} has neither computed nor received it"
+    return "its source does not put it there"
 
 
 def _overwritten(

@@ -25,6 +25,7 @@ from ..ir.nodes import (
     Scope,
     Seq,
     Stmt,
+    Transfer,
 )
 from ..ir.walk import (
     accessed,
@@ -173,7 +174,7 @@ def scope_of(stmts: Iterable[Stmt]) -> tuple[str, ...]:
                 bound.append(s.var)
             case Delinearize():
                 bound.extend(s.vars)
-            case Block() | Barrier() | If() | Allocate() | Seq():
+            case Block() | Barrier() | Transfer() | If() | Allocate() | Seq():
                 pass
             case _:
                 assert_never(s)
@@ -190,7 +191,7 @@ def ranges_of(stmts: Iterable[Stmt]) -> tuple[Range, ...]:
             case Delinearize():
                 parts = zip(s.vars, s.extents, strict=True)
                 result += [Range(v, index(0), sub(extent, 1)) for v, extent in parts]
-            case Block() | Barrier() | If() | Allocate() | Seq():
+            case Block() | Barrier() | Transfer() | If() | Allocate() | Seq():
                 pass
             case _:
                 assert_never(s)
@@ -229,7 +230,7 @@ def remove(root: Stmt, node: Stmt) -> Stmt:
         if s is node:
             return None
         match s:
-            case Block() | Barrier():
+            case Block() | Barrier() | Transfer():
                 return s
             case Loop() | Delinearize() | If() | Allocate():
                 body = go(s.body)
@@ -253,7 +254,7 @@ def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
 
     def go(s: Stmt) -> Stmt:
         match s:
-            case Block() | Barrier():
+            case Block() | Barrier() | Transfer():
                 return f(s)
             case Loop() | Delinearize() | If() | Allocate():
                 body = go(s.body)

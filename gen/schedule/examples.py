@@ -39,6 +39,22 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
                 y[i] = t[max(i - 1, 0)] + t[i]
 """
 
+RANKS = """\
+def ranks(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i_0 in distributed((n + 3) // 4):
+            for t.i_1 in range(4):
+                with block("t", i=spatial(t.i_0 * 4 + t.i_1, n), where=t.i_0 * 4 + t.i_1 < n):
+                    t[i] = x[i] * 2.0
+        for y.i_0 in distributed((n + 3) // 4):
+            for y.i_1 in range(4):
+                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                    y[i] = t[max(i - 1, 0)] + t[i]
+"""
+
+NEIGHBOURS = RANKS.replace("+ t[i]", "+ t[min(i + 1, n - 1)]")
+"""The same with a neighbour on each side."""
+
 ROW_SUM = """\
 def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
     for y.i in range(m):

@@ -44,6 +44,7 @@ from .primitives.parallel import Parallel
 from .primitives.peel import Peel
 from .primitives.pipeline import Pipeline
 from .primitives.prefetch import Prefetch
+from .primitives.receive import Receive
 from .primitives.reindex import Reindex
 from .primitives.reorder import Reorder
 from .primitives.rescale import Rescale
@@ -53,6 +54,7 @@ from .primitives.reverse_compute_at import ReverseComputeAt
 from .primitives.reverse_compute_inline import ReverseComputeInline
 from .primitives.rfactor import Rfactor
 from .primitives.scan import Scan
+from .primitives.send import Send
 from .primitives.set_schedule import SetSchedule
 from .primitives.set_scope import SetScope
 from .primitives.set_size import SetSize
@@ -141,6 +143,8 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     HostToDevice,
     DeviceToHost,
     Distribute,
+    Send,
+    Receive,
 )
 
 BY_NAME: dict[str, type[Primitive]] = {

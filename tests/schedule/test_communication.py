@@ -94,6 +94,141 @@ def scan(n, x: InOut[float32[n]]):
     )
 
 
+HEAT = """\
+def heat(s, n, x: float32[n], y: Out[float32[n]]):
+    with allocate(u=float32[n], v=float32[n]):
+        for u.i in range(n):
+            with block("u", i=spatial(u.i)):
+                u[i] = x[i]
+        for v.t in range(s):
+            for v.i in range(n):
+                with block("v", t=spatial(v.t), i=spatial(v.i)):
+                    v[i] = u[max(i - 1, 0)] + u[min(i + 1, n - 1)]
+            for w.i in range(n):
+                with block("w", t=spatial(v.t), i=spatial(w.i)):
+                    u[i] = v[i]
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = u[i]
+"""
+
+
+def distributed(*blocks: str) -> str:
+    return "".join(
+        f"- split: {{loop: {b}.i, factors: [null, 4]}}\n- distribute: {{loop: {b}.i_0}}\n"
+        for b in blocks
+    )
+
+
+def test_ranks_hand_on_their_edges_in_each_time_step() -> None:
+    plain = start(HEAT)
+    recipe = distributed("u", "v", "w", "y") + (
+        "- send: {buffer: u, loop: v.i_0, to: [1, -1], as: [right, left]}\n"
+        "- set_scope: {buffer: v, scope: rank}\n"
+    )
+    kernel = schedule(plain, recipe)[-1].state.kernel
+    text = to_text(kernel)
+    assert "u=float32[n] @ rank" in text and "v=float32[n] @ rank" in text
+    assert text.index("for v.t") < text.index("right=float32[n] @ message")  # new in each step
+    assert_same(plain.kernel, kernel, sizes=(3, 9))
+
+
+def test_rows_and_what_is_further_away() -> None:
+    plain = start("""\
+def rows(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    with allocate(t=float32[m, n]):
+        for t.i in range(m):
+            for t.j in range(n):
+                with block("t", i=spatial(t.i), j=spatial(t.j)):
+                    t[i, j] = x[i, j] * 2.0
+        for y.i in range(m):
+            for y.j in range(n):
+                with block("y", i=spatial(y.i), j=spatial(y.j)):
+                    y[i, j] = t[max(i - 5, 0), j] + t[i, max(j - 1, 0)]
+""")
+    recipe = distributed("t", "y") + "- send: {buffer: t, loop: y.i_0, to: [1, 2], blocking: false}"
+    kernel = schedule(plain, recipe)[-1].state.kernel
+    assert_same(plain.kernel, kernel, sizes=(0, 5, 9))
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ("send: {buffer: t, loop: y.i_1, to: [1]}", "loop 'y.i_1' is serial, and not distributed"),
+        ("send: {buffer: t, loop: t.i_0, to: [1]}", "loop 't.i_0' does not read 't'"),
+        ("send: {buffer: t, loop: y.i_0, to: [1, 1]}",
+         "`to` has the distances to other ranks, each once: [1] is the next"),
+        ("send: {buffer: t, loop: y.i_0, to: [1], as: [a, b]}",
+         "`as` names 2 messages, and there are 1"),
+        ("send: {buffer: t, loop: y.i_0, to: [1], as: [y]}",
+         "the name 'y' is taken; give another one with `as`"),
+        ("receive: {buffer: t, before: y}", "'t' is no message"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_sent(step: str, reason: str) -> None:
+    message = refusal(examples.RANKS, f"- {step}").message
+    assert message.partition("): ")[2] == reason
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "reason"),
+    [
+        ("", "send: {buffer: t, loop: y.i_0, to: [1]}", "each rank has a 't' already"),
+        ("", "receive: {buffer: t_sent, before: t_sent}",
+         "'t_sent' stands before 't_sent' is sent"),
+        ("", "receive: {buffer: t_sent, before: t_sent_in}", "'t_sent_in' is what takes 't_sent'"),
+        ("", "fission: {loop: y.i_0}", "ranks hand each other messages in loop 'y.i_0'"),
+        ("- receive: {buffer: t_sent, before: y, blocking: false}\n",
+         "receive: {buffer: t_sent, before: y}", "'t_sent' is received without blocking already"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_with_a_message(first: str, step: str, reason: str) -> None:
+    recipe = f"- send: {{buffer: t, loop: y.i_0, to: [1]}}\n{first}- {step}"
+    assert refusal(examples.RANKS, recipe).message.partition("): ")[2] == reason
+
+
+def test_who_has_it_must_be_there_to_send_it() -> None:
+    """One element more is computed than is read at once: by one rank more."""
+    recipe = distributed("t", "y") + "- send: {buffer: t, loop: y.i_0, to: [-1]}"
+    assert refusal(examples.BLUR, recipe).message == (
+        "send (loop y.i_0, buffer t): rank 1 has computed what rank 0 needs of 't', but is not in"
+        " loop 'y.i_0' to send it, for example where n=3"
+    )
+
+
+def test_all_that_computes_it_is_distributed() -> None:
+    recipe = distributed("y") + "- send: {buffer: t, loop: y.i_0, to: [-1]}"
+    assert refusal(examples.BLUR, recipe).message == (
+        "send (loop y.i_0, buffer t): block 't' accesses 't' in no distributed loop, or in one that"
+        " is fused or runs over parts of a symbolic size"
+    )
+
+
+def test_one_wait_is_for_both_ends() -> None:
+    recipe = (
+        "- send: {buffer: t, loop: y.i_0, to: [1], blocking: false}\n"
+        "- receive: {buffer: t_sent, before: y, blocking: false}"
+    )
+    plain = start(examples.RANKS)
+    kernel = schedule(plain, recipe)[-1].state.kernel
+    text = to_text(kernel)
+    assert text.count("blocking=False") == 2 and text.count("wait(t_sent)") == 1
+    assert text.index("wait(t_sent)") < text.index('with block("t_sent_in"')
+    assert_same(plain.kernel, kernel, sizes=(0, 9))
+
+
+def test_c_code_has_no_messages() -> None:
+    recipe = "- send: {buffer: t, loop: y.i_0, to: [1]}"
+    state = schedule(start(examples.RANKS), recipe)[-1].state
+    with pytest.raises(ScheduleError) as refused:
+        lower(state, Target(Level.V3))
+    assert refused.value.message == "loop 't.i_0' is distributed, and C code has no ranks"
+    assert refused.value.hint == (
+        "code for MPI comes later: leave `distribute` to recipes of another target"
+    )
+    assert refused.value.span is not None
+
+
 def test_c_code_has_no_ranks() -> None:
     state = schedule(start(examples.SCALE), "- distribute: {loop: y.i}")[-1].state
     with pytest.raises(ScheduleError) as refused:

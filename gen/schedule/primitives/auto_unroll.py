@@ -4,7 +4,18 @@ from dataclasses import dataclass
 from typing import ClassVar, assert_never, final
 
 from ...ir.algebra import sub
-from ...ir.nodes import Allocate, Barrier, Block, Delinearize, If, Loop, LoopKind, Seq, Stmt
+from ...ir.nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Delinearize,
+    If,
+    Loop,
+    LoopKind,
+    Seq,
+    Stmt,
+    Transfer,
+)
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..bounds import linear
@@ -81,7 +92,7 @@ def _short(stmt: Stmt, most: int) -> tuple[int | None, tuple[str, ...]]:
     that come to at most so many, innermost first.
     """
     match stmt:
-        case Block() | Barrier():
+        case Block() | Barrier() | Transfer():
             return 1, ()
         case Seq(body):
             parts = [_short(s, most) for s in body]

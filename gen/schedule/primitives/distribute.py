@@ -18,7 +18,8 @@ class Distribute(Primitive):
     """Runs each iteration of a loop on a rank of its own; none may depend on another.
 
     Temporaries inside the loop are the rank's own. What several such loops hand each other lies in
-    memory that all ranks see.
+    memory that all ranks see, until `send` gives each rank a buffer of its own, and messages. A
+    rank runs the iteration of its number in each of the loops, and a loop ends for all at once.
     """
 
     loop: str

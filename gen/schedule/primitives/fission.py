@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.nodes import Barrier, Delinearize, Loop, Stmt, Var
+from ...ir.nodes import Barrier, Delinearize, Loop, Stmt, Transfer, Var
 from ...ir.walk import blocks, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
@@ -59,6 +59,8 @@ class Fission(Primitive):
 
     def check(self, state: Scheduled) -> str | None:
         loop = loop_named(state.kernel, self.loop)
+        if any(isinstance(s, Transfer) for s in under(loop)):
+            return f"ranks hand each other messages in loop '{self.loop}'"
         if len(_parted(loop)) < 2:
             return f"there is one statement in loop '{self.loop}'"
         if isinstance(loop.body, Delinearize):

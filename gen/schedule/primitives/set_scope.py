@@ -7,7 +7,7 @@ from ...ir.nodes import Scope
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import buffer_named, rebuild, temporaries, tree
-from ..examples import TWICE
+from ..examples import RANKS, TWICE
 
 
 @final
@@ -15,14 +15,17 @@ from ..examples import TWICE
 class SetScope(Primitive):
     """Says where a temporary lives: on the stack, on the heap, `auto`, where lowering decides by
     size, or in registers; on a GPU in memory that the threads of a block share, that each thread
-    has for itself, that is constant during a launch, or that is the GPU's own.
+    has for itself, that is constant during a launch, or that is the GPU's own; or in memory that
+    each rank has for itself.
 
     A buffer in registers has a small constant size. It is vectors there if every access of it is a
     whole vector at a constant place, once loops are unrolled; if not, it is a local array.
     """
 
     buffer: str
-    scope: Literal["auto", "heap", "stack", "register", "shared", "local", "constant", "device"]
+    scope: Literal[
+        "auto", "heap", "stack", "register", "shared", "local", "constant", "device", "rank"
+    ]
 
     name: ClassVar[str] = "set_scope"
     aliases: ClassVar[tuple[str, ...]] = (
@@ -63,6 +66,13 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             "- set_scope: {buffer: t, scope: device}",
             refused="block 't' would compute with 't' outside of a launch, and the host only copies"
             " device memory",
+        ),
+        Example(
+            "A rank's own, of which another one reads",
+            RANKS,
+            "- set_scope: {buffer: t, scope: rank}",
+            refused="the proof was refused: y[i=4] needs t[3] from 't', but rank 1 has neither"
+            " computed nor received it",
         ),
     )
 

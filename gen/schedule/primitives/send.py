@@ -1,0 +1,301 @@
+"""send: ranks hand each other what they have computed."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+from ...ir import transfers
+from ...ir.algebra import TRUE, add, index, sub
+from ...ir.nodes import (
+    Block,
+    Buffer,
+    IterVar,
+    Kernel,
+    Load,
+    Loop,
+    LoopKind,
+    Scope,
+    Stmt,
+    Store,
+    Target,
+    Var,
+)
+from ...ir.walk import ancestors, blocks, loads, replace_stmt
+from ...poly.certificate import Flow, Scheduled, Source
+from ...poly.code import generate
+from ...poly.halo import Elements, Halo, halo
+from ...poly.witness import sample
+from ..base import Example, Layer, Primitive
+from ..bounds import normal
+from ..edit import (
+    buffer_named,
+    is_argument,
+    loop_named,
+    loops_around,
+    prune_shared,
+    rebuild,
+    taken,
+    temporaries,
+    tree,
+    under,
+    with_body,
+)
+from ..examples import NEIGHBOURS, RANKS
+from ..points import context
+
+
+@final
+@dataclass(frozen=True)
+class Send(Primitive):
+    """Gives each rank a buffer of its own, and sends what others read of it, in messages.
+
+    `loop` is the distributed loop whose iterations read what other ranks have computed. `to` says
+    to which ranks each sends: 1 is the next one, -1 the one before. What is sent is what the sender
+    has computed and the receiver needs and has not. Before anything else in the loop, it is copied
+    into a message, sent, received, and copied into the receiver's buffer.
+
+    A blocking send is done when the message may be changed again, which may be before the other
+    rank receives it; if `synchronous`, it is not. Either may wait, so blocking messages go one
+    after another, and from one end of the ranks to the other. With `blocking: false` all ranks
+    send first, and wait at the end of the loop's body.
+    """
+
+    buffer: str
+    loop: str
+    to: tuple[int, ...]
+    synchronous: bool = False
+    blocking: bool = True
+    as_: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "send"
+    aliases: ClassVar[tuple[str, ...]] = ("create_xfer", "gen_communication")
+    layer: ClassVar[Layer] = Layer.COMMUNICATION
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "The last element that a rank has computed, to the next one",
+            RANKS,
+            "- send: {buffer: t, loop: y.i_0, to: [1]}",
+            after="""\
+def ranks(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n] @ rank, t_sent=float32[n] @ message):
+        for t.i_0 in distributed((n + 3) // 4):
+            for t.i_1 in range(4):
+                with block("t", i=spatial(t.i_0 * 4 + t.i_1, n), where=t.i_0 * 4 + t.i_1 < n):
+                    t[i] = x[i] * 2.0
+        for y.i_0 in distributed((n + 3) // 4):
+            with block(
+                "t_sent",
+                d0=spatial(4 * y.i_0 + 3, n),
+                where=n >= 4 * y.i_0 + 5,
+                origin=None,
+            ):
+                t_sent[d0] = t[d0]
+            send(t_sent, to=y.i_0 + 1)
+            receive(t_sent, source=y.i_0 - 1)
+            with block("t_sent_in", d0=spatial(4 * y.i_0 - 1, n), where=y.i_0 >= 1, origin=None):
+                t[d0] = t_sent[d0]
+            for y.i_1 in range(4):
+                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                    y[i] = t[max(i - 1, 0)] + t[i]
+""",
+        ),
+        Example(
+            "Both neighbours, of which all send before any of them waits",
+            NEIGHBOURS,
+            "- send: {buffer: t, loop: y.i_0, to: [1, -1], blocking: false, as: [right, left]}",
+            after="""\
+def ranks(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n] @ rank, right=float32[n] @ message, left=float32[n] @ message):
+        for t.i_0 in distributed((n + 3) // 4):
+            for t.i_1 in range(4):
+                with block("t", i=spatial(t.i_0 * 4 + t.i_1, n), where=t.i_0 * 4 + t.i_1 < n):
+                    t[i] = x[i] * 2.0
+        for y.i_0 in distributed((n + 3) // 4):
+            with block(
+                "right",
+                d0=spatial(4 * y.i_0 + 3, n),
+                where=n >= 4 * y.i_0 + 5,
+                origin=None,
+            ):
+                right[d0] = t[d0]
+            send(right, to=y.i_0 + 1, blocking=False)
+            with block("left", d0=spatial(4 * y.i_0, n), where=y.i_0 >= 1, origin=None):
+                left[d0] = t[d0]
+            send(left, to=y.i_0 - 1, blocking=False)
+            receive(right, source=y.i_0 - 1)
+            with block("right_in", d0=spatial(4 * y.i_0 - 1, n), where=y.i_0 >= 1, origin=None):
+                t[d0] = right[d0]
+            receive(left, source=y.i_0 + 1)
+            with block(
+                "left_in",
+                d0=spatial(4 * y.i_0 + 4, n),
+                where=n >= 4 * y.i_0 + 5,
+                origin=None,
+            ):
+                t[d0] = left[d0]
+            for y.i_1 in range(4):
+                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
+                    y[i] = t[max(i - 1, 0)] + t[min(i + 1, n - 1)]
+            wait(right)
+            wait(left)
+""",
+        ),
+        Example(
+            "To one neighbour, where the other one needs something, too",
+            NEIGHBOURS,
+            "- send: {buffer: t, loop: y.i_0, to: [1]}",
+            refused="the proof was refused: y[i=3] needs t[4] from 't', but rank 0 has neither"
+            " computed nor received it",
+        ),
+        Example(
+            "What no rank needs",
+            RANKS,
+            "- send: {buffer: t, loop: y.i_0, to: [1, 2]}",
+            refused="no rank needs of 't' what the rank 2 before it would send",
+        ),
+        Example(
+            "An argument",
+            RANKS,
+            "- send: {buffer: x, loop: y.i_0, to: [1]}",
+            refused="'x' is an argument, which all ranks see",
+        ),
+    )
+
+    def check(self, state: Scheduled) -> str | None:
+        kernel, loop = state.kernel, loop_named(state.kernel, self.loop)
+        buffer = buffer_named(kernel, self.buffer)
+        if is_argument(kernel, self.buffer):
+            return f"'{self.buffer}' is an argument, which all ranks see"
+        if buffer.scope is Scope.RANK:
+            return f"each rank has a '{self.buffer}' already"
+        if buffer.scope not in (Scope.AUTO, Scope.HEAP):
+            return f"'{self.buffer}' is {buffer.scope.value} memory, and no rank's"
+        if loop.kind is not LoopKind.DISTRIBUTED:
+            return f"loop '{self.loop}' is {loop.kind.value}, and not distributed"
+        if not self.to or 0 in self.to or len(set(self.to)) < len(self.to):
+            return "`to` has the distances to other ranks, each once: [1] is the next"
+        if self.as_ and len(self.as_) != len(self.to):
+            return f"`as` names {len(self.as_)} messages, and there are {len(self.to)}"
+        if not any(self.buffer == x.buffer for b in blocks(loop) for x in loads(b.body)):
+            return f"loop '{self.loop}' does not read '{self.buffer}'"
+        found = halo(kernel, self.buffer, loop)
+        if isinstance(found, str):
+            return (
+                f"block '{found}' accesses '{self.buffer}' in no distributed loop, or in one"
+                " that is fused or runs over parts of a symbolic size"
+            )
+        made = (n for m in self._messages() for n in (m, _into(m)))
+        return taken(kernel, made) or self._misplaced(found)
+
+    def _misplaced(self, found: Halo) -> str | None:
+        """Why what is to be sent is not, or not by those who have it."""
+        for distance in self.to:
+            sent = found.sent(distance)
+            if sent.is_empty():
+                way = f"{distance} before it" if distance > 0 else f"{-distance} after it"
+                return f"no rank needs of '{self.buffer}' what the rank {way} would send"
+            absent = sent.domain().subtract(found.ranks)
+            if not absent.is_empty():
+                case = sample(absent)
+                rank, sizes = case.point[-1], ", ".join(f"{d}={n}" for d, n in case.sizes.items())
+                return (
+                    f"rank {rank} has computed what rank {rank + distance} needs of"
+                    f" '{self.buffer}', but is not in loop '{self.loop}' to send it, for example"
+                    f" where {sizes}"
+                )
+        return None
+
+    def _messages(self) -> tuple[str, ...]:
+        if self.as_:
+            return self.as_
+        first = f"{self.buffer}_sent"
+        return tuple(first if k == 0 else f"{first}_{k + 1}" for k, _ in enumerate(self.to))
+
+    def rewrite(self, state: Scheduled) -> Scheduled:
+        kernel, loop = state.kernel, loop_named(state.kernel, self.loop)
+        old = buffer_named(kernel, self.buffer)
+        found = halo(kernel, self.buffer, loop)
+        assert isinstance(found, Halo)
+        rank, messages = Var(loop.var), self._messages()
+        out: list[tuple[Stmt, ...]] = []
+        for name, distance in zip(messages, self.to, strict=True):
+            pack, unpack = _copy(name, name, old), _copy(_into(name), name, old, back=True)
+            to, source = normal(add(rank, distance)), normal(sub(rank, distance))
+            out.append(
+                (
+                    _looped(kernel, loop, found, found.sent(distance), pack),
+                    transfers.Send(name, to, self.synchronous, self.blocking),
+                    transfers.Receive(name, source),
+                    _looped(kernel, loop, found, found.received(distance), unpack),
+                )
+            )
+        body = self._ordered(out, under(loop))
+        owned = replace(old, scope=Scope.RANK)
+        made = (Buffer(name, old.dtype, old.shape, Scope.MESSAGE) for name in messages)
+        all_ = (*(owned if b is old else b for b in temporaries(kernel)), *made)
+        new = rebuild(kernel, replace_stmt(tree(kernel), loop, with_body(loop, body)), all_)
+        return Scheduled(new, prune_shared(new, self._flow(state, loop)))
+
+    def _ordered(
+        self, messages: list[tuple[Stmt, ...]], body: tuple[Stmt, ...]
+    ) -> tuple[Stmt, ...]:
+        if self.blocking:
+            return (*(s for message in messages for s in message), *body)
+        first = (s for message in messages for s in message[:2])
+        then = (s for message in messages for s in message[2:])
+        return (*first, *then, *body, *map(transfers.Wait, self._messages()))
+
+    def _flow(self, state: Scheduled, loop: Loop) -> Flow:
+        """What is sent comes from where the loop's reads came from; they, and those after the loop,
+        may take it from what was received.
+        """
+        all_ = blocks(tree(state.kernel))
+        after = all_[next(k for k, b in enumerate(all_) if b is blocks(loop)[0]) :]
+        readers = [
+            (b.name, k)
+            for b in after
+            for k, load in enumerate(loads(b.body))
+            if load.buffer == self.buffer
+        ]
+        outside = tuple(x.var for x in loops_around(tree(state.kernel), loop))
+        sources = [state.flow[r] for r in readers]
+        writers = tuple(dict.fromkeys(w for s in sources for w in s.writers))
+        common = tuple(v for v in outside if all(v in s.shared for s in sources))
+        result = dict(state.flow)
+        received = tuple(map(_into, self._messages()))
+        for r in readers:
+            result[r] = replace(result[r], writers=(*result[r].writers, *received))
+        for message in self._messages():
+            result[message, 0] = Source(writers, shared=common)
+            result[_into(message), 0] = Source((message,), shared=outside)
+        return result
+
+
+def _into(message: str) -> str:
+    """The block that copies a message into the receiver's buffer."""
+    return f"{message}_in"
+
+
+def _copy(name: str, message: str, old: Buffer, *, back: bool = False) -> Block:
+    """The copy of each element to a message, or back; each is in a loop named after it."""
+    axes = tuple(f"d{k}" for k, _ in enumerate(old.shape))
+    iters = tuple(IterVar(d, index(0), e) for d, e in zip(axes, old.shape, strict=True))
+    at = tuple(map(Var, axes))
+    to, source = (old.name, message) if back else (message, old.name)
+    body = Store(Target(to, at), Load(source, at, old.dtype))
+    return Block(name, iters, tuple(Var(f"{name}.{d}") for d in axes), TRUE, body)
+
+
+def _looped(kernel: Kernel, loop: Loop, found: Halo, elements: Elements, block: Block) -> Stmt:
+    """The block in loops over the elements of the rank that runs an iteration of the loop."""
+    names = tuple(f"{block.name}.{v.name}" for v in block.iters)
+    above = (*ancestors(tree(kernel), loop), loop)
+    part = found.timed(block.name, names, loop.var, elements)
+    return _tidied(generate([(part, block)], context(kernel, above), names))
+
+
+def _tidied(stmt: Stmt) -> Stmt:
+    """The same with terms of bounds gathered."""
+    if not isinstance(stmt, Loop):
+        return stmt
+    lower, upper = normal(stmt.lower), normal(stmt.upper)
+    return replace(stmt, lower=lower, upper=upper, body=_tidied(stmt.body))
