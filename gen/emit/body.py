@@ -32,7 +32,7 @@ from ..ir.walk import loads, targets, variables
 from ..lower.affine import constant
 from ..schedule.nests import tensorized
 from ..schedule.notes import UNROLL, noted
-from . import scan, streams, tensor, update
+from . import rows, scan, streams, tensor, update
 from .before import Before
 from .context import Context
 from .cost import grain
@@ -352,7 +352,7 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
         lines = [head, *indented(statement(rest, context)), "}"]
         return marked(Owner.LOOP, loop.var, lines)
 
-    first = Var(streams.FIRST)
+    first = Var(rows.FIRST)
     body = _allocate(outer, rest, inner, lambda c: streams.either(loop, first, c, emit))
     body += [*streams.fenced(body), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))

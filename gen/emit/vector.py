@@ -31,6 +31,7 @@ from ..ir.walk import loads, variables
 from ..lower.affine import Affine, affine, expression, inequalities
 from . import casts, masks, shifts
 from .before import Before, Parts
+from .context import Push
 from .expr import FORMS, Scalars, c_type, is_index, literal, suffix
 from .forms import STORED, WORDS, by_lane, moves_alone, plain
 from .masks import All, Bits, First, Mask, Shape
@@ -62,7 +63,7 @@ class Vectors:
     shape: Shape
     mask: Mask
     before: Before
-    pushes: Mapping[Target, str] = field(default_factory=dict)
+    pushes: Mapping[Target, Push] = field(default_factory=dict)
     some: str = ""
     again: frozenset[Target] = frozenset()
 
