@@ -42,6 +42,7 @@ from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
 from .prefetch import prefetches
 from .temporaries import temporary
+from .together import exponentials
 from .unroll import has_vector_form, in_lanes
 from .vector import Vectors
 from .views import Registers
@@ -258,8 +259,10 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
     inner: list[str] = []
     asked: set[str] = set()
     again = frozenset() if isinstance(mask, All) else update.loaded_again(blocks, context.views)
+    active = replace(code, mask=mask, again=again)
+    active = replace(active, ready=exponentials(blocks, active))
     for block in blocks:
-        dtypes, active = _dtypes(block, context), replace(code, mask=mask, again=again)
+        dtypes = _dtypes(block, context)
         if scan.marked(block):
             own = scan.vector(block, dtypes[0], active)
         else:

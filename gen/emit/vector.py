@@ -54,7 +54,8 @@ from .views import (
 class Vectors:
     """What vector code knows where it stands. pushes: see `Context`. some: C for whether a lane of
     the mask is on, without which nothing may be read; empty where one is. again: the targets that
-    are loaded again after a store under a mask, which takes long to be seen in memory.
+    are loaded again after a store under a mask, which takes long to be seen in memory. ready: what
+    has been computed before.
     """
 
     scalars: Scalars
@@ -66,6 +67,7 @@ class Vectors:
     pushes: Mapping[Target, Push] = field(default_factory=dict)
     some: str = ""
     again: frozenset[Target] = frozenset()
+    ready: Mapping[Expr, Parts] = field(default_factory=dict)
 
     @property
     def lane_name(self) -> str:
@@ -76,6 +78,8 @@ class Vectors:
     def parts(self, expr: Expr) -> Parts:
         """The value's native vectors, of the expression's own type."""
         dtype = dtype_of(expr)
+        if expr in self.ready:
+            return self.ready[expr]
         if not self.varies(expr):
             return (self._same(expr, dtype),) * self.shape.parts(dtype.lane_bits)
         if by_lane(expr, self.lane):
