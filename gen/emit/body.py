@@ -33,7 +33,7 @@ from ..ir.walk import loads, targets, variables
 from ..lower.affine import constant
 from ..schedule.nests import tensorized
 from ..schedule.notes import UNROLL, noted
-from . import scan, streams, tensor, update
+from . import rows, scan, streams, tensor, update
 from .before import Before
 from .context import Context
 from .cost import grain
@@ -43,6 +43,7 @@ from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
 from .prefetch import prefetches
 from .temporaries import temporary
+from .together import exponentials
 from .unroll import has_vector_form, in_lanes
 from .vector import Vectors
 from .views import Registers
@@ -259,8 +260,10 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
     inner: list[str] = []
     asked: set[str] = set()
     again = frozenset() if isinstance(mask, All) else update.loaded_again(blocks, context.views)
+    active = replace(code, mask=mask, again=again)
+    active = replace(active, ready=exponentials(blocks, active))
     for block in blocks:
-        dtypes, active = _dtypes(block, context), replace(code, mask=mask, again=again)
+        dtypes = _dtypes(block, context)
         if scan.marked(block):
             own = scan.vector(block, dtypes[0], active)
         else:
@@ -353,7 +356,7 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
         lines = [head, *indented(statement(rest, context)), "}"]
         return marked(Owner.LOOP, loop.var, lines)
 
-    first = Var(streams.FIRST)
+    first = Var(rows.FIRST)
     body = _allocate(outer, rest, inner, lambda c: streams.either(loop, first, c, emit))
     body += [*streams.fenced(body), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))

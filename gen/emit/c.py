@@ -54,7 +54,7 @@ MORE_HEADERS = {
     "ts_dot.h": r"\bts_(dot|group\d)_",
     "ts_complex.h": r"\bts_(complex|c64|c128)|_c(64|128)\b",
     "ts_scan.h": r"\bts_(scan|last)_",
-    "ts_stream.h": r"\bts_row_",
+    "ts_stream.h": r"\bts_(row|line)_",
     "ts_transpose.h": r"\bts_transpose_",
 }
 

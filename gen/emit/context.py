@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-from ..ir.nodes import Target
+from ..ir.nodes import Loop, Target
 from ..ir.types import DType
 from ..lower.facts import Facts
 from ..lower.target import Target as Machine
@@ -34,6 +34,29 @@ class Module:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A row of `ts_stream.h` that is kept in memory. place: C for it; first: for whether nothing
+    was stored into the row yet.
+    """
+
+    place: str
+    first: str
+
+
+Push = str | Kept
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Where the stores of a loop go that stores into other rows each iteration (see `apart`)."""
+
+    loop: Loop
+    pushes: Mapping[Target, Push]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Context:
     """What stands around a statement.
 
@@ -42,7 +65,8 @@ class Context:
     C declarations, without initialisers, of what the code here can name. held: workspace to release
     on the way out of this C function. parallel: inside a parallel loop. pushes: the rows of
     `ts_stream.h` that stores go to, where they do; empty where the vectors are whole lines, which
-    pass the caches by as they are. aligned: the arguments with whose lines loops begin.
+    pass the caches by as they are. aligned: the arguments with whose lines loops begin. apart: the
+    loop inside whose stores a loop around has decided on.
     """
 
     symbol: str
@@ -56,8 +80,9 @@ class Context:
     scope: tuple[tuple[str, str], ...]
     held: tuple[str, ...] = ()
     parallel: bool = False
-    pushes: Mapping[Target, str] = field(default_factory=dict)
+    pushes: Mapping[Target, Push] = field(default_factory=dict)
     aligned: frozenset[str] = frozenset()
+    apart: Apart | None = None
 
     @property
     def scalars(self) -> Scalars:

@@ -6,6 +6,7 @@ a fused multiply-add, in scalar and in vector code alike.
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from typing import assert_never
 
 from ..ir.algebra import dtype_of, index
 from ..ir.nodes import (
@@ -27,6 +28,7 @@ from ..ir.walk import loads, targets
 from . import defined, masks
 from .before import Parts
 from .casts import as_accessed
+from .context import Kept, Push
 from .expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix, unwrapped
 from .forms import VECTOR_TYPES
 from .masks import All, Bits
@@ -95,11 +97,7 @@ def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     """All active lanes of one statement."""
     match body := block.body:
         case Store(target, value) if target in code.pushes:
-            row, parts, s = code.pushes[target], code.parts(value), suffix(dtypes[0])
-            if row:
-                return [f"ts_row_push_{s}(&{row}, {p});" for p in parts]
-            line, n = _place(target, code), code.shape.native(dtypes[0].bits)
-            return [f"ts_stream_{s}({line} + {q * n}, {p});" for q, p in enumerate(parts)]
+            return _pushed(code.pushes[target], target, dtypes[0], code.parts(value), code)
         case Store(target, Cast(dtype, value)) if _as_stored(target, dtype, value, code):
             return store(target, dtype, code.parts(value), code, dtype_of(value))
         case Store(target, value):
@@ -129,6 +127,25 @@ def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
             return store(target, dtypes[0], _combine(combiner, old, value, code), code)
         case _:
             raise AssertionError(f"{body} has one target")
+
+
+def _pushed(push: Push, target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str]:
+    """Vectors that pass the caches by."""
+    s, line, n = suffix(dtype), _place(target, code), code.shape.native(dtype.bits)
+    match push:
+        case "":
+            return [f"ts_stream_{s}({line} + {q * n}, {p});" for q, p in enumerate(parts)]
+        case str():
+            return [f"ts_row_push_{s}(&{push}, {p});" for p in parts]
+        case Kept(place, first):
+            lines, whole = [], max(1, 512 // (dtype.bits * n))
+            for q in range(0, len(parts), whole):
+                vectors = f"(ts_{s}[]){{{', '.join(parts[q : q + whole])}}}"
+                start = "false" if q else first
+                lines.append(f"ts_line_push_{s}({place}, {line} + {q * n}, {vectors}, {start});")
+            return lines
+        case _:
+            assert_never(push)
 
 
 def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Parts:

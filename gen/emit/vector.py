@@ -31,6 +31,7 @@ from ..ir.walk import loads, variables
 from ..lower.affine import Affine, affine, expression, inequalities
 from . import casts, masks, shifts
 from .before import Before, Parts
+from .context import Push
 from .expr import FORMS, Scalars, c_type, is_index, literal, suffix
 from .forms import STORED, WORDS, by_lane, moves_alone, plain
 from .masks import All, Bits, First, Mask, Shape
@@ -53,7 +54,8 @@ from .views import (
 class Vectors:
     """What vector code knows where it stands. pushes: see `Context`. some: C for whether a lane of
     the mask is on, without which nothing may be read; empty where one is. again: the targets that
-    are loaded again after a store under a mask, which takes long to be seen in memory.
+    are loaded again after a store under a mask, which takes long to be seen in memory. ready: what
+    has been computed before.
     """
 
     scalars: Scalars
@@ -62,9 +64,10 @@ class Vectors:
     shape: Shape
     mask: Mask
     before: Before
-    pushes: Mapping[Target, str] = field(default_factory=dict)
+    pushes: Mapping[Target, Push] = field(default_factory=dict)
     some: str = ""
     again: frozenset[Target] = frozenset()
+    ready: Mapping[Expr, Parts] = field(default_factory=dict)
 
     @property
     def lane_name(self) -> str:
@@ -75,6 +78,8 @@ class Vectors:
     def parts(self, expr: Expr) -> Parts:
         """The value's native vectors, of the expression's own type."""
         dtype = dtype_of(expr)
+        if expr in self.ready:
+            return self.ready[expr]
         if not self.varies(expr):
             return (self._same(expr, dtype),) * self.shape.parts(dtype.lane_bits)
         if by_lane(expr, self.lane):

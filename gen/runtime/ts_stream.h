@@ -9,6 +9,11 @@
        ts_row_end_T(&row);                       stores what is left, and what fills no line
        ts_stream_fence();                        once, after a thread's last row
 
+   A row whose neighbours are stored between its lines is kept in memory, as TS_LINE_VECTORS vectors:
+
+       ts_line_push_T(kept, p, v, first);        v: a line of vectors, which belong at p
+       ts_line_end_T(kept, p);                   what is left, before p
+
    T of 32 or 64 bits. At both ends, nothing but the row's own elements is touched; in between, a store
    comes one push late. Levels of 16-byte vectors have no rows. */
 #ifndef TS_STREAM_H
@@ -22,6 +27,8 @@
    stores that are late by TS_LATE lines are; 0: upon none that counts. Measured on Zen 4
    (docs/decisions.md). */
 enum { TS_LATE = 5 };
+
+enum { TS_LINE_VECTORS = 64 / TS_BYTES };
 
 TS_INLINE int ts_row_hits(const void *row, const void *read) {
     const uintptr_t ahead = ((uintptr_t)row / 64 * 64 - (uintptr_t)read) % 4096;
@@ -95,6 +102,24 @@ TS_INLINE void ts_row_end(ts_row *row) {
     _mm512_mask_storeu_epi32(row->line, row->before, last);
 }
 
+/* What has not filled a line is in the vector that came last. */
+TS_INLINE void ts_line_push(ts_i32 *kept, void *p, const ts_i32 *v, bool first) {
+    const ts_row row = ts_row_begin(p, false);
+    const __m512i before = (__m512i)(first ? *v : *kept);
+    const __m512i whole = _mm512_permutex2var_epi32((__m512i)*v, (__m512i)row.index, before);
+    if (first)
+        _mm512_mask_storeu_epi32(row.line, ts_mnot_m32(row.before), whole);
+    else
+        _mm512_stream_si512((__m512i *)(void *)row.line, whole);
+    *kept = *v;
+}
+
+TS_INLINE void ts_line_end(const ts_i32 *kept, void *p) {
+    const ts_row row = ts_row_begin(p, false);
+    const __m512i last = _mm512_permutexvar_epi32((__m512i)row.index, (__m512i)*kept);
+    _mm512_mask_storeu_epi32(row.line, row.before, last);
+}
+
 #elif defined TS_V3
 
 /* A line is two stores, one right after the other: what lies between could write half a line out.
@@ -146,6 +171,29 @@ TS_INLINE void ts_row_end(ts_row *row) {
         _mm256_maskstore_epi32((int *)half, (__m256i)row->before, (__m256i)row->kept);
 }
 
+/* kept[0] is `kept`, and kept[1] is `first` where p lies in the second half of a line: then that
+   waits. */
+TS_INLINE void ts_line_push(ts_i32 *kept, void *p, const ts_i32 *v, bool first) {
+    ts_row row = ts_row_begin(p, false);
+    row.waits = !first && (uintptr_t)row.half % 64 != 0;
+    row.started = !first;
+    row.kept = first ? *v : kept[0];
+    row.first = first ? *v : kept[1];
+    ts_row_push(&row, v[0]);
+    ts_row_push(&row, v[1]);
+    kept[0] = row.kept;
+    kept[1] = row.first;
+}
+
+TS_INLINE void ts_line_end(const ts_i32 *kept, void *p) {
+    ts_row row = ts_row_begin(p, false);
+    row.waits = (uintptr_t)row.half % 64 != 0;
+    row.started = true;
+    row.kept = kept[0];
+    row.first = kept[1];
+    ts_row_end(&row);
+}
+
 #endif
 
 #if defined TS_V4 || defined TS_V3
@@ -153,7 +201,13 @@ TS_INLINE void ts_row_end(ts_row *row) {
     typedef ts_row ts_row_##T;                                                                 \
     TS_INLINE ts_row_##T ts_row_begin_##T(C *p, bool late) { return ts_row_begin(p, late); }   \
     TS_INLINE void ts_row_push_##T(ts_row_##T *row, ts_##T v) { ts_row_push(row, (ts_i32)v); } \
-    TS_INLINE void ts_row_end_##T(ts_row_##T *row) { ts_row_end(row); }
+    TS_INLINE void ts_row_end_##T(ts_row_##T *row) { ts_row_end(row); }                        \
+    TS_INLINE void ts_line_push_##T(ts_##T *kept, C *p, const ts_##T *v, bool first) {         \
+        ts_line_push((ts_i32 *)kept, p, (const ts_i32 *)v, first);                             \
+    }                                                                                          \
+    TS_INLINE void ts_line_end_##T(const ts_##T *kept, C *p) {                                 \
+        ts_line_end((const ts_i32 *)kept, p);                                                  \
+    }
 
 TS_WORDS(TS_ROW)
 #undef TS_ROW

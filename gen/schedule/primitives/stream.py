@@ -19,7 +19,9 @@ class Stream(Primitive):
 
     The stores wait until they fill whole cache lines, so nothing in the kernel may read what the
     block writes. It needs a loop whose iterations store one whole vector after another along the
-    last axis; loops over the rest (a masked tail) store as ever. The result is the same either way.
+    last axis; loops over the rest (a masked tail) store as ever. An inner loop may store into other
+    rows at each of its iterations, if it stores whole lines: `transpose` reads its rows from end to
+    end, and stores a line into each of as many rows. The result is the same either way.
     """
 
     block: str

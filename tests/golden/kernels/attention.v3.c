@@ -743,26 +743,29 @@ static int ts_attention_float32_v3_0_y_blocks(const void *env, int64_t lower, in
                         for (int64_t pass_j_0 = 0,
                             pass_j_0_end = (ts_min_i64_s(n, y_ib * 48 + row_i + lookahead
                             + 1)) / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                            ts_store_f32(&weight[n * row_i + pass_j_0 * 32],
-                                ts_exp_f32(ts_sub_f32(ts_load_f32(&score[n * row_i
-                                + pass_j_0 * 32]), ts_set_f32(peak[0]))));
-                            total_rf[0] = ts_add_f32(total_rf[0],
-                                ts_load_f32(&weight[n * row_i + pass_j_0 * 32]));
-                            ts_store_f32(&weight[n * row_i + pass_j_0 * 32 + 8],
-                                ts_exp_f32(ts_sub_f32(ts_load_f32(&score[n * row_i + pass_j_0 * 32
-                                + 8]), ts_set_f32(peak[0]))));
-                            total_rf[1] = ts_add_f32(total_rf[1],
-                                ts_load_f32(&weight[n * row_i + pass_j_0 * 32 + 8]));
-                            ts_store_f32(&weight[n * row_i + pass_j_0 * 32 + 16],
-                                ts_exp_f32(ts_sub_f32(ts_load_f32(&score[n * row_i + pass_j_0 * 32
-                                + 16]), ts_set_f32(peak[0]))));
-                            total_rf[2] = ts_add_f32(total_rf[2],
-                                ts_load_f32(&weight[n * row_i + pass_j_0 * 32 + 16]));
-                            ts_store_f32(&weight[n * row_i + pass_j_0 * 32 + 24],
-                                ts_exp_f32(ts_sub_f32(ts_load_f32(&score[n * row_i + pass_j_0 * 32
-                                + 24]), ts_set_f32(peak[0]))));
-                            total_rf[3] = ts_add_f32(total_rf[3],
-                                ts_load_f32(&weight[n * row_i + pass_j_0 * 32 + 24]));
+                            {
+                                ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&score[n * row_i
+                                    + pass_j_0 * 32]), ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&score[n * row_i + pass_j_0 * 32 + 8]),
+                                    ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&score[n * row_i + pass_j_0 * 32 + 16]),
+                                    ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&score[n * row_i + pass_j_0 * 32 + 24]),
+                                    ts_set_f32(peak[0]))};
+                                ts_exp_by_four_f32(exps1 + 0);
+                                ts_store_f32(&weight[n * row_i + pass_j_0 * 32], exps1[0]);
+                                total_rf[0] = ts_add_f32(total_rf[0],
+                                    ts_load_f32(&weight[n * row_i + pass_j_0 * 32]));
+                                ts_store_f32(&weight[n * row_i + pass_j_0 * 32 + 8], exps1[1]);
+                                total_rf[1] = ts_add_f32(total_rf[1],
+                                    ts_load_f32(&weight[n * row_i + pass_j_0 * 32 + 8]));
+                                ts_store_f32(&weight[n * row_i + pass_j_0 * 32 + 16], exps1[2]);
+                                total_rf[2] = ts_add_f32(total_rf[2],
+                                    ts_load_f32(&weight[n * row_i + pass_j_0 * 32 + 16]));
+                                ts_store_f32(&weight[n * row_i + pass_j_0 * 32 + 24], exps1[3]);
+                                total_rf[3] = ts_add_f32(total_rf[3],
+                                    ts_load_f32(&weight[n * row_i + pass_j_0 * 32 + 24]));
+                            }
                         }
                         for (int64_t pass_j_0 = (ts_min_i64_s(n, y_ib * 48 + row_i + lookahead
                             + 1)) / 32, pass_j_0_end = (ts_min_i64_s(n, y_ib * 48 + row_i

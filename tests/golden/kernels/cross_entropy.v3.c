@@ -102,18 +102,21 @@ static int ts_cross_entropy_float32_v3_0_loss_i(const void *env, int64_t lower, 
             total_rf[3] = ts_set_f32(0.0f);
             for (int64_t total_j_0 = 0,
                 total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_add_f32(total_rf[0],
-                    ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * loss_i + total_j_0 * 32]),
-                    ts_set_f32(shift[0]))));
-                total_rf[1] = ts_add_f32(total_rf[1],
-                    ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * loss_i + total_j_0 * 32 + 8]),
-                    ts_set_f32(shift[0]))));
-                total_rf[2] = ts_add_f32(total_rf[2],
-                    ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * loss_i + total_j_0 * 32 + 16]),
-                    ts_set_f32(shift[0]))));
-                total_rf[3] = ts_add_f32(total_rf[3],
-                    ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * loss_i + total_j_0 * 32 + 24]),
-                    ts_set_f32(shift[0]))));
+                {
+                    ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&x[x_s0 * loss_i + total_j_0 * 32]),
+                        ts_set_f32(shift[0])),
+                        ts_sub_f32(ts_load_f32(&x[x_s0 * loss_i + total_j_0 * 32 + 8]),
+                        ts_set_f32(shift[0])),
+                        ts_sub_f32(ts_load_f32(&x[x_s0 * loss_i + total_j_0 * 32 + 16]),
+                        ts_set_f32(shift[0])),
+                        ts_sub_f32(ts_load_f32(&x[x_s0 * loss_i + total_j_0 * 32 + 24]),
+                        ts_set_f32(shift[0]))};
+                    ts_exp_by_four_f32(exps1 + 0);
+                    total_rf[0] = ts_add_f32(total_rf[0], exps1[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], exps1[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], exps1[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], exps1[3]);
+                }
             }
             for (int64_t total_j_0 = n / 32,
                 total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {

@@ -104,34 +104,37 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total_rf[3] = ts_set_f32(0.0f);
                 for (int64_t pass_j_0 = 0,
                     pass_j_0_end = n / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&e[pass_j_0 * 32],
-                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32]),
-                        ts_set_f32(peak[0]))));
-                    total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 8
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&e[pass_j_0 * 32 + 8],
-                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 8]),
-                        ts_set_f32(peak[0]))));
-                    total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 16
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&e[pass_j_0 * 32 + 16],
-                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 16]),
-                        ts_set_f32(peak[0]))));
-                    total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 24
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&e[pass_j_0 * 32 + 24],
-                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 24]),
-                        ts_set_f32(peak[0]))));
-                    total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
+                    {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32
+                            + ahead * (2 * x_s0))));
+                        ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32]),
+                            ts_set_f32(peak[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 8]),
+                            ts_set_f32(peak[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 16]),
+                            ts_set_f32(peak[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 24]),
+                            ts_set_f32(peak[0]))};
+                        ts_exp_by_four_f32(exps1 + 0);
+                        ts_store_f32(&e[pass_j_0 * 32], exps1[0]);
+                        total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 8
+                            + ahead * (2 * x_s0))));
+                        ts_store_f32(&e[pass_j_0 * 32 + 8], exps1[1]);
+                        total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 16
+                            + ahead * (2 * x_s0))));
+                        ts_store_f32(&e[pass_j_0 * 32 + 16], exps1[2]);
+                        total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 24
+                            + ahead * (2 * x_s0))));
+                        ts_store_f32(&e[pass_j_0 * 32 + 24], exps1[3]);
+                        total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
+                    }
                 }
                 for (int64_t pass_j_0 = n / 32,
                     pass_j_0_end = (n + 31) / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
@@ -596,34 +599,37 @@ static int ts_softmax_float16_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total_rf[3] = ts_set_f32(0.0f);
                 for (int64_t pass_j_0 = 0,
                     pass_j_0_end = n / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&e[pass_j_0 * 32],
-                        ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32]),
-                        ts_set_f32(peak[0]))));
-                    total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 8
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&e[pass_j_0 * 32 + 8],
-                        ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32
-                        + 8]), ts_set_f32(peak[0]))));
-                    total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 16
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&e[pass_j_0 * 32 + 16],
-                        ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32
-                        + 16]), ts_set_f32(peak[0]))));
-                    total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 24
-                        + ahead * (2 * x_s0))));
-                    ts_store_f32(&e[pass_j_0 * 32 + 24],
-                        ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32
-                        + 24]), ts_set_f32(peak[0]))));
-                    total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
+                    {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32
+                            + ahead * (2 * x_s0))));
+                        ts_f32 exps1[4] = {ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + pass_j_0 * 32]), ts_set_f32(peak[0])),
+                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 8]),
+                            ts_set_f32(peak[0])),
+                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 16]),
+                            ts_set_f32(peak[0])),
+                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 24]),
+                            ts_set_f32(peak[0]))};
+                        ts_exp_by_four_f32(exps1 + 0);
+                        ts_store_f32(&e[pass_j_0 * 32], exps1[0]);
+                        total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 8
+                            + ahead * (2 * x_s0))));
+                        ts_store_f32(&e[pass_j_0 * 32 + 8], exps1[1]);
+                        total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 16
+                            + ahead * (2 * x_s0))));
+                        ts_store_f32(&e[pass_j_0 * 32 + 16], exps1[2]);
+                        total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 24
+                            + ahead * (2 * x_s0))));
+                        ts_store_f32(&e[pass_j_0 * 32 + 24], exps1[3]);
+                        total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
+                    }
                 }
                 for (int64_t pass_j_0 = n / 32,
                     pass_j_0_end = (n + 31) / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {

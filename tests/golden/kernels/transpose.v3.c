@@ -36,12 +36,12 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
         if (y_blocks < ((n + x_phase + 511) / 512) * ((m + y_phase + 511) / 512)) {
             const int64_t y_j0 = (y_blocks) / (((m + y_phase + 511) / 512));
             const int64_t y_i0 = (y_blocks) % ((m + y_phase + 511) / 512);
-            for (int64_t y_j1 = 0,
-                y_j1_end = ts_max_i64_s(0,
-                (x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = 0,
-                    y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_max_i64_s(0,
+                (y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = 0,
+                    y_j1_end = ts_max_i64_s(0,
+                    (x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                     {
                         ts_f32 tile[32] = {{0}};
                         for (int64_t tile_d0 = ts_max_i64_s(0,
@@ -81,174 +81,9 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
-                    {
-                        ts_f32 tile[32] = {{0}};
-                        {
-                            const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
-                            const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
-                            if (ts_any_m32(on0) || ts_any_m32(on1)) {
-                                tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8,
-                                    on1);
-                                tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[8] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[9] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[10] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[11] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[12] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[13] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[14] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[15] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[16] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[17] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[18] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[19] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, on1);
-                                tile[20] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[21] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8, on1);
-                                tile[22] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[23] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8, on1);
-                                tile[24] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[25] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8, on1);
-                                tile[26] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[27] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8, on1);
-                                tile[28] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[29] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8, on1);
-                                tile[30] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    on0);
-                                tile[31] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8, on1);
-                            }
-                        }
-                        ts_transpose_tile_f32(tile, 2);
-                        for (int64_t y_j2 = ts_max_i64_s(0, x_phase - (y_j0 * 512) - (y_j1 * 16)),
-                            y_j2_end = ts_min_i64_s(16, n
-                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
-                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[y_j2 * 2]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
-                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[y_j2 * 2 + 1]);
-                        }
-                    }
-                }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16 - (y_i0 * 32)),
-                    ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
-                    {
-                        ts_f32 tile[32] = {{0}};
-                        for (int64_t tile_d0 = 0,
-                            tile_d0_end = ts_min_i64_s(16, m
-                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
-                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
-                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
-                                    tile[tile_d0 * 2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 16 + tile_d0 - y_phase) + y_j0 * 512
-                                        + y_j1 * 16 - x_phase], on0);
-                                    tile[tile_d0 * 2 + 1] =
-                                        ts_load_mask_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
-                                        + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                        + 8, on1);
-                                }
-                            }
-                        }
-                        ts_transpose_tile_f32(tile, 2);
-                        for (int64_t y_j2 = ts_max_i64_s(0, x_phase - (y_j0 * 512) - (y_j1 * 16)),
-                            y_j2_end = ts_min_i64_s(16, n
-                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16);
-                                if (active > 0) {
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
-                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
-                                        tile[y_j2 * 2], ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
-                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
-                                        tile[y_j2 * 2 + 1], ts_min_i64_s(ts_max_i64_s(active - 8,
-                                        0), 8));
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32)),
-                y_j1_end = ts_min_i64_s(32,
-                (n + x_phase) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = 0,
-                    y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32)),
+                    y_j1_end = ts_min_i64_s(32,
+                    (n + x_phase) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                     {
                         ts_f32 tile[32] = {{0}};
                         for (int64_t tile_d0 = ts_max_i64_s(0,
@@ -258,7 +93,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512 + y_i1 * 16
                                 + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[tile_d0 * 2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
                                 + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[tile_d0 * 2 + 1] =
@@ -338,19 +173,190 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                         }
                     }
                 }
-                if (stream) {
-                    if (((uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase) + y_i0 * 512
-                        + (ts_max_i64_s(0, (y_phase
-                        + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15) + y_i0 * 512 + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase]) % TS_BYTES == 0) {
-                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
-                            y_i1_end = ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16 - (y_j0 * 32)),
+                    ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32))),
+                    y_j1_end = ts_min_i64_s(32,
+                    (n + x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                    {
+                        ts_f32 tile[32] = {{0}};
+                        for (int64_t tile_d0 = ts_max_i64_s(0,
+                            y_phase - (y_i0 * 512) - (y_i1 * 16)),
+                            tile_d0_end = ts_min_i64_s(16, m
+                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
+                                if (active > 0) {
+                                    tile[tile_d0 * 2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 + tile_d0 - y_phase) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
+                                        + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                        + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                }
+                            }
+                        }
+                        ts_transpose_tile_f32(tile, 2);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(16, n
+                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16), 0), 8)));
+                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16) - 8, 0), 8)));
+                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2], on0);
+                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1], on1);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            if (stream) {
+                if ((((uintptr_t)y
+                    + sizeof(float) * (uintptr_t)(y_s0 * (y_j0 * 512
+                    + (ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32))) * 16 - x_phase)
+                    + y_i0 * 512 + (ts_max_i64_s(0,
+                    (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase)) | sizeof(float) * (uintptr_t)y_s0) % 64 == 0) {
+                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
+                        y_i1_end = ts_min_i64_s(32,
+                        (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_max_i64_s(0,
+                            (x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                ts_f32 tile[32] = {{0}};
+                                {
+                                    const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
+                                    const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
+                                    if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                        tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[8] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[9] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[10] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[11] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[12] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[13] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[14] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[15] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[16] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[17] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[18] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[19] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[20] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[21] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[22] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[23] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[24] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[25] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[26] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[27] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[28] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[29] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[30] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[31] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                    }
+                                }
+                                ts_transpose_tile_f32(tile, 2);
+                                for (int64_t y_j2 = ts_max_i64_s(0,
+                                    x_phase - (y_j0 * 512) - (y_j1 * 16)),
+                                    y_j2_end = ts_min_i64_s(16, n
+                                    + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                                    ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2]);
+                                    ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1]);
+                                }
+                            }
+                        }
+                        for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32)),
+                            y_j1_end = ts_min_i64_s(32,
+                            (n + x_phase) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                             {
                                 ts_f32 tile[32] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
                                     + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
@@ -358,7 +364,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 1) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -366,7 +372,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 2) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -374,7 +380,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 3) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -382,7 +388,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[8] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 4) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[9] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -390,7 +396,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[10] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[11] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -398,7 +404,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[12] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[13] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -406,7 +412,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[14] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[15] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -414,7 +420,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[16] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[17] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -422,7 +428,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[18] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[19] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -430,7 +436,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[20] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 10) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[21] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -438,7 +444,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[22] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 11) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[23] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -446,7 +452,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[24] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 12) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[25] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -454,7 +460,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[26] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 13) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[27] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -462,7 +468,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[28] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 14) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[29] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -470,7 +476,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[30] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 15) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[31] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -542,128 +548,296 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                     + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[31]);
                             }
                         }
-                    } else {
-                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 1) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 2) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 3) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line4 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 4) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line5 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 5) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line6 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 6) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line7 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 7) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line8 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 8) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line9 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 9) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line10 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 10) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line11 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 11) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line12 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 12) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line13 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 13) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line14 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 14) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        ts_row_f32 line15 = ts_row_begin_f32(&y[y_s0 * (y_j0 * 512
-                            + y_j1 * 16 - x_phase + 15) + y_i0 * 512
-                            + (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))) * 16 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15)
-                            + y_i0 * 512 + (ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase], 1);
-                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
-                            y_i1_end = ts_min_i64_s(32,
-                            (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                        for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32,
+                            (n + x_phase) / 16 - (y_j0 * 32)),
+                            ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32))),
+                            y_j1_end = ts_min_i64_s(32,
+                            (n + x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                ts_f32 tile[32] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
+                                    if (active > 0) {
+                                        tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[8] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[9] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[10] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[11] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[12] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[13] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[14] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[15] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[16] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[17] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[18] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[19] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[20] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[21] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[22] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[23] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[24] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[25] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[26] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[27] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[28] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[29] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[30] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[31] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    }
+                                }
+                                ts_transpose_tile_f32(tile, 2);
+                                for (int64_t y_j2 = 0,
+                                    y_j2_end = ts_min_i64_s(16, n
+                                    + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                                    ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2]);
+                                    ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1]);
+                                }
+                            }
+                        }
+                    }
+                } else {
+                    ts_f32 kept[32][16][TS_LINE_VECTORS];
+                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
+                        y_i1_end = ts_min_i64_s(32,
+                        (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_max_i64_s(0,
+                            (x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                ts_f32 tile[32] = {{0}};
+                                {
+                                    const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
+                                    const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
+                                    if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                        tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[8] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[9] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[10] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[11] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[12] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[13] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[14] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[15] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[16] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[17] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[18] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[19] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[20] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[21] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[22] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[23] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[24] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[25] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[26] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[27] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[28] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[29] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                        tile[30] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase], on0);
+                                        tile[31] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8, on1);
+                                    }
+                                }
+                                ts_transpose_tile_f32(tile, 2);
+                                for (int64_t y_j2 = ts_max_i64_s(0,
+                                    x_phase - (y_j0 * 512) - (y_j1 * 16)),
+                                    y_j2_end = ts_min_i64_s(16, n
+                                    + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                                    ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2]);
+                                    ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1]);
+                                }
+                            }
+                        }
+                        for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32)),
+                            y_j1_end = ts_min_i64_s(32,
+                            (n + x_phase) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                             {
                                 ts_f32 tile[32] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
                                     + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
@@ -671,7 +845,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 1) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -679,7 +853,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 2) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -687,7 +861,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 3) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -695,7 +869,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[8] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 4) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[9] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -703,7 +877,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[10] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[11] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -711,7 +885,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[12] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[13] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -719,7 +893,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[14] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[15] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -727,7 +901,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[16] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[17] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -735,7 +909,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[18] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[19] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -743,7 +917,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[20] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 10) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[21] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -751,7 +925,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[22] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 11) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[23] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -759,7 +933,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[24] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 12) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[25] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -767,7 +941,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[26] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 13) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[27] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -775,7 +949,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[28] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 14) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[29] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -783,73 +957,437 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                     + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[30] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 15) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                                 tile[31] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                     + 15) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8);
                                 ts_transpose_tile_f32(tile, 2);
-                                ts_row_push_f32(&line0, tile[0]);
-                                ts_row_push_f32(&line0, tile[1]);
-                                ts_row_push_f32(&line1, tile[2]);
-                                ts_row_push_f32(&line1, tile[3]);
-                                ts_row_push_f32(&line2, tile[4]);
-                                ts_row_push_f32(&line2, tile[5]);
-                                ts_row_push_f32(&line3, tile[6]);
-                                ts_row_push_f32(&line3, tile[7]);
-                                ts_row_push_f32(&line4, tile[8]);
-                                ts_row_push_f32(&line4, tile[9]);
-                                ts_row_push_f32(&line5, tile[10]);
-                                ts_row_push_f32(&line5, tile[11]);
-                                ts_row_push_f32(&line6, tile[12]);
-                                ts_row_push_f32(&line6, tile[13]);
-                                ts_row_push_f32(&line7, tile[14]);
-                                ts_row_push_f32(&line7, tile[15]);
-                                ts_row_push_f32(&line8, tile[16]);
-                                ts_row_push_f32(&line8, tile[17]);
-                                ts_row_push_f32(&line9, tile[18]);
-                                ts_row_push_f32(&line9, tile[19]);
-                                ts_row_push_f32(&line10, tile[20]);
-                                ts_row_push_f32(&line10, tile[21]);
-                                ts_row_push_f32(&line11, tile[22]);
-                                ts_row_push_f32(&line11, tile[23]);
-                                ts_row_push_f32(&line12, tile[24]);
-                                ts_row_push_f32(&line12, tile[25]);
-                                ts_row_push_f32(&line13, tile[26]);
-                                ts_row_push_f32(&line13, tile[27]);
-                                ts_row_push_f32(&line14, tile[28]);
-                                ts_row_push_f32(&line14, tile[29]);
-                                ts_row_push_f32(&line15, tile[30]);
-                                ts_row_push_f32(&line15, tile[31]);
+                                ts_line_push_f32(kept[y_j1][0],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[0], tile[1]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][1],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[2], tile[3]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][2],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[4], tile[5]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][3],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[6], tile[7]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][4],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[8], tile[9]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][5],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[10], tile[11]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][6],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[12], tile[13]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][7],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[14], tile[15]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][8],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[16], tile[17]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][9],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[18], tile[19]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][10],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[20], tile[21]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][11],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[22], tile[23]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][12],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[24], tile[25]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][13],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[26], tile[27]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][14],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[28], tile[29]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
+                                ts_line_push_f32(kept[y_j1][15],
+                                    &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15) + y_i0 * 512
+                                    + y_i1 * 16 - y_phase] + 0, (ts_f32[]){tile[30], tile[31]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)));
                             }
                         }
-                        ts_row_end_f32(&line0);
-                        ts_row_end_f32(&line1);
-                        ts_row_end_f32(&line2);
-                        ts_row_end_f32(&line3);
-                        ts_row_end_f32(&line4);
-                        ts_row_end_f32(&line5);
-                        ts_row_end_f32(&line6);
-                        ts_row_end_f32(&line7);
-                        ts_row_end_f32(&line8);
-                        ts_row_end_f32(&line9);
-                        ts_row_end_f32(&line10);
-                        ts_row_end_f32(&line11);
-                        ts_row_end_f32(&line12);
-                        ts_row_end_f32(&line13);
-                        ts_row_end_f32(&line14);
-                        ts_row_end_f32(&line15);
+                        for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32,
+                            (n + x_phase) / 16 - (y_j0 * 32)),
+                            ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32))),
+                            y_j1_end = ts_min_i64_s(32,
+                            (n + x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                ts_f32 tile[32] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
+                                    if (active > 0) {
+                                        tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[8] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[9] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[10] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[11] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[12] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[13] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[14] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[15] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[16] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[17] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[18] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[19] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[20] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[21] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[22] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[23] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[24] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[25] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[26] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[27] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[28] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[29] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                        tile[30] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                        tile[31] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                            + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                            + y_j1 * 16 - x_phase] + 8,
+                                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    }
+                                }
+                                ts_transpose_tile_f32(tile, 2);
+                                for (int64_t y_j2 = 0,
+                                    y_j2_end = ts_min_i64_s(16, n
+                                    + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                                    ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2]);
+                                    ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1]);
+                                }
+                            }
+                        }
                     }
-                } else {
-                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
-                        y_i1_end = ts_min_i64_s(32,
-                        (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                    if (ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)) < ts_min_i64_s(32,
+                        (m + y_phase) / 16 - (y_i0 * 32))) {
+                        for (int64_t y_j1 = ts_max_i64_s(0,
+                            (x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < ts_min_i64_s(32,
+                            (n + x_phase) / 16 - (y_j0 * 32)); ++y_j1) {
+                            ts_line_end_f32(kept[y_j1][0],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][1],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 1) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][2],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 2) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][3],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 3) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][4],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 4) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][5],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 5) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][6],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 6) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][7],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 7) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][8],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 8) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][9],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 9) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][10],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 10) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][11],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 11) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][12],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 12) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][13],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 13) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][14],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 14) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                            ts_line_end_f32(kept[y_j1][15],
+                                &y[y_s0 * (y_j0 * 512 + y_j1 * 16 - x_phase + 15) + y_i0 * 512
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 16 - (y_i0 * 32))) * 16 - y_phase]);
+                        }
+                    }
+                }
+            } else {
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                    for (int64_t y_j1 = 0,
+                        y_j1_end = ts_max_i64_s(0,
+                        (x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                        {
+                            ts_f32 tile[32] = {{0}};
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
+                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
+                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                    tile[0] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                        on0);
+                                    tile[1] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                        + 8, on1);
+                                    tile[2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[3] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[4] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[5] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[6] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[7] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[8] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[9] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[10] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[11] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[12] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[13] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[14] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[15] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[16] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[17] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[18] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[19] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[20] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[21] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[22] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[23] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[24] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[25] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[26] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[27] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[28] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[29] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                    tile[30] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[31] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8, on1);
+                                }
+                            }
+                            ts_transpose_tile_f32(tile, 2);
+                            for (int64_t y_j2 = ts_max_i64_s(0,
+                                x_phase - (y_j0 * 512) - (y_j1 * 16)),
+                                y_j2_end = ts_min_i64_s(16, n
+                                + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                                ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[y_j2 * 2]);
+                                ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[y_j2 * 2 + 1]);
+                            }
+                        }
+                    }
+                    for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32)),
+                        y_j1_end = ts_min_i64_s(32,
+                        (n + x_phase) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                         {
                             ts_f32 tile[32] = {{0}};
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
                                 + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase)
@@ -857,7 +1395,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 1)
                                 + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 1)
@@ -865,7 +1403,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 2)
                                 + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 2)
@@ -873,7 +1411,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 3)
                                 + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 3)
@@ -881,7 +1419,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[8] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 4)
                                 + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[9] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase + 4)
@@ -889,7 +1427,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[10] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[11] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -897,7 +1435,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[12] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[13] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -905,7 +1443,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[14] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[15] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -913,7 +1451,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[16] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[17] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -921,7 +1459,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[18] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[19] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -929,7 +1467,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[20] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 10) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[21] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -937,7 +1475,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[22] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 11) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[23] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -945,7 +1483,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[24] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 12) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[25] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -953,7 +1491,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[26] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 13) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[27] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -961,7 +1499,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[28] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 14) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[29] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -969,7 +1507,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512
                                 + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[30] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
                                 + 15) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[31] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16 - y_phase
@@ -1041,11 +1579,207 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                                 + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[31]);
                         }
                     }
+                    for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32,
+                        (n + x_phase) / 16 - (y_j0 * 32)),
+                        ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32))),
+                        y_j1_end = ts_min_i64_s(32,
+                        (n + x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                        {
+                            ts_f32 tile[32] = {{0}};
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
+                                if (active > 0) {
+                                    tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                        + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 1) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 2) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 3) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[8] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[9] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 4) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[10] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[11] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 5) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[12] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[13] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 6) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[14] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[15] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 7) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[16] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[17] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 8) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[18] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[19] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 9) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[20] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[21] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 10) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[22] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[23] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 11) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[24] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[25] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 12) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[26] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[27] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 13) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[28] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[29] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 14) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                    tile[30] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    tile[31] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 - y_phase + 15) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase] + 8,
+                                        ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
+                                }
+                            }
+                            ts_transpose_tile_f32(tile, 2);
+                            for (int64_t y_j2 = 0,
+                                y_j2_end = ts_min_i64_s(16, n
+                                + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                                ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase], tile[y_j2 * 2]);
+                                ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
+                                    + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[y_j2 * 2 + 1]);
+                            }
+                        }
+                    }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16 - (y_i0 * 32)),
-                    ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+            }
+            for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16 - (y_i0 * 32)),
+                ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))),
+                y_i1_end = ts_min_i64_s(32,
+                (m + y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = 0,
+                    y_j1_end = ts_max_i64_s(0,
+                    (x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                    {
+                        ts_f32 tile[32] = {{0}};
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(16, m
+                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16), 0), 8)));
+                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(x_phase - (y_j0 * 512) - (y_j1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16) - 8, 0), 8)));
+                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
+                                    tile[tile_d0 * 2] = ts_load_mask_f32(&x[x_s0 * (y_i0 * 512
+                                        + y_i1 * 16 + tile_d0 - y_phase) + y_j0 * 512
+                                        + y_j1 * 16 - x_phase], on0);
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_mask_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
+                                        + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
+                                        + 8, on1);
+                                }
+                            }
+                        }
+                        ts_transpose_tile_f32(tile, 2);
+                        for (int64_t y_j2 = ts_max_i64_s(0, x_phase - (y_j0 * 512) - (y_j1 * 16)),
+                            y_j2_end = ts_min_i64_s(16, n
+                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16);
+                                if (active > 0) {
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
+                                        tile[y_j2 * 2], ts_min_i64_s(ts_max_i64_s(active, 0), 8));
+                                    ts_store_first_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
+                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
+                                        tile[y_j2 * 2 + 1], ts_min_i64_s(ts_max_i64_s(active - 8,
+                                        0), 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32)),
+                    y_j1_end = ts_min_i64_s(32,
+                    (n + x_phase) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                     {
                         ts_f32 tile[32] = {{0}};
                         for (int64_t tile_d0 = 0,
@@ -1054,7 +1788,7 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(float) * (uintptr_t)(x_s0 * (y_i0 * 512 + y_i1 * 16
                                 + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[tile_d0 * 2] = ts_load_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
                                 + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]);
                             tile[tile_d0 * 2 + 1] =
@@ -1166,182 +1900,10 @@ TS_MANY_ROWS static int ts_transpose_float32_v3_0_y_blocks(const void *env, int6
                         }
                     }
                 }
-            }
-            for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16 - (y_j0 * 32)),
-                ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32))),
-                y_j1_end = ts_min_i64_s(32,
-                (n + x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = 0,
-                    y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
-                    {
-                        ts_f32 tile[32] = {{0}};
-                        for (int64_t tile_d0 = ts_max_i64_s(0,
-                            y_phase - (y_i0 * 512) - (y_i1 * 16)),
-                            tile_d0_end = ts_min_i64_s(16, m
-                            + y_phase - (y_i0 * 512) - (y_i1 * 16)); tile_d0 < tile_d0_end; ++tile_d0) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
-                                if (active > 0) {
-                                    tile[tile_d0 * 2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                        + y_i1 * 16 + tile_d0 - y_phase) + y_j0 * 512
-                                        + y_j1 * 16 - x_phase],
-                                        ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                    tile[tile_d0 * 2 + 1] =
-                                        ts_load_first_f32(&x[x_s0 * (y_i0 * 512 + y_i1 * 16
-                                        + tile_d0 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                        + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                }
-                            }
-                        }
-                        ts_transpose_tile_f32(tile, 2);
-                        for (int64_t y_j2 = 0,
-                            y_j2_end = ts_min_i64_s(16, n
-                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0), 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16), 0), 8)));
-                                const ts_m32 on1 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_max_i64_s(y_phase - (y_i0 * 512) - (y_i1 * 16), 0) - 8, 0), 8))), ts_first_m32(ts_min_i64_s(ts_max_i64_s(ts_min_i64_s(m + y_phase - (y_i0 * 512) - (y_i1 * 16), 16) - 8, 0), 8)));
-                                if (ts_any_m32(on0) || ts_any_m32(on1)) {
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
-                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase],
-                                        tile[y_j2 * 2], on0);
-                                    ts_store_mask_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16
-                                        + y_j2 - x_phase) + y_i0 * 512 + y_i1 * 16 - y_phase] + 8,
-                                        tile[y_j2 * 2 + 1], on1);
-                                }
-                            }
-                        }
-                    }
-                }
-                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32)),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
-                    {
-                        ts_f32 tile[32] = {{0}};
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(n + x_phase - (y_j0 * 512) - (y_j1 * 16), 16);
-                            if (active > 0) {
-                                tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase) + y_j0 * 512 + y_j1 * 16 - x_phase] + 8,
-                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 1) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 2) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 3) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[8] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[9] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 4) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[10] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[11] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 5) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[12] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[13] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 6) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[14] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[15] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 7) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[16] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[17] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 8) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[18] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[19] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 9) + y_j0 * 512 + y_j1 * 16 - x_phase]
-                                    + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[20] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[21] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 10) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8,
-                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[22] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[23] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 11) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8,
-                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[24] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[25] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 12) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8,
-                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[26] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[27] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 13) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8,
-                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[28] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[29] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 14) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8,
-                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                                tile[30] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512 + y_j1 * 16 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 8));
-                                tile[31] = ts_load_first_f32(&x[x_s0 * (y_i0 * 512
-                                    + y_i1 * 16 - y_phase + 15) + y_j0 * 512
-                                    + y_j1 * 16 - x_phase] + 8,
-                                    ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8));
-                            }
-                        }
-                        ts_transpose_tile_f32(tile, 2);
-                        for (int64_t y_j2 = 0,
-                            y_j2_end = ts_min_i64_s(16, n
-                            + x_phase - (y_j0 * 512) - (y_j1 * 16)); y_j2 < y_j2_end; ++y_j2) {
-                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
-                                + y_i0 * 512 + y_i1 * 16 - y_phase], tile[y_j2 * 2]);
-                            ts_store_f32(&y[y_s0 * (y_j0 * 512 + y_j1 * 16 + y_j2 - x_phase)
-                                + y_i0 * 512 + y_i1 * 16 - y_phase] + 8, tile[y_j2 * 2 + 1]);
-                        }
-                    }
-                }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16 - (y_i0 * 32)),
-                    ts_max_i64_s(0, (y_phase + 15) / 16 - (y_i0 * 32))),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase + 15) / 16 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16 - (y_j0 * 32)),
+                    ts_max_i64_s(0, (x_phase + 15) / 16 - (y_j0 * 32))),
+                    y_j1_end = ts_min_i64_s(32,
+                    (n + x_phase + 15) / 16 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                     {
                         ts_f32 tile[32] = {{0}};
                         for (int64_t tile_d0 = 0,
@@ -1409,39 +1971,40 @@ static int ts_transpose_float32_v3_0(const ts_call *call)
             {m, n, x, x_s0, y, y_s0, stream, x_phase, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
-            ((x_phase + 15) / 16) * (((y_phase
+            ((y_phase + 15) / 16) * (((x_phase
             + 15) / 16) * ((ts_min_i64_s(16, m + y_phase) - y_phase) * 12
             + (ts_min_i64_s(16, n + x_phase) - x_phase) * 12)
-            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16) - ((y_phase + 15) / 16),
-            0)) * (191 + (ts_min_i64_s(16, n + x_phase) - x_phase) * 12)
-            + (ts_min_i64_s(32, (m + y_phase
-            + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
-            (y_phase + 15) / 16))) * ((ts_max_i64_s(ts_min_i64_s(16, m
-            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
-            (y_phase + 15) / 16)) * 16)), 0)) * 12
-            + (ts_min_i64_s(16, n + x_phase) - x_phase) * 12))
             + (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16) - ((x_phase + 15) / 16),
-            0)) * (((y_phase + 15) / 16) * ((ts_min_i64_s(16, m + y_phase) - y_phase) * 12 + 191)
-            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16) - ((y_phase + 15) / 16),
-            0)) * 382 + (ts_min_i64_s(32,
-            (m + y_phase + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
-            (y_phase + 15) / 16))) * ((ts_max_i64_s(ts_min_i64_s(16, m
-            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
-            (y_phase + 15) / 16)) * 16)), 0)) * 12 + 191))
+            0)) * ((ts_min_i64_s(16, m + y_phase) - y_phase) * 12 + 191)
             + (ts_min_i64_s(32, (n + x_phase
             + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
-            (x_phase + 15) / 16))) * (((y_phase
-            + 15) / 16) * ((ts_min_i64_s(16, m + y_phase) - y_phase) * 12
+            (x_phase + 15) / 16))) * ((ts_min_i64_s(16, m + y_phase) - y_phase) * 12
             + (ts_max_i64_s(ts_min_i64_s(16, n
             + x_phase - ((ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
-            (x_phase + 15) / 16)) * 16)), 0)) * 12)
+            (x_phase + 15) / 16)) * 16)), 0)) * 12))
             + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16) - ((y_phase + 15) / 16),
-            0)) * (191 + (ts_max_i64_s(ts_min_i64_s(16, n
+            0)) * (((x_phase + 15) / 16) * (191 + (ts_min_i64_s(16, n + x_phase) - x_phase) * 12)
+            + (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16) - ((x_phase + 15) / 16),
+            0)) * 382 + (ts_min_i64_s(32,
+            (n + x_phase + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
+            (x_phase + 15) / 16))) * (191
+            + (ts_max_i64_s(ts_min_i64_s(16, n
             + x_phase - ((ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
-            (x_phase + 15) / 16)) * 16)), 0)) * 12)
+            (x_phase + 15) / 16)) * 16)), 0)) * 12))
             + (ts_min_i64_s(32, (m + y_phase
             + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
-            (y_phase + 15) / 16))) * ((ts_max_i64_s(ts_min_i64_s(16, m
+            (y_phase + 15) / 16))) * (((x_phase
+            + 15) / 16) * ((ts_max_i64_s(ts_min_i64_s(16, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
+            (y_phase + 15) / 16)) * 16)), 0)) * 12
+            + (ts_min_i64_s(16, n + x_phase) - x_phase) * 12)
+            + (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16) - ((x_phase + 15) / 16),
+            0)) * ((ts_max_i64_s(ts_min_i64_s(16, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
+            (y_phase + 15) / 16)) * 16)), 0)) * 12 + 191)
+            + (ts_min_i64_s(32, (n + x_phase
+            + 15) / 16) - (ts_max_i64_s(ts_min_i64_s(32, (n + x_phase) / 16),
+            (x_phase + 15) / 16))) * ((ts_max_i64_s(ts_min_i64_s(16, m
             + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 16),
             (y_phase + 15) / 16)) * 16)), 0)) * 12
             + (ts_max_i64_s(ts_min_i64_s(16, n
@@ -1461,7 +2024,7 @@ static bool ts_transpose_float32_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    return ((n >= 8) && (m + n >= 512));
+    return ((n >= 8) && (m + n >= 640));
 }
 
 struct ts_transpose_float32_v3_1_y_j0 {
@@ -1790,12 +2353,12 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
         if (y_blocks < ((n + x_phase + 255) / 256) * ((m + y_phase + 255) / 256)) {
             const int64_t y_j0 = (y_blocks) / (((m + y_phase + 255) / 256));
             const int64_t y_i0 = (y_blocks) % ((m + y_phase + 255) / 256);
-            for (int64_t y_j1 = 0,
-                y_j1_end = ts_max_i64_s(0,
-                (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = 0,
-                    y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_max_i64_s(0,
+                (y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = 0,
+                    y_j1_end = ts_max_i64_s(0,
+                    (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                     {
                         ts_f64 tile[16] = {{0}};
                         for (int64_t tile_d0 = ts_max_i64_s(0, y_phase - (y_i0 * 256) - (y_i1 * 8)),
@@ -1831,122 +2394,9 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                         }
                     }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
-                    {
-                        ts_f64 tile[16] = {{0}};
-                        {
-                            const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                            if (ts_any_m32(on0)) {
-                                tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_lo_m64_m32(on0));
-                                tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
-                                    ts_hi_m64_m32(on0));
-                                tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_lo_m64_m32(on0));
-                                tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_hi_m64_m32(on0));
-                                tile[4] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_lo_m64_m32(on0));
-                                tile[5] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_hi_m64_m32(on0));
-                                tile[6] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_lo_m64_m32(on0));
-                                tile[7] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_hi_m64_m32(on0));
-                                tile[8] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_lo_m64_m32(on0));
-                                tile[9] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_hi_m64_m32(on0));
-                                tile[10] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_lo_m64_m32(on0));
-                                tile[11] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_hi_m64_m32(on0));
-                                tile[12] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_lo_m64_m32(on0));
-                                tile[13] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_hi_m64_m32(on0));
-                                tile[14] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_lo_m64_m32(on0));
-                                tile[15] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_hi_m64_m32(on0));
-                            }
-                        }
-                        ts_transpose_tile_f64(tile, 2);
-                        for (int64_t y_j2 = ts_max_i64_s(0,
-                            x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
-                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[y_j2 * 2]);
-                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
-                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[y_j2 * 2 + 1]);
-                        }
-                    }
-                }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8 - (y_i0 * 32)),
-                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
-                    {
-                        ts_f64 tile[16] = {{0}};
-                        for (int64_t tile_d0 = 0,
-                            tile_d0_end = ts_min_i64_s(8, m
-                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
-                            {
-                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
-                                if (ts_any_m32(on0)) {
-                                    tile[tile_d0 * 2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 8 + tile_d0 - y_phase) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
-                                    tile[tile_d0 * 2 + 1] =
-                                        ts_load_mask_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
-                                        + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
-                                        ts_hi_m64_m32(on0));
-                                }
-                            }
-                        }
-                        ts_transpose_tile_f64(tile, 2);
-                        for (int64_t y_j2 = ts_max_i64_s(0,
-                            x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8);
-                                if (active > 0) {
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
-                                        tile[y_j2 * 2], ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
-                                        tile[y_j2 * 2 + 1], ts_min_i64_s(ts_max_i64_s(active - 4,
-                                        0), 4));
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
-                y_j1_end = ts_min_i64_s(32,
-                (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = 0,
-                    y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
+                    y_j1_end = ts_min_i64_s(32,
+                    (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                     {
                         ts_f64 tile[16] = {{0}};
                         for (int64_t tile_d0 = ts_max_i64_s(0, y_phase - (y_i0 * 256) - (y_i1 * 8)),
@@ -1955,7 +2405,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256 + y_i1 * 8
                                 + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[tile_d0 * 2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
                                 + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[tile_d0 * 2 + 1] =
@@ -2018,40 +2468,136 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                         }
                     }
                 }
-                if (stream) {
-                    if (((uintptr_t)&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 256
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 1) + y_i0 * 256
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 2) + y_i0 * 256
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 3) + y_i0 * 256
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 4) + y_i0 * 256
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 5) + y_i0 * 256
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 6) + y_i0 * 256
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase] | (uintptr_t)&y[y_s0 * (y_j0 * 256
-                        + y_j1 * 8 - x_phase + 7) + y_i0 * 256
-                        + (ts_max_i64_s(0, (y_phase
-                        + 7) / 8 - (y_i0 * 32))) * 8 - y_phase]) % TS_BYTES == 0) {
-                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
-                            y_i1_end = ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
+                    y_j1_end = ts_min_i64_s(32,
+                    (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                    {
+                        ts_f64 tile[16] = {{0}};
+                        for (int64_t tile_d0 = ts_max_i64_s(0, y_phase - (y_i0 * 256) - (y_i1 * 8)),
+                            tile_d0_end = ts_min_i64_s(8, m
+                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[tile_d0 * 2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 + tile_d0 - y_phase) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                        + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                }
+                            }
+                        }
+                        ts_transpose_tile_f64(tile, 2);
+                        for (int64_t y_j2 = 0,
+                            y_j2_end = ts_min_i64_s(8, n
+                            + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
+                            {
+                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8)));
+                                if (ts_any_m32(on0)) {
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2], ts_lo_m64_m32(on0));
+                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1], ts_hi_m64_m32(on0));
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            if (stream) {
+                if ((((uintptr_t)y
+                    + sizeof(double) * (uintptr_t)(y_s0 * (y_j0 * 256
+                    + (ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32))) * 8 - x_phase)
+                    + y_i0 * 256 + (ts_max_i64_s(0,
+                    (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase)) | sizeof(double) * (uintptr_t)y_s0) % 64 == 0) {
+                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
+                        y_i1_end = ts_min_i64_s(32,
+                        (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_max_i64_s(0,
+                            (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                ts_f64 tile[16] = {{0}};
+                                {
+                                    const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
+                                    if (ts_any_m32(on0)) {
+                                        tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[4] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[5] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[6] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[7] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[8] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[9] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[10] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[11] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[12] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[13] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[14] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[15] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                    }
+                                }
+                                ts_transpose_tile_f64(tile, 2);
+                                for (int64_t y_j2 = ts_max_i64_s(0,
+                                    x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
+                                    ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2]);
+                                    ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1]);
+                                }
+                            }
+                        }
+                        for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
+                            y_j1_end = ts_min_i64_s(32,
+                            (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                             {
                                 ts_f64 tile[16] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
                                     + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
@@ -2059,7 +2605,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2067,7 +2613,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[4] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[5] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2075,7 +2621,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[6] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[7] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2083,7 +2629,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[8] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[9] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2091,7 +2637,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[10] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[11] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2099,7 +2645,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[12] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[13] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2107,7 +2653,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[14] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[15] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2147,72 +2693,179 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                     + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[15]);
                             }
                         }
-                    } else {
-                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase)
-                            + y_i0 * 256 + (ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
-                        ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 1) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1)
-                            + y_i0 * 256 + (ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
-                        ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 2) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2)
-                            + y_i0 * 256 + (ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
-                        ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 3) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3)
-                            + y_i0 * 256 + (ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
-                        ts_row_f64 line4 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 4) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4)
-                            + y_i0 * 256 + (ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
-                        ts_row_f64 line5 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 5) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5)
-                            + y_i0 * 256 + (ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
-                        ts_row_f64 line6 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 6) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6)
-                            + y_i0 * 256 + (ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
-                        ts_row_f64 line7 = ts_row_begin_f64(&y[y_s0 * (y_j0 * 256
-                            + y_j1 * 8 - x_phase + 7) + y_i0 * 256
-                            + (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))) * 8 - y_phase],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7)
-                            + y_i0 * 256 + (ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase], 1);
-                        for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
-                            y_i1_end = ts_min_i64_s(32,
-                            (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                        for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
+                            y_j1_end = ts_min_i64_s(32,
+                            (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                ts_f64 tile[16] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                    if (active > 0) {
+                                        tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[4] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[5] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[6] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[7] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[8] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[9] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[10] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[11] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[12] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[13] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[14] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[15] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    }
+                                }
+                                ts_transpose_tile_f64(tile, 2);
+                                for (int64_t y_j2 = 0,
+                                    y_j2_end = ts_min_i64_s(8, n
+                                    + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
+                                    ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2]);
+                                    ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1]);
+                                }
+                            }
+                        }
+                    }
+                } else {
+                    ts_f64 kept[32][8][TS_LINE_VECTORS];
+                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
+                        y_i1_end = ts_min_i64_s(32,
+                        (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_max_i64_s(0,
+                            (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                ts_f64 tile[16] = {{0}};
+                                {
+                                    const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
+                                    if (ts_any_m32(on0)) {
+                                        tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[4] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[5] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[6] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[7] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[8] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[9] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[10] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[11] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[12] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[13] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                        tile[14] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                        tile[15] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                    }
+                                }
+                                ts_transpose_tile_f64(tile, 2);
+                                for (int64_t y_j2 = ts_max_i64_s(0,
+                                    x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
+                                    ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2]);
+                                    ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1]);
+                                }
+                            }
+                        }
+                        for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
+                            y_j1_end = ts_min_i64_s(32,
+                            (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                             {
                                 ts_f64 tile[16] = {{0}};
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
                                     + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
@@ -2220,7 +2873,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2228,7 +2881,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[4] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[5] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2236,7 +2889,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[6] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[7] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2244,7 +2897,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[8] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[9] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2252,7 +2905,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[10] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[11] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2260,7 +2913,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[12] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[13] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
@@ -2268,49 +2921,256 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                     + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                    + ahead * 32)), 0, 2);
+                                    + ahead * 32)));
                                 tile[14] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                                 tile[15] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase
                                     + 7) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4);
                                 ts_transpose_tile_f64(tile, 2);
-                                ts_row_push_f64(&line0, tile[0]);
-                                ts_row_push_f64(&line0, tile[1]);
-                                ts_row_push_f64(&line1, tile[2]);
-                                ts_row_push_f64(&line1, tile[3]);
-                                ts_row_push_f64(&line2, tile[4]);
-                                ts_row_push_f64(&line2, tile[5]);
-                                ts_row_push_f64(&line3, tile[6]);
-                                ts_row_push_f64(&line3, tile[7]);
-                                ts_row_push_f64(&line4, tile[8]);
-                                ts_row_push_f64(&line4, tile[9]);
-                                ts_row_push_f64(&line5, tile[10]);
-                                ts_row_push_f64(&line5, tile[11]);
-                                ts_row_push_f64(&line6, tile[12]);
-                                ts_row_push_f64(&line6, tile[13]);
-                                ts_row_push_f64(&line7, tile[14]);
-                                ts_row_push_f64(&line7, tile[15]);
+                                ts_line_push_f64(kept[y_j1][0],
+                                    &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 256
+                                    + y_i1 * 8 - y_phase] + 0, (ts_f64[]){tile[0], tile[1]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)));
+                                ts_line_push_f64(kept[y_j1][1],
+                                    &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1) + y_i0 * 256
+                                    + y_i1 * 8 - y_phase] + 0, (ts_f64[]){tile[2], tile[3]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)));
+                                ts_line_push_f64(kept[y_j1][2],
+                                    &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2) + y_i0 * 256
+                                    + y_i1 * 8 - y_phase] + 0, (ts_f64[]){tile[4], tile[5]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)));
+                                ts_line_push_f64(kept[y_j1][3],
+                                    &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3) + y_i0 * 256
+                                    + y_i1 * 8 - y_phase] + 0, (ts_f64[]){tile[6], tile[7]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)));
+                                ts_line_push_f64(kept[y_j1][4],
+                                    &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4) + y_i0 * 256
+                                    + y_i1 * 8 - y_phase] + 0, (ts_f64[]){tile[8], tile[9]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)));
+                                ts_line_push_f64(kept[y_j1][5],
+                                    &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5) + y_i0 * 256
+                                    + y_i1 * 8 - y_phase] + 0, (ts_f64[]){tile[10], tile[11]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)));
+                                ts_line_push_f64(kept[y_j1][6],
+                                    &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6) + y_i0 * 256
+                                    + y_i1 * 8 - y_phase] + 0, (ts_f64[]){tile[12], tile[13]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)));
+                                ts_line_push_f64(kept[y_j1][7],
+                                    &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7) + y_i0 * 256
+                                    + y_i1 * 8 - y_phase] + 0, (ts_f64[]){tile[14], tile[15]},
+                                    y_i1 == ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)));
                             }
                         }
-                        ts_row_end_f64(&line0);
-                        ts_row_end_f64(&line1);
-                        ts_row_end_f64(&line2);
-                        ts_row_end_f64(&line3);
-                        ts_row_end_f64(&line4);
-                        ts_row_end_f64(&line5);
-                        ts_row_end_f64(&line6);
-                        ts_row_end_f64(&line7);
+                        for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
+                            y_j1_end = ts_min_i64_s(32,
+                            (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                ts_f64 tile[16] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                    if (active > 0) {
+                                        tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[4] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[5] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[6] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[7] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[8] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[9] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[10] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[11] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[12] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[13] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                        tile[14] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase],
+                                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                        tile[15] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                            + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                            + y_j1 * 8 - x_phase] + 4,
+                                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    }
+                                }
+                                ts_transpose_tile_f64(tile, 2);
+                                for (int64_t y_j2 = 0,
+                                    y_j2_end = ts_min_i64_s(8, n
+                                    + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
+                                    ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2]);
+                                    ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1]);
+                                }
+                            }
+                        }
                     }
-                } else {
-                    for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
-                        y_i1_end = ts_min_i64_s(32,
-                        (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                    if (ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)) < ts_min_i64_s(32,
+                        (m + y_phase) / 8 - (y_i0 * 32))) {
+                        for (int64_t y_j1 = ts_max_i64_s(0,
+                            (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < ts_min_i64_s(32,
+                            (n + x_phase) / 8 - (y_j0 * 32)); ++y_j1) {
+                            ts_line_end_f64(kept[y_j1][0],
+                                &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase) + y_i0 * 256
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase]);
+                            ts_line_end_f64(kept[y_j1][1],
+                                &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 1) + y_i0 * 256
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase]);
+                            ts_line_end_f64(kept[y_j1][2],
+                                &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 2) + y_i0 * 256
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase]);
+                            ts_line_end_f64(kept[y_j1][3],
+                                &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 3) + y_i0 * 256
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase]);
+                            ts_line_end_f64(kept[y_j1][4],
+                                &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 4) + y_i0 * 256
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase]);
+                            ts_line_end_f64(kept[y_j1][5],
+                                &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 5) + y_i0 * 256
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase]);
+                            ts_line_end_f64(kept[y_j1][6],
+                                &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 6) + y_i0 * 256
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase]);
+                            ts_line_end_f64(kept[y_j1][7],
+                                &y[y_s0 * (y_j0 * 256 + y_j1 * 8 - x_phase + 7) + y_i0 * 256
+                                + (ts_min_i64_s(32, (m
+                                + y_phase) / 8 - (y_i0 * 32))) * 8 - y_phase]);
+                        }
+                    }
+                }
+            } else {
+                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
+                    y_i1_end = ts_min_i64_s(32,
+                    (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                    for (int64_t y_j1 = 0,
+                        y_j1_end = ts_max_i64_s(0,
+                        (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                        {
+                            ts_f64 tile[16] = {{0}};
+                            {
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
+                                if (ts_any_m32(on0)) {
+                                    tile[0] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                        ts_lo_m64_m32(on0));
+                                    tile[1] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                        + 4, ts_hi_m64_m32(on0));
+                                    tile[2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[3] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                    tile[4] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[5] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                    tile[6] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[7] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                    tile[8] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[9] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                    tile[10] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[11] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                    tile[12] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[13] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                    tile[14] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[15] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4, ts_hi_m64_m32(on0));
+                                }
+                            }
+                            ts_transpose_tile_f64(tile, 2);
+                            for (int64_t y_j2 = ts_max_i64_s(0,
+                                x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
+                                ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[y_j2 * 2]);
+                                ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[y_j2 * 2 + 1]);
+                            }
+                        }
+                    }
+                    for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
+                        y_j1_end = ts_min_i64_s(32,
+                        (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                         {
                             ts_f64 tile[16] = {{0}};
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                 + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[0] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
                                 + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[1] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase)
@@ -2318,7 +3178,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                 + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 1)
                                 + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[3] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 1)
@@ -2326,7 +3186,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                 + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[4] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 2)
                                 + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[5] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 2)
@@ -2334,7 +3194,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                 + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[6] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 3)
                                 + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[7] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 3)
@@ -2342,7 +3202,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                 + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[8] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 4)
                                 + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[9] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 4)
@@ -2350,7 +3210,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                 + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[10] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 5)
                                 + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[11] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 5)
@@ -2358,7 +3218,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                 + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[12] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 6)
                                 + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[13] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 6)
@@ -2366,7 +3226,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256
                                 + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[14] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 7)
                                 + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[15] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8 - y_phase + 7)
@@ -2406,11 +3266,139 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                                 + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[15]);
                         }
                     }
+                    for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
+                        y_j1_end = ts_min_i64_s(32,
+                        (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                        {
+                            ts_f64 tile[16] = {{0}};
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase]
+                                        + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 1) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    tile[4] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[5] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 2) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    tile[6] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[7] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 3) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    tile[8] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[9] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 4) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    tile[10] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[11] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 5) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    tile[12] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[13] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 6) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                    tile[14] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    tile[15] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 - y_phase + 7) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                                }
+                            }
+                            ts_transpose_tile_f64(tile, 2);
+                            for (int64_t y_j2 = 0,
+                                y_j2_end = ts_min_i64_s(8, n
+                                + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
+                                ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase], tile[y_j2 * 2]);
+                                ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
+                                    + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[y_j2 * 2 + 1]);
+                            }
+                        }
+                    }
                 }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8 - (y_i0 * 32)),
-                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+            }
+            for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8 - (y_i0 * 32)),
+                ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))),
+                y_i1_end = ts_min_i64_s(32,
+                (m + y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = 0,
+                    y_j1_end = ts_max_i64_s(0,
+                    (x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
+                    {
+                        ts_f64 tile[16] = {{0}};
+                        for (int64_t tile_d0 = 0,
+                            tile_d0_end = ts_min_i64_s(8, m
+                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
+                            {
+                                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(ts_max_i64_s(x_phase - (y_j0 * 256) - (y_j1 * 8), 0)));
+                                if (ts_any_m32(on0)) {
+                                    tile[tile_d0 * 2] = ts_load_mask_f64(&x[x_s0 * (y_i0 * 256
+                                        + y_i1 * 8 + tile_d0 - y_phase) + y_j0 * 256
+                                        + y_j1 * 8 - x_phase], ts_lo_m64_m32(on0));
+                                    tile[tile_d0 * 2 + 1] =
+                                        ts_load_mask_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
+                                        + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
+                                        ts_hi_m64_m32(on0));
+                                }
+                            }
+                        }
+                        ts_transpose_tile_f64(tile, 2);
+                        for (int64_t y_j2 = ts_max_i64_s(0,
+                            x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < 8; ++y_j2) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
+                                        tile[y_j2 * 2], ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    ts_store_first_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
+                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
+                                        tile[y_j2 * 2 + 1], ts_min_i64_s(ts_max_i64_s(active - 4,
+                                        0), 4));
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t y_j1 = ts_max_i64_s(0, (x_phase + 7) / 8 - (y_j0 * 32)),
+                    y_j1_end = ts_min_i64_s(32,
+                    (n + x_phase) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                     {
                         ts_f64 tile[16] = {{0}};
                         for (int64_t tile_d0 = 0,
@@ -2419,7 +3407,7 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                             __builtin_prefetch((const void *)((uintptr_t)x
                                 + sizeof(double) * (uintptr_t)(x_s0 * (y_i0 * 256 + y_i1 * 8
                                 + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase
-                                + ahead * 32)), 0, 2);
+                                + ahead * 32)));
                             tile[tile_d0 * 2] = ts_load_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
                                 + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase]);
                             tile[tile_d0 * 2 + 1] =
@@ -2483,125 +3471,9 @@ TS_MANY_ROWS static int ts_transpose_float64_v3_0_y_blocks(const void *env, int6
                         }
                     }
                 }
-            }
-            for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
-                y_j1_end = ts_min_i64_s(32,
-                (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
-                for (int64_t y_i1 = 0,
-                    y_i1_end = ts_max_i64_s(0,
-                    (y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
-                    {
-                        ts_f64 tile[16] = {{0}};
-                        for (int64_t tile_d0 = ts_max_i64_s(0, y_phase - (y_i0 * 256) - (y_i1 * 8)),
-                            tile_d0_end = ts_min_i64_s(8, m
-                            + y_phase - (y_i0 * 256) - (y_i1 * 8)); tile_d0 < tile_d0_end; ++tile_d0) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                                if (active > 0) {
-                                    tile[tile_d0 * 2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                        + y_i1 * 8 + tile_d0 - y_phase) + y_j0 * 256
-                                        + y_j1 * 8 - x_phase],
-                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                    tile[tile_d0 * 2 + 1] =
-                                        ts_load_first_f64(&x[x_s0 * (y_i0 * 256 + y_i1 * 8
-                                        + tile_d0 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
-                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                }
-                            }
-                        }
-                        ts_transpose_tile_f64(tile, 2);
-                        for (int64_t y_j2 = 0,
-                            y_j2_end = ts_min_i64_s(8, n
-                            + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
-                            {
-                                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(ts_max_i64_s(y_phase - (y_i0 * 256) - (y_i1 * 8), 0))), ts_first_m32(ts_min_i64_s(m + y_phase - (y_i0 * 256) - (y_i1 * 8), 8)));
-                                if (ts_any_m32(on0)) {
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase],
-                                        tile[y_j2 * 2], ts_lo_m64_m32(on0));
-                                    ts_store_mask_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8
-                                        + y_j2 - x_phase) + y_i0 * 256 + y_i1 * 8 - y_phase] + 4,
-                                        tile[y_j2 * 2 + 1], ts_hi_m64_m32(on0));
-                                }
-                            }
-                        }
-                    }
-                }
-                for (int64_t y_i1 = ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32)),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
-                    {
-                        ts_f64 tile[16] = {{0}};
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(n + x_phase - (y_j0 * 256) - (y_j1 * 8), 8);
-                            if (active > 0) {
-                                tile[0] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                tile[1] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase) + y_j0 * 256 + y_j1 * 8 - x_phase] + 4,
-                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                tile[2] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                tile[3] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 1) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                tile[4] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                tile[5] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 2) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                tile[6] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                tile[7] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 3) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                tile[8] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                tile[9] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 4) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                tile[10] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                tile[11] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 5) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                tile[12] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                tile[13] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 6) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                tile[14] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                tile[15] = ts_load_first_f64(&x[x_s0 * (y_i0 * 256
-                                    + y_i1 * 8 - y_phase + 7) + y_j0 * 256 + y_j1 * 8 - x_phase]
-                                    + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                            }
-                        }
-                        ts_transpose_tile_f64(tile, 2);
-                        for (int64_t y_j2 = 0,
-                            y_j2_end = ts_min_i64_s(8, n
-                            + x_phase - (y_j0 * 256) - (y_j1 * 8)); y_j2 < y_j2_end; ++y_j2) {
-                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
-                                + y_i0 * 256 + y_i1 * 8 - y_phase], tile[y_j2 * 2]);
-                            ts_store_f64(&y[y_s0 * (y_j0 * 256 + y_j1 * 8 + y_j2 - x_phase)
-                                + y_i0 * 256 + y_i1 * 8 - y_phase] + 4, tile[y_j2 * 2 + 1]);
-                        }
-                    }
-                }
-                for (int64_t y_i1 = ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8 - (y_i0 * 32)),
-                    ts_max_i64_s(0, (y_phase + 7) / 8 - (y_i0 * 32))),
-                    y_i1_end = ts_min_i64_s(32,
-                    (m + y_phase + 7) / 8 - (y_i0 * 32)); y_i1 < y_i1_end; ++y_i1) {
+                for (int64_t y_j1 = ts_min_i64_s(32, (n + x_phase) / 8 - (y_j0 * 32)),
+                    y_j1_end = ts_min_i64_s(32,
+                    (n + x_phase + 7) / 8 - (y_j0 * 32)); y_j1 < y_j1_end; ++y_j1) {
                     {
                         ts_f64 tile[16] = {{0}};
                         for (int64_t tile_d0 = 0,
@@ -2669,32 +3541,31 @@ static int ts_transpose_float64_v3_0(const ts_call *call)
             {m, n, x, x_s0, y, y_s0, stream, x_phase, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
-            ((x_phase + 7) / 8) * (((y_phase
+            ((y_phase + 7) / 8) * (((x_phase
             + 7) / 8) * ((ts_min_i64_s(8, m + y_phase) - y_phase) * 12 + (0 - x_phase + 8) * 12)
-            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * (95
-            + (0 - x_phase + 8) * 12)
-            + (ts_min_i64_s(32, (m + y_phase
-            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
-            (y_phase + 7) / 8))) * ((ts_max_i64_s(ts_min_i64_s(8, m
-            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
-            (y_phase + 7) / 8)) * 8)), 0)) * 12 + (0 - x_phase + 8) * 12))
-            + (ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase + 7) / 8)) * (((y_phase
-            + 7) / 8) * ((ts_min_i64_s(8, m + y_phase) - y_phase) * 12 + 95)
-            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * 190
-            + (ts_min_i64_s(32, (m + y_phase
-            + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
-            (y_phase + 7) / 8))) * ((ts_max_i64_s(ts_min_i64_s(8, m
-            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
-            (y_phase + 7) / 8)) * 8)), 0)) * 12 + 95))
+            + (ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase + 7) / 8)) * ((ts_min_i64_s(8, m
+            + y_phase) - y_phase) * 12 + 95)
             + (ts_min_i64_s(32, (n + x_phase + 7) / 8) - (ts_min_i64_s(32,
-            (n + x_phase) / 8))) * (((y_phase
-            + 7) / 8) * ((ts_min_i64_s(8, m + y_phase) - y_phase) * 12
-            + (ts_min_i64_s(8, n + x_phase - ((ts_min_i64_s(32, (n + x_phase) / 8)) * 8))) * 12)
-            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8) - ((y_phase + 7) / 8), 0)) * (95
-            + (ts_min_i64_s(8, n + x_phase - ((ts_min_i64_s(32, (n + x_phase) / 8)) * 8))) * 12)
+            (n + x_phase) / 8))) * ((ts_min_i64_s(8, m + y_phase) - y_phase) * 12
+            + (ts_min_i64_s(8, n + x_phase - ((ts_min_i64_s(32, (n + x_phase) / 8)) * 8))) * 12))
+            + (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8) - ((y_phase + 7) / 8),
+            0)) * (((x_phase + 7) / 8) * (95 + (0 - x_phase + 8) * 12)
+            + (ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase + 7) / 8)) * 190
+            + (ts_min_i64_s(32, (n + x_phase + 7) / 8) - (ts_min_i64_s(32,
+            (n + x_phase) / 8))) * (95
+            + (ts_min_i64_s(8, n + x_phase - ((ts_min_i64_s(32, (n + x_phase) / 8)) * 8))) * 12))
             + (ts_min_i64_s(32, (m + y_phase
             + 7) / 8) - (ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
-            (y_phase + 7) / 8))) * ((ts_max_i64_s(ts_min_i64_s(8, m
+            (y_phase + 7) / 8))) * (((x_phase
+            + 7) / 8) * ((ts_max_i64_s(ts_min_i64_s(8, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
+            (y_phase + 7) / 8)) * 8)), 0)) * 12 + (0 - x_phase + 8) * 12)
+            + (ts_min_i64_s(32, (n + x_phase) / 8) - ((x_phase
+            + 7) / 8)) * ((ts_max_i64_s(ts_min_i64_s(8, m
+            + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
+            (y_phase + 7) / 8)) * 8)), 0)) * 12 + 95)
+            + (ts_min_i64_s(32, (n + x_phase + 7) / 8) - (ts_min_i64_s(32,
+            (n + x_phase) / 8))) * ((ts_max_i64_s(ts_min_i64_s(8, m
             + y_phase - ((ts_max_i64_s(ts_min_i64_s(32, (m + y_phase) / 8),
             (y_phase + 7) / 8)) * 8)), 0)) * 12
             + (ts_min_i64_s(8, n + x_phase - ((ts_min_i64_s(32, (n + x_phase) / 8)) * 8))) * 12)));
@@ -2712,7 +3583,7 @@ static bool ts_transpose_float64_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    return ((n >= 8) && (m + n >= 512));
+    return ((n >= 8) && (m + n >= 640));
 }
 
 struct ts_transpose_float64_v3_1_y_j0 {
