@@ -37,6 +37,7 @@ T = TypeVar("T")
 Choose = Callable[[Kernel], Primitive | None]
 """The next step on a tree; None where there are enough."""
 
+_ARRAYS = 3  # of the sizes of a refusal's example
 _SECONDS = 60  # of a compilation and its runs
 _CRASHES = (IRError, InterpError, ProverError)  # errors for the user that only a bug leads to
 _LOWERING = "lowering"
@@ -238,7 +239,7 @@ class _Trial:
 
     def _know(self, error: Exception) -> None:
         """The sizes of a refusal's example are tried from now on: others may be too small for what
-        it says to happen.
+        it says to happen. Several arrays, since small numbers may agree by chance.
         """
         refused = error if isinstance(error, Refused) else error.__cause__
         if not isinstance(refused, Refused) or refused.witness is None:
@@ -247,7 +248,7 @@ class _Trial:
         sizes = {name: named.get(name, 1) for name in (*self.draft.dims, *self.draft.numbers)}
         known = self._cases()
         if self.draft.allows(sizes) and is_small(sizes) and all(c.sizes != sizes for c in known):
-            known.append(case_of(self.draft, sizes, self.seed))
+            known += [case_of(self.draft, sizes, self.seed + k) for k in range(_ARRAYS)]
 
     def _compare(self, what: str, kernel: Kernel) -> None:
         wrong = self._guarded(what, lambda: self._differs(kernel))
