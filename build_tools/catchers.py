@@ -6,11 +6,12 @@ thing that is not. Each stops there.
 prover: every example of every primitive, and the recipes of some kernels, are proved or refused as
 they should be. goldens: the trees after those examples' steps, and emitted C, are what they were;
 nothing is proved. fuzzer: sequences of fixed seeds do not fail, interpreted; compiling: nor do
-they compiled for one level.
+they compiled for one level. tests: test files pass, those that are named after the check's name.
 """
 
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gen import jit
@@ -27,6 +28,7 @@ from gen.poly.prove import prove
 from gen.schedule.base import Context, Example, Primitive, Prover
 from gen.schedule.recipe import apply
 from gen.schedule.registry import PRIMITIVES
+from tests.emit import test_golden
 
 from .fuzz.__main__ import sequence
 from .fuzz.steps import steps_of
@@ -76,6 +78,19 @@ def by_goldens() -> Iterator[str]:
         kept = ROOT / "tests" / "golden" / "kernels" / f"{name}.v3.c"
         if emit(spec, variants, Level.V3) != kept.read_text("utf-8"):
             yield f"{kept.name}: the C is another"
+    for name, text, packable in test_golden.KERNELS:
+        kept = ROOT / "tests" / "golden" / "emit" / f"{name}.v3.c"
+        if test_golden.emitted(text, packable=packable) != kept.read_text("utf-8"):
+            yield f"{kept.name}: the C is another"
+
+
+def by_tests(*files: str) -> Iterator[str]:
+    """The first test that fails."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
+    done = subprocess.run([*command, *files], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        lines = [x for x in done.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))]
+        yield lines[0] if lines else f"pytest ends with exit code {done.returncode}"
 
 
 def by_fuzzer() -> Iterator[str]:
@@ -113,14 +128,15 @@ def _refusal(example: Example, prover: Prover) -> str | None:
     return None
 
 
-CATCHERS = {
+CATCHERS: dict[str, Callable[..., Iterator[str]]] = {
     "prover": by_prover,
     "goldens": by_goldens,
     "fuzzer": by_fuzzer,
     "compiling": by_compiling,
+    "tests": by_tests,
 }
 
 if __name__ == "__main__":
-    for found in CATCHERS[sys.argv[1]]():
+    for found in CATCHERS[sys.argv[1]](*sys.argv[2:]):
         print(found.splitlines()[0])
         sys.exit(1)

@@ -3,6 +3,7 @@
 Input: a draft. Output: cases: sizes, arrays of small integers and what `reference` makes of them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -46,8 +47,12 @@ def sizes_of(draft: Draft, count: int, random: Random) -> list[Sizes]:
     names = (*draft.dims, *draft.numbers)
     choices = (SIZES if name in draft.dims else NUMBERS for name in names)
     every = [dict(zip(names, chosen, strict=True)) for chosen in product(*choices)]
-    fit = [s for s in every if draft.allows(s) and np.prod(list(s.values())) <= MOST_ELEMENTS]
+    fit = [sizes for sizes in every if draft.allows(sizes) and is_small(sizes)]
     return random.sample(fit, min(count, len(fit)))
+
+
+def is_small(sizes: Sizes) -> bool:
+    return math.prod(sizes.values()) <= MOST_ELEMENTS
 
 
 def case_of(draft: Draft, sizes: Sizes, seed: int) -> Case:

@@ -62,6 +62,8 @@ class _Writer:
             f"{main} if {main} > {value} else {value} + 1",
             f"{main} + abs({value})",
         ]
+        if indices:  # a choice that may be the same for a whole vector
+            forms.append(f"{main} if {self.random.choice(indices)} % 2 == 0 else {value} - 1")
         if other[0] == "x":  # of inputs alone, so that values stay small
             forms += [f"{main} * {value}"] * 3
         return self.random.choice(forms)

@@ -33,6 +33,7 @@ _WORDS = (
     *("around", "innermost", "before", "reads", "writes", "feeds", "takes"),
     *("temporary", "reduction"),
 )
+_WIDE = (8, 16, 32)  # a vector, and vectors of several native ones
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 
 
@@ -280,6 +281,8 @@ def _number(value: Any, random: Random) -> Any:
         case bool():
             return random.random() < 0.5
         case int():
+            if abs(value) >= 4 and random.random() < 0.25:
+                return random.choice(_WIDE)
             return random.choice((-1, 1, 1, 1, 1)) * random.randint(1, 5 if abs(value) < 5 else 9)
         case tuple():
             return tuple(_number(item, random) for item in value)

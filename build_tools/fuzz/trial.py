@@ -29,7 +29,7 @@ from gen.poly.witness import Refused
 from gen.schedule.base import Context, Primitive, Prover
 from gen.schedule.recipe import apply
 
-from .cases import Case, case_of, difference, run_guarded, sizes_of
+from .cases import Case, case_of, difference, is_small, run_guarded, sizes_of
 from .draft import Draft
 from .failure import Failure, Sizes, isolated, place_of
 
@@ -37,6 +37,7 @@ T = TypeVar("T")
 Choose = Callable[[Kernel], Primitive | None]
 """The next step on a tree; None where there are enough."""
 
+_ARRAYS = 3  # of the sizes of a refusal's example
 _SECONDS = 60  # of a compilation and its runs
 _CRASHES = (IRError, InterpError, ProverError)  # errors for the user that only a bug leads to
 _LOWERING = "lowering"
@@ -213,6 +214,7 @@ class _Trial:
         reason = error.message if isinstance(error, TilesmithError) else str(error)
         judged = (self.options.judge or name == _LOWERING) and "a race" not in reason
         if judged and self.asked is not None:
+            self._know(error)
             needless = self._differs(self.asked.kernel) is None
         self.refusals.append(Refusal(step, name, by, shape_of(reason), needless))
 
@@ -234,6 +236,19 @@ class _Trial:
         if self.known is None:
             self.known = [case_of(self.draft, sizes, self.seed) for sizes in self.chosen]
         return self.known
+
+    def _know(self, error: Exception) -> None:
+        """The sizes of a refusal's example are tried from now on: others may be too small for what
+        it says to happen. Several arrays, since small numbers may agree by chance.
+        """
+        refused = error if isinstance(error, Refused) else error.__cause__
+        if not isinstance(refused, Refused) or refused.witness is None:
+            return
+        named = refused.witness.sizes
+        sizes = {name: named.get(name, 1) for name in (*self.draft.dims, *self.draft.numbers)}
+        known = self._cases()
+        if self.draft.allows(sizes) and is_small(sizes) and all(c.sizes != sizes for c in known):
+            known += [case_of(self.draft, sizes, self.seed + k) for k in range(_ARRAYS)]
 
     def _compare(self, what: str, kernel: Kernel) -> None:
         wrong = self._guarded(what, lambda: self._differs(kernel))

@@ -69,6 +69,8 @@ def _without_barriers(node: Stmt) -> Stmt:
     return Seq(()) if isinstance(new, Barrier) else new
 
 
+_NOTHING = Seq(())
+
 PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
     ("launches", without_launches),
     ("explicit inits", explicit_inits),
@@ -113,20 +115,23 @@ def _flow(flow: Flow, kernel: Kernel) -> Flow:
 
 
 def fold_unit_loops(stmt: Stmt) -> Stmt:
-    """Loops that run exactly once are their body; those that never run are gone."""
+    """Loops that run exactly once are their body; those that never run are gone, and what then is
+    around nothing.
+    """
     match stmt:
         case Block() | Barrier() | Transfer():
             return stmt
         case Loop(var, lower, upper):
             trips = constant(tidy(Binary(BinaryOp.SUB, upper, lower)))
             if trips is not None and trips <= 0:
-                return Seq(())
+                return _NOTHING
             body = fold_unit_loops(stmt.body)
             if trips == 1:
                 return substitute(body, {var: lower})
-            return replace(stmt, body=body)
+            return body if body == _NOTHING else replace(stmt, body=body)
         case Delinearize() | If() | Allocate():
-            return replace(stmt, body=fold_unit_loops(stmt.body))
+            body = fold_unit_loops(stmt.body)
+            return body if body == _NOTHING else replace(stmt, body=body)
         case Seq(body_):
             return seq(tuple(fold_unit_loops(s) for s in body_))
         case _:

@@ -225,6 +225,9 @@ def test_needless_refusals_are_told_from_right_ones() -> None:
         ("reverse", "check", None),
     ]
     assert outcome.refusals[2].reason == "there is no loop '_'"
+    outcome = trial(running, replayed(taken[:1]), Options(prove), only=[{"n": 1}])
+    (refusal,) = outcome.refusals
+    assert refusal.needless is False  # at the sizes of the prover's example
 
     answers = iter((None, Refused("nothing runs backwards"), None))
 

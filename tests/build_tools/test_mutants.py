@@ -1,11 +1,12 @@
 """Planted bugs: that each still stands somewhere, is planted alone, and what the table says."""
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from build_tools import mutants
+from build_tools import catchers, mutants
 from build_tools.mutants import Bug
 
 SPLIT = Bug("primitive", "no guard", "schedule/primitives/split.py", "less(value", "more(value")
@@ -33,26 +34,26 @@ def test_a_text_that_is_gone_is_told(tmp_path: Path) -> None:
 def test_bugs_are_planted_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def run(copy: Path, check: str) -> str | None:
+    def run(copy: Path, check: str, files: Sequence[str]) -> str | None:
         planted = [b for b in (SPLIT, SHIFT) if b.new in (copy / "gen" / b.file).read_text("utf-8")]
-        seen.append((check, [b.bug for b in planted]))
+        seen.append((" ".join((check, *files)), [b.bug for b in planted]))
         return "found" if SPLIT in planted and check == "a" else None
 
     monkeypatch.setattr(mutants, "_run", run)
-    monkeypatch.setattr(mutants, "SEEN_BY", {"primitive": ("a", "b")})
-    rows = list(mutants.tried((SPLIT, SHIFT), ("a", "b", "c")))
+    monkeypatch.setattr(mutants, "SEEN_BY", {"primitive": ("a", "tests")})
+    monkeypatch.setattr(mutants, "TESTS", {"primitive": ("x.py", "y.py")})
+    rows = list(mutants.tried((SPLIT, SHIFT), ("a", "tests", "c")))
     assert seen == [
         ("a", []),
-        ("b", []),
-        ("c", []),
+        ("tests x.py y.py", []),
         ("a", ["no guard"]),
-        ("b", ["no guard"]),
+        ("tests x.py y.py", ["no guard"]),
         ("a", ["no shift"]),
-        ("b", ["no shift"]),
+        ("tests x.py y.py", ["no shift"]),
     ]
     assert SPLIT.new not in (mutants.ROOT / "gen" / SPLIT.file).read_text("utf-8")
-    assert mutants.table(rows, ("a", "b", "c")).splitlines() == [
-        "| in | bug | a | b | c |",
+    assert mutants.table(rows, ("a", "tests", "c")).splitlines() == [
+        "| in | bug | a | tests | c |",
         "| --- | --- | --- | --- | --- |",
         "| primitive | no guard | yes | no |  |",
         "| primitive | no shift | no | no |  |",
@@ -61,9 +62,28 @@ def test_bugs_are_planted_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_check_that_fails_without_a_bug_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutants, "_run", lambda copy, check: "y is wrong")
-    with pytest.raises(ValueError, match="the a finds something where nothing is planted: y is"):
-        next(mutants.tried((SPLIT,), ("a",)))
+    monkeypatch.setattr(mutants, "_run", lambda copy, check, files: "y is wrong")
+    told = "the goldens finds something where nothing is planted: y is"
+    with pytest.raises(ValueError, match=told):
+        next(mutants.tried((SPLIT,), ("goldens",)))
+
+
+def test_the_tests_of_every_part_are_there() -> None:
+    given = [word.removeprefix("--ignore=") for words in mutants.TESTS.values() for word in words]
+    files = [mutants.ROOT / word for word in given if word.startswith("tests/")]
+    assert len(files) == 4 and all(file.exists() for file in files)
+    assert {part for part, seen in mutants.SEEN_BY.items() if "tests" in seen} == set(mutants.TESTS)
+
+
+def test_the_first_test_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catchers, "ROOT", tmp_path)
+    good, bad = tmp_path / "test_good.py", tmp_path / "test_bad.py"
+    good.write_text("def test_one(): assert 1 == 1\n")
+    bad.write_text("def test_two(): assert 1 == 2\ndef test_three(): assert 1 == 3\n")
+    assert list(catchers.by_tests("test_good.py")) == []
+    assert list(catchers.by_tests("test_good.py", "test_bad.py")) == [
+        "FAILED test_bad.py::test_two - assert 1 == 2"
+    ]
 
 
 def test_what_a_check_says_last_is_what_it_found(tmp_path: Path) -> None:

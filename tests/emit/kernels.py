@@ -263,3 +263,28 @@ def sides(n, x: float32[n], y: Out[float32[n]]):
             with block("y", i=spatial(y.i_0*{w} + y.i_1, n), where=y.i_0*{w} + y.i_1 < n):
                 y[i] = (x[5] if i > 5 else 1.0) + x[max(i - 3, 0)] + x[min(max(i + 2, 1), n - 1)]
 """
+
+
+def parts(w: int) -> str:
+    """Vectors of `w` lanes, the last one masked: a temporary with rows, all lanes combined into one
+    place, rows of any stride, and a choice that is the same in all lanes.
+    """
+    return f"""
+def parts(m, n, x: float32[m, n], total: Out[float32[m]], y: Out[float32[n, m]]):
+    with allocate(t=float32[m, n] @ heap):
+        for t.i in range(m):
+            for t.j_0 in range((n + {w - 1})//{w}):
+                for t.j_1 in vectorized({w}):
+                    with block("t", i=spatial(t.i), j=spatial(t.j_0*{w} + t.j_1, n), where=t.j_0*{w} + t.j_1 < n):
+                        t[i, j] = x[i, j] + 1.0 if i % 2 == 0 else x[i, j] - 1.0
+        for total.i in range(m):
+            for total.j_0 in range((n + {w - 1})//{w}):
+                for total.j_1 in vectorized({w}):
+                    with block("total", i=spatial(total.i), j=reduction(total.j_0*{w} + total.j_1, n), where=total.j_0*{w} + total.j_1 < n, initialises=True):
+                        total[i] = combine.sum(total[i], t[i, j] + 2.0)
+        for y.i in range(m):
+            for y.j_0 in range((n + {w - 1})//{w}):
+                for y.j_1 in vectorized({w}):
+                    with block("y", i=spatial(y.i), j=spatial(y.j_0*{w} + y.j_1, n), where=y.j_0*{w} + y.j_1 < n):
+                        y[j, i] = t[i, j]
+"""

@@ -24,14 +24,15 @@ def emitted(text: str, *, packable: bool) -> str:
     return emit_file(kernel.name, [part], Level.V3)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "packable"),
-    [
-        ("axpb", kernels.elementwise(8), True),
-        ("columns", kernels.columns(8), False),
-        ("argmax", kernels.argmax(8), True),
-    ],
+KERNELS = (
+    ("axpb", kernels.elementwise(8), True),
+    ("columns", kernels.columns(8), False),
+    ("argmax", kernels.argmax(8), True),
+    ("parts", kernels.parts(16), False),
 )
+
+
+@pytest.mark.parametrize(("name", "text", "packable"), KERNELS)
 def test_golden(name: str, text: str, packable: bool, golden: Golden) -> None:
     golden(f"emit/{name}.v3.c", emitted(text, packable=packable))
 

@@ -144,6 +144,19 @@ def test_conversions_masks_and_gathers(level: Level, dtype: DType) -> None:
         np.testing.assert_array_equal(big, x > 1)
 
 
+def test_vectors_of_several_parts(level: Level) -> None:
+    w = 2 * lanes(level)
+    kernel = compiled(kernels.parts(w), level, packed=())
+    for m, n in ((0, 3), (3, 0), (2, w - 1), (3, w // 2), (4, w), (3, 2 * w + 3)):
+        for step in (1, -2):
+            x = RNG.integers(1, 9, (m, n)).astype("f")
+            total, y = np.zeros(m, "f"), np.zeros((n * 2, m), "f")[::step][:n]
+            kernel({"x": x, "total": total, "y": y})
+            t = x + np.where(np.arange(m) % 2 == 0, 1, -1)[:, None]
+            np.testing.assert_array_equal(total, (t + 2).sum(1))
+            np.testing.assert_array_equal(y, t.T)
+
+
 @pytest.mark.parametrize("packable", [True, False])
 def test_strides(level: Level, packable: bool) -> None:
     w = lanes(level)

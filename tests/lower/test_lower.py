@@ -85,6 +85,28 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     prove(from_text(plain), after)
 
 
+def test_loops_around_nothing_are_gone() -> None:
+    """Around barriers, which order nothing in C, and around loops that never run."""
+    plain = """\
+def copy(n, x: float32[n], y: Out[float32[n]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[i] = x[i]
+"""
+    more = """\
+    for b.i in range(n):
+        barrier()
+    for z.i in range(n):
+        for z.j in range(1, 1):
+            with block("z", i=spatial(z.i), origin=y[i]):
+                y[i] = x[i]
+"""
+    state = Scheduled(from_text(plain + more), {})
+    kernel = lower(state, Target(Level.V2)).kernel
+    assert [loop.var for loop in loops(kernel.body)] == ["y.i"]
+    assert to_text(kernel) == plain
+
+
 def test_round_trip() -> None:
     kernel = lowered(CASES["matmul"].scheduled)
     assert from_text(to_text(kernel)) == kernel

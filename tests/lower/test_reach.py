@@ -40,3 +40,23 @@ def test_nothing_is_lost() -> None:
         for p in range(4):
             x = np.arange(n, dtype="f")
             np.testing.assert_array_equal(run(kernel, {"x": x}, dims={"p": p})["y"], x)
+
+
+SEVERAL = """\
+def several(n, x: float32[n, 2], y: Out[float32[n, 2]], z: Out[float32[n + 3, 2]]):
+    for i in range(n + 3):
+        for j in range(2):
+            with block("y", i=spatial(i, n), j=spatial(j), where=i < n):
+                y[i, j] = x[i, j]
+            with block("z", i=spatial(i), j=spatial(j)):
+                z[i, j] = 1.0
+"""
+
+
+def test_a_guard_of_one_block_is_no_bound_for_others() -> None:
+    kernel = lowered(SEVERAL)
+    for n in (0, 1, 4):
+        x = np.arange(2 * n, dtype="f").reshape(n, 2)
+        got = run(kernel, {"x": x})
+        np.testing.assert_array_equal(got["y"], x)
+        np.testing.assert_array_equal(got["z"], np.ones((n + 3, 2)))
