@@ -40,7 +40,7 @@ class Proof:
 
     def __str__(self) -> str:
         if self.status is Status.LEFT:
-            return self.status.value
+            return str(self.status.value)
         words = proved(self.laws) if self.status is Status.PROVED else self.status.value
         return f"{words}, {self.seconds:.3f} s"
 
