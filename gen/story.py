@@ -39,8 +39,10 @@ class Proof:
     standing: Standing = PROVED
 
     def __str__(self) -> str:
+        if self.status is Status.LEFT:
+            return str(self.status.value)
         words = str(self.standing) if self.status is Status.PROVED else self.status.value
-        return words if self.status is Status.LEFT else f"{words}, {self.seconds:.3f} s"
+        return f"{words}, {self.seconds:.3f} s"
 
 
 @final

@@ -80,6 +80,23 @@ def test_terms_that_are_copied_before() -> None:
     assert [b.name for b in blocks(after.body)] == ["x_reindex", "total"]
 
 
+def test_a_window_of_a_part_that_nothing_reads() -> None:
+    with pytest.raises(ScheduleError) as refused:
+        schedule(start(ROW_SPREAD), SPREAD + "- reuse_at: {buffer: total, loop: total.j}")
+    assert "nothing reads what block 'total' computes" in refused.value.message
+
+
+def test_a_window_of_a_part_where_another_is_read_outside() -> None:
+    text = ROW_EXPONENTIALS.replace("y[i] = combine.sum(y[i]", "t[i] = combine.sum(t[i]")
+    text = text.replace("allocate(", "allocate(t=float32[m], ") + (
+        '        for z.i in range(m):\n            with block("z", i=spatial(z.i)):\n'
+        "                y[i] = peak[i]\n"
+    )
+    with pytest.raises(ScheduleError) as refused:
+        schedule(start(text), EXPONENTIALS + "- reuse_at: {buffer: t, loop: peak.j}")
+    assert "block 'z' uses 'peak' outside loop 'peak.j'" in refused.value.message
+
+
 REFUSED = [
     (ROW_SPREAD, "{blocks: [total]}", "it takes two reductions or more, each once"),
     (ROW_SPREAD, "{blocks: [y, y]}", "it takes two reductions or more, each once"),

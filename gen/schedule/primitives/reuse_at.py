@@ -13,6 +13,7 @@ from ..edit import (
     is_argument,
     loop_named,
     loops_around,
+    readers,
     serial,
     taken,
     tree,
@@ -265,8 +266,10 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
             return f"'{self.buffer}' is an argument, which block '{block.name}' writes in the loop"
         inside = {b.name for b in blocks(loop)}
         for user in blocks(root):
-            if self.buffer in accessed(user) and user.name not in inside:
-                return f"block '{user.name}' uses '{self.buffer}' outside loop '{self.loop}'"
+            if (used := written(block) & accessed(user)) and user.name not in inside:
+                return f"block '{user.name}' uses '{min(used)}' outside loop '{self.loop}'"
+        if not readers(state.flow, block.name):
+            return f"nothing reads what block '{block.name}' computes"
         if self.block is not None:
             return f"'{self.buffer}' is computed in the loop: all blocks read it, not one of a copy"
         for around in loops_around(loop, block):
