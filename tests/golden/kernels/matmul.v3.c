@@ -1864,7 +1864,7 @@ static bool ts_matmul_float32_v3_5_when(const ts_call *call)
 {
     const int64_t k = call->dims[1];
     const int64_t n = call->dims[2];
-    return ((n <= 256) && (k <= 1024));
+    return ((n <= 256) && (k <= 512));
 }
 
 struct ts_matmul_float32_v3_6_c_j0 {
@@ -4556,7 +4556,7 @@ static bool ts_matmul_float64_v3_5_when(const ts_call *call)
 {
     const int64_t k = call->dims[1];
     const int64_t n = call->dims[2];
-    return ((n <= 256) && (k <= 1024));
+    return ((n <= 256) && (k <= 512));
 }
 
 struct ts_matmul_float64_v3_6_c_j0 {
