@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, final
 
 import numpy as np
@@ -405,16 +406,22 @@ def temporaries(
     wanted = oracle.needed_temporaries(spec)
     if not wanted:
         return {}
-    plain = oracle.expose(specs.build(spec, dtypes), wanted)
-    level = jit.lowest_level()
-    lowered = lower(Scheduled(plain, plain_flow(plain)), Target(level))
-    compiled = jit.compile_kernel(lowered.kernel, level)
+    compiled = _exposing(spec, tuple(dtypes.items()))
     given = dict(arrays)
     values = {**oracle.defaults(spec), **(scalars or {})}
     dims = kernel_dims(spec, sizes, scalars)
-    for p in plain.parameters:
+    for p in compiled.kernel.parameters:
         if p.buffer.name not in given or p.intent is Intent.OUT:
             shape = jit.shape_of(p.buffer, {**values, **dims})
             given[p.buffer.name] = np.empty(shape, numpy_dtype(p.buffer.dtype))
     compiled(given, values, dims=dims)
     return {name: given[name] for name in wanted}
+
+
+@cache
+def _exposing(spec: KernelSpec, dtypes: tuple[tuple[str, DType], ...]) -> jit.Compiled:
+    """The plain schedule, compiled, with the temporaries that its accuracy names as outputs."""
+    plain = oracle.expose(specs.build(spec, dict(dtypes)), oracle.needed_temporaries(spec))
+    level = jit.lowest_level()
+    lowered = lower(Scheduled(plain, plain_flow(plain)), Target(level))
+    return jit.compile_kernel(lowered.kernel, level)
