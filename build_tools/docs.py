@@ -9,7 +9,9 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from inspect import cleandoc
+from operator import or_
 from pathlib import Path
 
 from gen import reference, schema
@@ -21,7 +23,7 @@ from gen.ir.types import DType
 from gen.lower.target import Level, Target
 from gen.pipeline import manifest_entry, schedule
 from gen.poly import laws
-from gen.poly.certificate import proved
+from gen.poly.certificate import PROVED
 from gen.schedule import intrinsics
 from gen.schedule.base import Example, Layer, Primitive
 from gen.schedule.primitives.rescale import Rescale
@@ -127,8 +129,8 @@ def _given(spec: KernelSpec) -> str:
         return ""
     dtypes, levels = specs.choices(spec)[0], (Level(level) for level in LEVELS)
     variants = (v for x in levels for v in schedule(spec, dtypes, Target(x), unproved))
-    status = proved(given for v in variants for given in v.lowered.laws)
-    return f"{status.capitalize()}; see [laws](primitives.md#laws)."
+    standing = reduce(or_, (v.lowered.standing for v in variants), PROVED)
+    return f"{str(standing).capitalize()}; see [laws](primitives.md#laws)."
 
 
 def _alternatives(choices: Sequence[DType]) -> str:

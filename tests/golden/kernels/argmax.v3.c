@@ -551,83 +551,83 @@ const ts_variant ts_argmax_float32_v3[2] = {
     {ts_argmax_float32_v3_1, NULL, UINT64_C(5), "1"},
 };
 
-struct ts_argmax_float64_v3_0_y_i {
+struct ts_argmax_int64_v3_0_y_i {
     int64_t n;
-    const double *x;
+    const int64_t *x;
     int64_t x_s0;
     int64_t *y;
     int64_t y_s0;
-    double *y_value;
+    int64_t *y_value;
 };
 
-static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_int64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float64_v3_0_y_i *const self = env;
+    const struct ts_argmax_int64_v3_0_y_i *const self = env;
     const int64_t n = self->n;
-    const double *const restrict x = self->x;
+    const int64_t *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     int64_t *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    double *const restrict y_value = self->y_value;
+    int64_t *const restrict y_value = self->y_value;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
         {
-            ts_f64 y_value_rf[4] = {{0}};
+            ts_i64 y_value_rf[4] = {{0}};
             ts_i64 y_rf[4] = {{0}};
-            y_value_rf[0] = ts_set_f64((-__builtin_inf()));
+            y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
             y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[1] = ts_set_f64((-__builtin_inf()));
+            y_value_rf[1] = ts_set_i64((int64_t)INT64_MIN);
             y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[2] = ts_set_f64((-__builtin_inf()));
+            y_value_rf[2] = ts_set_i64((int64_t)INT64_MIN);
             y_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[3] = ts_set_f64((-__builtin_inf()));
+            y_value_rf[3] = ts_set_i64((int64_t)INT64_MIN);
             y_rf[3] = ts_set_i64((int64_t)INT64_MAX);
             for (int64_t y_j_0 = 0, y_j_0_end = n / 16; y_j_0 < y_j_0_end; ++y_j_0) {
                 {
-                    const ts_f64 value0 = ts_load_f64(&x[x_s0 * y_i + y_j_0 * 16]);
+                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16]);
                     const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16), ts_iota_i64());
-                    const ts_f64 best0 = y_value_rf[0];
+                    const ts_i64 best0 = y_value_rf[0];
                     const ts_i64 best_at0 = y_rf[0];
                     const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                        ts_eq_f64(best0, best0)),
+                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                        ts_eq_i64(best0, best0)),
                         ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[0] = ts_select_f64(wins0, value0, best0);
+                    y_value_rf[0] = ts_select_i64(wins0, value0, best0);
                     y_rf[0] = ts_select_i64(wins0, at0, best_at0);
                 }
                 {
-                    const ts_f64 value0 = ts_load_f64(&x[x_s0 * y_i + y_j_0 * 16 + 4]);
+                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16 + 4]);
                     const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 4), ts_iota_i64());
-                    const ts_f64 best0 = y_value_rf[1];
+                    const ts_i64 best0 = y_value_rf[1];
                     const ts_i64 best_at0 = y_rf[1];
                     const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                        ts_eq_f64(best0, best0)),
+                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                        ts_eq_i64(best0, best0)),
                         ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[1] = ts_select_f64(wins0, value0, best0);
+                    y_value_rf[1] = ts_select_i64(wins0, value0, best0);
                     y_rf[1] = ts_select_i64(wins0, at0, best_at0);
                 }
                 {
-                    const ts_f64 value0 = ts_load_f64(&x[x_s0 * y_i + y_j_0 * 16 + 8]);
+                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16 + 8]);
                     const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 8), ts_iota_i64());
-                    const ts_f64 best0 = y_value_rf[2];
+                    const ts_i64 best0 = y_value_rf[2];
                     const ts_i64 best_at0 = y_rf[2];
                     const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                        ts_eq_f64(best0, best0)),
+                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                        ts_eq_i64(best0, best0)),
                         ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[2] = ts_select_f64(wins0, value0, best0);
+                    y_value_rf[2] = ts_select_i64(wins0, value0, best0);
                     y_rf[2] = ts_select_i64(wins0, at0, best_at0);
                 }
                 {
-                    const ts_f64 value0 = ts_load_f64(&x[x_s0 * y_i + y_j_0 * 16 + 12]);
+                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16 + 12]);
                     const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 12), ts_iota_i64());
-                    const ts_f64 best0 = y_value_rf[3];
+                    const ts_i64 best0 = y_value_rf[3];
                     const ts_i64 best_at0 = y_rf[3];
                     const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                        ts_eq_f64(best0, best0)),
+                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                        ts_eq_i64(best0, best0)),
                         ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[3] = ts_select_f64(wins0, value0, best0);
+                    y_value_rf[3] = ts_select_i64(wins0, value0, best0);
                     y_rf[3] = ts_select_i64(wins0, at0, best_at0);
                 }
             }
@@ -636,17 +636,17 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const int64_t active = ts_min_i64_s(n - (y_j_0 * 16), 4);
                     if (active > 0) {
                         {
-                            const ts_f64 value0 =
-                                ts_load_first_f64(&x[x_s0 * y_i + y_j_0 * 16], active);
+                            const ts_i64 value0 =
+                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16], active);
                             const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16), ts_iota_i64());
-                            const ts_f64 best0 = y_value_rf[0];
+                            const ts_i64 best0 = y_value_rf[0];
                             const ts_i64 best_at0 = y_rf[0];
                             const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                ts_eq_f64(best0, best0)),
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                ts_eq_i64(best0, best0)),
                                 ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[0] = ts_select_f64(ts_first_m64(active),
-                                ts_select_f64(wins0, value0, best0), y_value_rf[0]);
+                            y_value_rf[0] = ts_select_i64(ts_first_m64(active),
+                                ts_select_i64(wins0, value0, best0), y_value_rf[0]);
                             y_rf[0] = ts_select_i64(ts_first_m64(active),
                                 ts_select_i64(wins0, at0, best_at0), y_rf[0]);
                         }
@@ -656,18 +656,18 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 16) - 4, 0), 4);
                     if (active > 0) {
                         {
-                            const ts_f64 value0 =
-                                ts_load_first_f64(&x[x_s0 * y_i + y_j_0 * 16 + 4], active);
+                            const ts_i64 value0 =
+                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16 + 4], active);
                             const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 4),
                                 ts_iota_i64());
-                            const ts_f64 best0 = y_value_rf[1];
+                            const ts_i64 best0 = y_value_rf[1];
                             const ts_i64 best_at0 = y_rf[1];
                             const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                ts_eq_f64(best0, best0)),
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                ts_eq_i64(best0, best0)),
                                 ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[1] = ts_select_f64(ts_first_m64(active),
-                                ts_select_f64(wins0, value0, best0), y_value_rf[1]);
+                            y_value_rf[1] = ts_select_i64(ts_first_m64(active),
+                                ts_select_i64(wins0, value0, best0), y_value_rf[1]);
                             y_rf[1] = ts_select_i64(ts_first_m64(active),
                                 ts_select_i64(wins0, at0, best_at0), y_rf[1]);
                         }
@@ -677,18 +677,18 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 16) - 8, 0), 4);
                     if (active > 0) {
                         {
-                            const ts_f64 value0 =
-                                ts_load_first_f64(&x[x_s0 * y_i + y_j_0 * 16 + 8], active);
+                            const ts_i64 value0 =
+                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16 + 8], active);
                             const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 8),
                                 ts_iota_i64());
-                            const ts_f64 best0 = y_value_rf[2];
+                            const ts_i64 best0 = y_value_rf[2];
                             const ts_i64 best_at0 = y_rf[2];
                             const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                ts_eq_f64(best0, best0)),
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                ts_eq_i64(best0, best0)),
                                 ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[2] = ts_select_f64(ts_first_m64(active),
-                                ts_select_f64(wins0, value0, best0), y_value_rf[2]);
+                            y_value_rf[2] = ts_select_i64(ts_first_m64(active),
+                                ts_select_i64(wins0, value0, best0), y_value_rf[2]);
                             y_rf[2] = ts_select_i64(ts_first_m64(active),
                                 ts_select_i64(wins0, at0, best_at0), y_rf[2]);
                         }
@@ -698,35 +698,35 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const int64_t active = ts_max_i64_s(n - (y_j_0 * 16) - 12, 0);
                     if (active > 0) {
                         {
-                            const ts_f64 value0 =
-                                ts_load_first_f64(&x[x_s0 * y_i + y_j_0 * 16 + 12], active);
+                            const ts_i64 value0 =
+                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16 + 12], active);
                             const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 12),
                                 ts_iota_i64());
-                            const ts_f64 best0 = y_value_rf[3];
+                            const ts_i64 best0 = y_value_rf[3];
                             const ts_i64 best_at0 = y_rf[3];
                             const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                ts_eq_f64(best0, best0)),
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                ts_eq_i64(best0, best0)),
                                 ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[3] = ts_select_f64(ts_first_m64(active),
-                                ts_select_f64(wins0, value0, best0), y_value_rf[3]);
+                            y_value_rf[3] = ts_select_i64(ts_first_m64(active),
+                                ts_select_i64(wins0, value0, best0), y_value_rf[3]);
                             y_rf[3] = ts_select_i64(ts_first_m64(active),
                                 ts_select_i64(wins0, at0, best_at0), y_rf[3]);
                         }
                     }
                 }
             }
-            y_value[y_i] = (-__builtin_inf());
+            y_value[y_i] = (int64_t)INT64_MIN;
             y[y_s0 * y_i] = (int64_t)INT64_MAX;
             {
-                const ts_f64 held0 = y_value_rf[0];
+                const ts_i64 held0 = y_value_rf[0];
                 const ts_i64 ats0 = y_rf[0];
-                const double top = ts_reduce_max_f64(held0);
+                const int64_t top = ts_reduce_max_i64(held0);
                 const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_mor_m64(ts_eq_f64(held0, ts_set_f64(top)),
-                    ts_isnan_f64(held0)), ats0, ts_set_i64((int64_t)INT64_MAX)));
+                    ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
+                    ts_set_i64((int64_t)INT64_MAX)));
                 {
-                    const double value = top, best = y_value[y_i];
+                    const int64_t value = top, best = y_value[y_i];
                     const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
@@ -736,14 +736,14 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                const ts_f64 held0 = y_value_rf[1];
+                const ts_i64 held0 = y_value_rf[1];
                 const ts_i64 ats0 = y_rf[1];
-                const double top = ts_reduce_max_f64(held0);
+                const int64_t top = ts_reduce_max_i64(held0);
                 const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_mor_m64(ts_eq_f64(held0, ts_set_f64(top)),
-                    ts_isnan_f64(held0)), ats0, ts_set_i64((int64_t)INT64_MAX)));
+                    ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
+                    ts_set_i64((int64_t)INT64_MAX)));
                 {
-                    const double value = top, best = y_value[y_i];
+                    const int64_t value = top, best = y_value[y_i];
                     const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
@@ -753,14 +753,14 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                const ts_f64 held0 = y_value_rf[2];
+                const ts_i64 held0 = y_value_rf[2];
                 const ts_i64 ats0 = y_rf[2];
-                const double top = ts_reduce_max_f64(held0);
+                const int64_t top = ts_reduce_max_i64(held0);
                 const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_mor_m64(ts_eq_f64(held0, ts_set_f64(top)),
-                    ts_isnan_f64(held0)), ats0, ts_set_i64((int64_t)INT64_MAX)));
+                    ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
+                    ts_set_i64((int64_t)INT64_MAX)));
                 {
-                    const double value = top, best = y_value[y_i];
+                    const int64_t value = top, best = y_value[y_i];
                     const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
@@ -770,14 +770,14 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
                 }
             }
             {
-                const ts_f64 held0 = y_value_rf[3];
+                const ts_i64 held0 = y_value_rf[3];
                 const ts_i64 ats0 = y_rf[3];
-                const double top = ts_reduce_max_f64(held0);
+                const int64_t top = ts_reduce_max_i64(held0);
                 const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_mor_m64(ts_eq_f64(held0, ts_set_f64(top)),
-                    ts_isnan_f64(held0)), ats0, ts_set_i64((int64_t)INT64_MAX)));
+                    ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
+                    ts_set_i64((int64_t)INT64_MAX)));
                 {
-                    const double value = top, best = y_value[y_i];
+                    const int64_t value = top, best = y_value[y_i];
                     const int64_t at = first, best_at = y[y_s0 * y_i];
                     if ((!(value <= best) && best == best)
                         || ((value == best || (value != value && best != best)) && at < best_at)) {
@@ -791,25 +791,25 @@ static int ts_argmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
     return TS_OK;
 }
 
-static int ts_argmax_float64_v3_0(const ts_call *call)
+static int ts_argmax_int64_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    const double *const restrict x = call->data[0];
+    const int64_t *const restrict x = call->data[0];
     const int64_t x_s0 = call->strides[0];
     int64_t *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        double *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(double)));
+        int64_t *const restrict y_value =
+            ts_workspace_acquire(ts_bytes(m, sizeof(int64_t)));
         if (!y_value) {
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0, y_value};
+            const struct ts_argmax_int64_v3_0_y_i env = {n, x, x_s0, y, y_s0, y_value};
             const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 30 + 17);
             const int status =
-                ts_parallel(ts_argmax_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
+                ts_parallel(ts_argmax_int64_v3_0_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
                 return status;
@@ -820,37 +820,37 @@ static int ts_argmax_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_argmax_float64_v3_0_when(const ts_call *call)
+static bool ts_argmax_int64_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_argmax_float64_v3_1_y_i0 {
+struct ts_argmax_int64_v3_1_y_i0 {
     int64_t m;
     int64_t n;
-    const double *x;
+    const int64_t *x;
     int64_t x_s1;
     int64_t *y;
     int64_t ahead;
-    double *y_value;
+    int64_t *y_value;
 };
 
-static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_int64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float64_v3_1_y_i0 *const self = env;
+    const struct ts_argmax_int64_v3_1_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
-    const double *const restrict x = self->x;
+    const int64_t *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     int64_t *const restrict y = self->y;
     const int64_t ahead = self->ahead;
-    double *const restrict y_value = self->y_value;
+    int64_t *const restrict y_value = self->y_value;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         for (int64_t y_init_i1 = 0,
             y_init_i1_end = ts_min_i64_s(256,
             m / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
-            ts_store_f64(&y_value[y_i0 * 1024 + y_init_i1 * 4], ts_set_f64((-__builtin_inf())));
+            ts_store_i64(&y_value[y_i0 * 1024 + y_init_i1 * 4], ts_set_i64((int64_t)INT64_MIN));
             ts_store_i64(&y[y_i0 * 1024 + y_init_i1 * 4], ts_set_i64((int64_t)INT64_MAX));
         }
         for (int64_t y_init_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
@@ -859,8 +859,8 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
             {
                 const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_init_i1 * 4), 4);
                 if (active > 0) {
-                    ts_store_first_f64(&y_value[y_i0 * 1024 + y_init_i1 * 4],
-                        ts_set_f64((-__builtin_inf())), active);
+                    ts_store_first_i64(&y_value[y_i0 * 1024 + y_init_i1 * 4],
+                        ts_set_i64((int64_t)INT64_MIN), active);
                     ts_store_first_i64(&y[y_i0 * 1024 + y_init_i1 * 4],
                         ts_set_i64((int64_t)INT64_MAX), active);
                 }
@@ -870,42 +870,42 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
             for (int64_t y_i1 = 0,
                 y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                 {
-                    ts_f64 y_value_rf[1] = {{0}};
+                    ts_i64 y_value_rf[1] = {{0}};
                     ts_i64 y_rf[1] = {{0}};
-                    y_value_rf[0] = ts_set_f64((-__builtin_inf()));
+                    y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
                     y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
                     for (int64_t y_j1 = 0,
                         y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
                         __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(double) * (uintptr_t)(y_i0 * 1024 + y_i1 * 4
+                            + sizeof(int64_t) * (uintptr_t)(y_i0 * 1024 + y_i1 * 4
                             + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
                         {
-                            const ts_f64 value0 =
-                                ts_load_f64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * (y_j0 * 8 + y_j1)]);
+                            const ts_i64 value0 =
+                                ts_load_i64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * (y_j0 * 8 + y_j1)]);
                             const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                            const ts_f64 best0 = y_value_rf[0];
+                            const ts_i64 best0 = y_value_rf[0];
                             const ts_i64 best_at0 = y_rf[0];
                             const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                ts_eq_f64(best0, best0)),
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                ts_eq_i64(best0, best0)),
                                 ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[0] = ts_select_f64(wins0, value0, best0);
+                            y_value_rf[0] = ts_select_i64(wins0, value0, best0);
                             y_rf[0] = ts_select_i64(wins0, at0, best_at0);
                         }
                     }
                     {
-                        const ts_f64 value0 = y_value_rf[0];
+                        const ts_i64 value0 = y_value_rf[0];
                         const ts_i64 at0 = y_rf[0];
-                        const ts_f64 best0 = ts_load_f64(&y_value[y_i0 * 1024 + y_i1 * 4]);
+                        const ts_i64 best0 = ts_load_i64(&y_value[y_i0 * 1024 + y_i1 * 4]);
                         const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 1024 + y_i1 * 4]);
                         const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                            ts_eq_f64(best0, best0)),
-                            ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                            ts_mand_m64(ts_ne_f64(value0, value0), ts_ne_f64(best0, best0))),
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                            ts_eq_i64(best0, best0)),
+                            ts_mand_m64(ts_mor_m64(ts_eq_i64(value0, best0),
+                            ts_mand_m64(ts_ne_i64(value0, value0), ts_ne_i64(best0, best0))),
                             ts_lt_i64(at0, best_at0)));
-                        ts_store_f64(&y_value[y_i0 * 1024 + y_i1 * 4],
-                            ts_select_f64(wins0, value0, best0));
+                        ts_store_i64(&y_value[y_i0 * 1024 + y_i1 * 4],
+                            ts_select_i64(wins0, value0, best0));
                         ts_store_i64(&y[y_i0 * 1024 + y_i1 * 4],
                             ts_select_i64(wins0, at0, best_at0));
                     }
@@ -914,12 +914,12 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
             for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
                 y_i1_end = ts_min_i64_s(256, (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                 {
-                    ts_f64 y_value_rf[1] = {{0}};
+                    ts_i64 y_value_rf[1] = {{0}};
                     ts_i64 y_rf[1] = {{0}};
                     {
                         const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
                         if (active > 0) {
-                            y_value_rf[0] = ts_set_f64((-__builtin_inf()));
+                            y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
                             y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
                         }
                     }
@@ -929,17 +929,17 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                             const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
                             if (active > 0) {
                                 {
-                                    const ts_f64 value0 =
-                                        ts_load_first_f64(&x[y_i0 * 1024 + y_i1 * 4
+                                    const ts_i64 value0 =
+                                        ts_load_first_i64(&x[y_i0 * 1024 + y_i1 * 4
                                         + x_s1 * (y_j0 * 8 + y_j1)], active);
                                     const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                                    const ts_f64 best0 = y_value_rf[0];
+                                    const ts_i64 best0 = y_value_rf[0];
                                     const ts_i64 best_at0 = y_rf[0];
                                     const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0,
-                                        best0)), ts_eq_f64(best0, best0)),
+                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
+                                        best0)), ts_eq_i64(best0, best0)),
                                         ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_rf[0] = ts_select_f64(wins0, value0, best0);
+                                    y_value_rf[0] = ts_select_i64(wins0, value0, best0);
                                     y_rf[0] = ts_select_i64(wins0, at0, best_at0);
                                 }
                             }
@@ -949,20 +949,20 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
                         const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
                         if (active > 0) {
                             {
-                                const ts_f64 value0 = y_value_rf[0];
+                                const ts_i64 value0 = y_value_rf[0];
                                 const ts_i64 at0 = y_rf[0];
-                                const ts_f64 best0 =
-                                    ts_load_first_f64(&y_value[y_i0 * 1024 + y_i1 * 4], active);
+                                const ts_i64 best0 =
+                                    ts_load_first_i64(&y_value[y_i0 * 1024 + y_i1 * 4], active);
                                 const ts_i64 best_at0 =
                                     ts_load_first_i64(&y[y_i0 * 1024 + y_i1 * 4], active);
                                 const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_f64(value0, best0)),
-                                    ts_eq_f64(best0, best0)),
-                                    ts_mand_m64(ts_mor_m64(ts_eq_f64(value0, best0),
-                                    ts_mand_m64(ts_ne_f64(value0, value0),
-                                    ts_ne_f64(best0, best0))), ts_lt_i64(at0, best_at0)));
-                                ts_store_first_f64(&y_value[y_i0 * 1024 + y_i1 * 4],
-                                    ts_select_f64(wins0, value0, best0), active);
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                    ts_eq_i64(best0, best0)),
+                                    ts_mand_m64(ts_mor_m64(ts_eq_i64(value0, best0),
+                                    ts_mand_m64(ts_ne_i64(value0, value0),
+                                    ts_ne_i64(best0, best0))), ts_lt_i64(at0, best_at0)));
+                                ts_store_first_i64(&y_value[y_i0 * 1024 + y_i1 * 4],
+                                    ts_select_i64(wins0, value0, best0), active);
                                 ts_store_first_i64(&y[y_i0 * 1024 + y_i1 * 4],
                                     ts_select_i64(wins0, at0, best_at0), active);
                             }
@@ -975,30 +975,30 @@ static int ts_argmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
     return TS_OK;
 }
 
-static int ts_argmax_float64_v3_1(const ts_call *call)
+static int ts_argmax_int64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    const double *const restrict x = call->data[0];
+    const int64_t *const restrict x = call->data[0];
     const int64_t x_s1 = call->strides[1];
     int64_t *const restrict y = call->data[1];
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        double *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(double)));
+        int64_t *const restrict y_value =
+            ts_workspace_acquire(ts_bytes(m, sizeof(int64_t)));
         if (!y_value) {
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead, y_value};
+            const struct ts_argmax_int64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 9
                 + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 10
                 + 11) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 11)));
             const int status =
-                ts_parallel(ts_argmax_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_int64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -1010,8 +1010,473 @@ static int ts_argmax_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_float64_v3[2];
-const ts_variant ts_argmax_float64_v3[2] = {
-    {ts_argmax_float64_v3_0, ts_argmax_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_argmax_float64_v3_1, NULL, UINT64_C(5), "1"},
+extern const ts_variant ts_argmax_int64_v3[2];
+const ts_variant ts_argmax_int64_v3[2] = {
+    {ts_argmax_int64_v3_0, ts_argmax_int64_v3_0_when, UINT64_C(2), "0"},
+    {ts_argmax_int64_v3_1, NULL, UINT64_C(5), "1"},
+};
+
+struct ts_argmax_uint64_v3_0_y_i {
+    int64_t n;
+    const uint64_t *x;
+    int64_t x_s0;
+    int64_t *y;
+    int64_t y_s0;
+    uint64_t *y_value;
+};
+
+static int ts_argmax_uint64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_argmax_uint64_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const uint64_t *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    int64_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    uint64_t *const restrict y_value = self->y_value;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            ts_u64 y_value_rf[4] = {{0}};
+            ts_i64 y_rf[4] = {{0}};
+            y_value_rf[0] = ts_set_u64((uint64_t)0);
+            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+            y_value_rf[1] = ts_set_u64((uint64_t)0);
+            y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
+            y_value_rf[2] = ts_set_u64((uint64_t)0);
+            y_rf[2] = ts_set_i64((int64_t)INT64_MAX);
+            y_value_rf[3] = ts_set_u64((uint64_t)0);
+            y_rf[3] = ts_set_i64((int64_t)INT64_MAX);
+            for (int64_t y_j_0 = 0, y_j_0_end = n / 16; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16]);
+                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16), ts_iota_i64());
+                    const ts_u64 best0 = y_value_rf[0];
+                    const ts_i64 best_at0 = y_rf[0];
+                    const ts_m64 wins0 =
+                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                        ts_eq_u64(best0, best0)),
+                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                    y_value_rf[0] = ts_select_u64(wins0, value0, best0);
+                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                }
+                {
+                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16 + 4]);
+                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 4), ts_iota_i64());
+                    const ts_u64 best0 = y_value_rf[1];
+                    const ts_i64 best_at0 = y_rf[1];
+                    const ts_m64 wins0 =
+                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                        ts_eq_u64(best0, best0)),
+                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                    y_value_rf[1] = ts_select_u64(wins0, value0, best0);
+                    y_rf[1] = ts_select_i64(wins0, at0, best_at0);
+                }
+                {
+                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16 + 8]);
+                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 8), ts_iota_i64());
+                    const ts_u64 best0 = y_value_rf[2];
+                    const ts_i64 best_at0 = y_rf[2];
+                    const ts_m64 wins0 =
+                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                        ts_eq_u64(best0, best0)),
+                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                    y_value_rf[2] = ts_select_u64(wins0, value0, best0);
+                    y_rf[2] = ts_select_i64(wins0, at0, best_at0);
+                }
+                {
+                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16 + 12]);
+                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 12), ts_iota_i64());
+                    const ts_u64 best0 = y_value_rf[3];
+                    const ts_i64 best_at0 = y_rf[3];
+                    const ts_m64 wins0 =
+                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                        ts_eq_u64(best0, best0)),
+                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                    y_value_rf[3] = ts_select_u64(wins0, value0, best0);
+                    y_rf[3] = ts_select_i64(wins0, at0, best_at0);
+                }
+            }
+            for (int64_t y_j_0 = n / 16, y_j_0_end = (n + 15) / 16; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (y_j_0 * 16), 4);
+                    if (active > 0) {
+                        {
+                            const ts_u64 value0 =
+                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16], active);
+                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16), ts_iota_i64());
+                            const ts_u64 best0 = y_value_rf[0];
+                            const ts_i64 best_at0 = y_rf[0];
+                            const ts_m64 wins0 =
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                ts_eq_u64(best0, best0)),
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                            y_value_rf[0] = ts_select_u64(ts_first_m64(active),
+                                ts_select_u64(wins0, value0, best0), y_value_rf[0]);
+                            y_rf[0] = ts_select_i64(ts_first_m64(active),
+                                ts_select_i64(wins0, at0, best_at0), y_rf[0]);
+                        }
+                    }
+                }
+                {
+                    const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 16) - 4, 0), 4);
+                    if (active > 0) {
+                        {
+                            const ts_u64 value0 =
+                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16 + 4], active);
+                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 4),
+                                ts_iota_i64());
+                            const ts_u64 best0 = y_value_rf[1];
+                            const ts_i64 best_at0 = y_rf[1];
+                            const ts_m64 wins0 =
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                ts_eq_u64(best0, best0)),
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                            y_value_rf[1] = ts_select_u64(ts_first_m64(active),
+                                ts_select_u64(wins0, value0, best0), y_value_rf[1]);
+                            y_rf[1] = ts_select_i64(ts_first_m64(active),
+                                ts_select_i64(wins0, at0, best_at0), y_rf[1]);
+                        }
+                    }
+                }
+                {
+                    const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 16) - 8, 0), 4);
+                    if (active > 0) {
+                        {
+                            const ts_u64 value0 =
+                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16 + 8], active);
+                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 8),
+                                ts_iota_i64());
+                            const ts_u64 best0 = y_value_rf[2];
+                            const ts_i64 best_at0 = y_rf[2];
+                            const ts_m64 wins0 =
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                ts_eq_u64(best0, best0)),
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                            y_value_rf[2] = ts_select_u64(ts_first_m64(active),
+                                ts_select_u64(wins0, value0, best0), y_value_rf[2]);
+                            y_rf[2] = ts_select_i64(ts_first_m64(active),
+                                ts_select_i64(wins0, at0, best_at0), y_rf[2]);
+                        }
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (y_j_0 * 16) - 12, 0);
+                    if (active > 0) {
+                        {
+                            const ts_u64 value0 =
+                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16 + 12], active);
+                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 12),
+                                ts_iota_i64());
+                            const ts_u64 best0 = y_value_rf[3];
+                            const ts_i64 best_at0 = y_rf[3];
+                            const ts_m64 wins0 =
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                ts_eq_u64(best0, best0)),
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                            y_value_rf[3] = ts_select_u64(ts_first_m64(active),
+                                ts_select_u64(wins0, value0, best0), y_value_rf[3]);
+                            y_rf[3] = ts_select_i64(ts_first_m64(active),
+                                ts_select_i64(wins0, at0, best_at0), y_rf[3]);
+                        }
+                    }
+                }
+            }
+            y_value[y_i] = (uint64_t)0;
+            y[y_s0 * y_i] = (int64_t)INT64_MAX;
+            {
+                const ts_u64 held0 = y_value_rf[0];
+                const ts_i64 ats0 = y_rf[0];
+                const uint64_t top = ts_reduce_max_u64(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
+                    ts_set_i64((int64_t)INT64_MAX)));
+                {
+                    const uint64_t value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
+                    if ((!(value <= best) && best == best)
+                        || ((value == best || (value != value && best != best)) && at < best_at)) {
+                        y_value[y_i] = value;
+                        y[y_s0 * y_i] = at;
+                    }
+                }
+            }
+            {
+                const ts_u64 held0 = y_value_rf[1];
+                const ts_i64 ats0 = y_rf[1];
+                const uint64_t top = ts_reduce_max_u64(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
+                    ts_set_i64((int64_t)INT64_MAX)));
+                {
+                    const uint64_t value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
+                    if ((!(value <= best) && best == best)
+                        || ((value == best || (value != value && best != best)) && at < best_at)) {
+                        y_value[y_i] = value;
+                        y[y_s0 * y_i] = at;
+                    }
+                }
+            }
+            {
+                const ts_u64 held0 = y_value_rf[2];
+                const ts_i64 ats0 = y_rf[2];
+                const uint64_t top = ts_reduce_max_u64(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
+                    ts_set_i64((int64_t)INT64_MAX)));
+                {
+                    const uint64_t value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
+                    if ((!(value <= best) && best == best)
+                        || ((value == best || (value != value && best != best)) && at < best_at)) {
+                        y_value[y_i] = value;
+                        y[y_s0 * y_i] = at;
+                    }
+                }
+            }
+            {
+                const ts_u64 held0 = y_value_rf[3];
+                const ts_i64 ats0 = y_rf[3];
+                const uint64_t top = ts_reduce_max_u64(held0);
+                const int64_t first =
+                    ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
+                    ts_set_i64((int64_t)INT64_MAX)));
+                {
+                    const uint64_t value = top, best = y_value[y_i];
+                    const int64_t at = first, best_at = y[y_s0 * y_i];
+                    if ((!(value <= best) && best == best)
+                        || ((value == best || (value != value && best != best)) && at < best_at)) {
+                        y_value[y_i] = value;
+                        y[y_s0 * y_i] = at;
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_argmax_uint64_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint64_t *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    int64_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        uint64_t *const restrict y_value =
+            ts_workspace_acquire(ts_bytes(m, sizeof(uint64_t)));
+        if (!y_value) {
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_argmax_uint64_v3_0_y_i env = {n, x, x_s0, y, y_s0, y_value};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 30 + 17);
+            const int status =
+                ts_parallel(ts_argmax_uint64_v3_0_y_i, &env, 0, m, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_value);
+                return status;
+            }
+        }
+        ts_workspace_release(y_value);
+    }
+    return TS_OK;
+}
+
+static bool ts_argmax_uint64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 0);
+}
+
+struct ts_argmax_uint64_v3_1_y_i0 {
+    int64_t m;
+    int64_t n;
+    const uint64_t *x;
+    int64_t x_s1;
+    int64_t *y;
+    int64_t ahead;
+    uint64_t *y_value;
+};
+
+static int ts_argmax_uint64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_argmax_uint64_v3_1_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const uint64_t *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    int64_t *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    uint64_t *const restrict y_value = self->y_value;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        for (int64_t y_init_i1 = 0,
+            y_init_i1_end = ts_min_i64_s(256,
+            m / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+            ts_store_u64(&y_value[y_i0 * 1024 + y_init_i1 * 4], ts_set_u64((uint64_t)0));
+            ts_store_i64(&y[y_i0 * 1024 + y_init_i1 * 4], ts_set_i64((int64_t)INT64_MAX));
+        }
+        for (int64_t y_init_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+            y_init_i1_end = ts_min_i64_s(256,
+            (m + 3) / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
+            {
+                const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_init_i1 * 4), 4);
+                if (active > 0) {
+                    ts_store_first_u64(&y_value[y_i0 * 1024 + y_init_i1 * 4],
+                        ts_set_u64((uint64_t)0), active);
+                    ts_store_first_i64(&y[y_i0 * 1024 + y_init_i1 * 4],
+                        ts_set_i64((int64_t)INT64_MAX), active);
+                }
+            }
+        }
+        for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                {
+                    ts_u64 y_value_rf[1] = {{0}};
+                    ts_i64 y_rf[1] = {{0}};
+                    y_value_rf[0] = ts_set_u64((uint64_t)0);
+                    y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                    for (int64_t y_j1 = 0,
+                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(uint64_t) * (uintptr_t)(y_i0 * 1024 + y_i1 * 4
+                            + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
+                        {
+                            const ts_u64 value0 =
+                                ts_load_u64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * (y_j0 * 8 + y_j1)]);
+                            const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                            const ts_u64 best0 = y_value_rf[0];
+                            const ts_i64 best_at0 = y_rf[0];
+                            const ts_m64 wins0 =
+                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                ts_eq_u64(best0, best0)),
+                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                            y_value_rf[0] = ts_select_u64(wins0, value0, best0);
+                            y_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                        }
+                    }
+                    {
+                        const ts_u64 value0 = y_value_rf[0];
+                        const ts_i64 at0 = y_rf[0];
+                        const ts_u64 best0 = ts_load_u64(&y_value[y_i0 * 1024 + y_i1 * 4]);
+                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 1024 + y_i1 * 4]);
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                            ts_eq_u64(best0, best0)),
+                            ts_mand_m64(ts_mor_m64(ts_eq_u64(value0, best0),
+                            ts_mand_m64(ts_ne_u64(value0, value0), ts_ne_u64(best0, best0))),
+                            ts_lt_i64(at0, best_at0)));
+                        ts_store_u64(&y_value[y_i0 * 1024 + y_i1 * 4],
+                            ts_select_u64(wins0, value0, best0));
+                        ts_store_i64(&y[y_i0 * 1024 + y_i1 * 4],
+                            ts_select_i64(wins0, at0, best_at0));
+                    }
+                }
+            }
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                {
+                    ts_u64 y_value_rf[1] = {{0}};
+                    ts_i64 y_rf[1] = {{0}};
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                        if (active > 0) {
+                            y_value_rf[0] = ts_set_u64((uint64_t)0);
+                            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                        }
+                    }
+                    for (int64_t y_j1 = 0,
+                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                            if (active > 0) {
+                                {
+                                    const ts_u64 value0 =
+                                        ts_load_first_u64(&x[y_i0 * 1024 + y_i1 * 4
+                                        + x_s1 * (y_j0 * 8 + y_j1)], active);
+                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                    const ts_u64 best0 = y_value_rf[0];
+                                    const ts_i64 best_at0 = y_rf[0];
+                                    const ts_m64 wins0 =
+                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
+                                        best0)), ts_eq_u64(best0, best0)),
+                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                    y_value_rf[0] = ts_select_u64(wins0, value0, best0);
+                                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                                }
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                        if (active > 0) {
+                            {
+                                const ts_u64 value0 = y_value_rf[0];
+                                const ts_i64 at0 = y_rf[0];
+                                const ts_u64 best0 =
+                                    ts_load_first_u64(&y_value[y_i0 * 1024 + y_i1 * 4], active);
+                                const ts_i64 best_at0 =
+                                    ts_load_first_i64(&y[y_i0 * 1024 + y_i1 * 4], active);
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                    ts_eq_u64(best0, best0)),
+                                    ts_mand_m64(ts_mor_m64(ts_eq_u64(value0, best0),
+                                    ts_mand_m64(ts_ne_u64(value0, value0),
+                                    ts_ne_u64(best0, best0))), ts_lt_i64(at0, best_at0)));
+                                ts_store_first_u64(&y_value[y_i0 * 1024 + y_i1 * 4],
+                                    ts_select_u64(wins0, value0, best0), active);
+                                ts_store_first_i64(&y[y_i0 * 1024 + y_i1 * 4],
+                                    ts_select_i64(wins0, at0, best_at0), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_argmax_uint64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint64_t *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    int64_t *const restrict y = call->data[1];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        uint64_t *const restrict y_value =
+            ts_workspace_acquire(ts_bytes(m, sizeof(uint64_t)));
+        if (!y_value) {
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_argmax_uint64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead, y_value};
+            const int64_t grain = 1
+                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 9
+                + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 10
+                + 11) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+                + (ts_min_i64_s(8, n)) * 10 + 11)));
+            const int status =
+                ts_parallel(ts_argmax_uint64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+                    call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_value);
+                return status;
+            }
+        }
+        ts_workspace_release(y_value);
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_argmax_uint64_v3[2];
+const ts_variant ts_argmax_uint64_v3[2] = {
+    {ts_argmax_uint64_v3_0, ts_argmax_uint64_v3_0_when, UINT64_C(2), "0"},
+    {ts_argmax_uint64_v3_1, NULL, UINT64_C(5), "1"},
 };

@@ -5,7 +5,7 @@
 #include "ts_scan.h"
 #include "ts_stream.h"
 
-struct ts_cumsum_float32_v3_0_y_i {
+struct ts_cumsum_float32_float32_v3_0_y_i {
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -15,9 +15,9 @@ struct ts_cumsum_float32_v3_0_y_i {
     int64_t ahead;
 };
 
-static int ts_cumsum_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_cumsum_float32_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_cumsum_float32_v3_0_y_i *const self = env;
+    const struct ts_cumsum_float32_float32_v3_0_y_i *const self = env;
     const int64_t n = self->n;
     const float *const x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -85,7 +85,7 @@ static int ts_cumsum_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
     return TS_OK;
 }
 
-static int ts_cumsum_float32_v3_0(const ts_call *call)
+static int ts_cumsum_float32_float32_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -97,10 +97,10 @@ static int ts_cumsum_float32_v3_0(const ts_call *call)
     const bool stream = moved > call->stream_above;
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_cumsum_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
+        const struct ts_cumsum_float32_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 7) / 8) * 12 + 1);
         const int status =
-            ts_parallel(ts_cumsum_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_cumsum_float32_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -108,13 +108,13 @@ static int ts_cumsum_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_cumsum_float32_v3_0_when(const ts_call *call)
+static bool ts_cumsum_float32_float32_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_cumsum_float32_v3_1_y_i0 {
+struct ts_cumsum_float32_float32_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -124,9 +124,9 @@ struct ts_cumsum_float32_v3_1_y_i0 {
     int64_t y_s1;
 };
 
-static int ts_cumsum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_cumsum_float32_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_cumsum_float32_v3_1_y_i0 *const self = env;
+    const struct ts_cumsum_float32_float32_v3_1_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const x = self->x;
@@ -185,7 +185,7 @@ static int ts_cumsum_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
     return TS_OK;
 }
 
-static int ts_cumsum_float32_v3_1(const ts_call *call)
+static int ts_cumsum_float32_float32_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -195,13 +195,13 @@ static int ts_cumsum_float32_v3_1(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = call->strides[3];
     {
-        const struct ts_cumsum_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const struct ts_cumsum_float32_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 3
             + n * ((ts_min_i64_s(256, m / 8)) * 16
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 16));
         const int status =
-            ts_parallel(ts_cumsum_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain,
+            ts_parallel(ts_cumsum_float32_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -210,13 +210,13 @@ static int ts_cumsum_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_cumsum_float32_v3[2];
-const ts_variant ts_cumsum_float32_v3[2] = {
-    {ts_cumsum_float32_v3_0, ts_cumsum_float32_v3_0_when, UINT64_C(10), "0"},
-    {ts_cumsum_float32_v3_1, NULL, UINT64_C(1), "1"},
+extern const ts_variant ts_cumsum_float32_float32_v3[2];
+const ts_variant ts_cumsum_float32_float32_v3[2] = {
+    {ts_cumsum_float32_float32_v3_0, ts_cumsum_float32_float32_v3_0_when, UINT64_C(10), "0"},
+    {ts_cumsum_float32_float32_v3_1, NULL, UINT64_C(1), "1"},
 };
 
-struct ts_cumsum_float64_v3_0_y_i {
+struct ts_cumsum_float64_float64_v3_0_y_i {
     int64_t n;
     const double *x;
     int64_t x_s0;
@@ -226,9 +226,9 @@ struct ts_cumsum_float64_v3_0_y_i {
     int64_t ahead;
 };
 
-static int ts_cumsum_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_cumsum_float64_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_cumsum_float64_v3_0_y_i *const self = env;
+    const struct ts_cumsum_float64_float64_v3_0_y_i *const self = env;
     const int64_t n = self->n;
     const double *const x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -296,7 +296,7 @@ static int ts_cumsum_float64_v3_0_y_i(const void *env, int64_t lower, int64_t up
     return TS_OK;
 }
 
-static int ts_cumsum_float64_v3_0(const ts_call *call)
+static int ts_cumsum_float64_float64_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -308,10 +308,10 @@ static int ts_cumsum_float64_v3_0(const ts_call *call)
     const bool stream = moved > call->stream_above;
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_cumsum_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
+        const struct ts_cumsum_float64_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 3) / 4) * 12 + 1);
         const int status =
-            ts_parallel(ts_cumsum_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_cumsum_float64_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -319,13 +319,13 @@ static int ts_cumsum_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_cumsum_float64_v3_0_when(const ts_call *call)
+static bool ts_cumsum_float64_float64_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_cumsum_float64_v3_1_y_i0 {
+struct ts_cumsum_float64_float64_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const double *x;
@@ -335,9 +335,9 @@ struct ts_cumsum_float64_v3_1_y_i0 {
     int64_t y_s1;
 };
 
-static int ts_cumsum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_cumsum_float64_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_cumsum_float64_v3_1_y_i0 *const self = env;
+    const struct ts_cumsum_float64_float64_v3_1_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const x = self->x;
@@ -396,7 +396,7 @@ static int ts_cumsum_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t u
     return TS_OK;
 }
 
-static int ts_cumsum_float64_v3_1(const ts_call *call)
+static int ts_cumsum_float64_float64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -406,13 +406,13 @@ static int ts_cumsum_float64_v3_1(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = call->strides[3];
     {
-        const struct ts_cumsum_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const struct ts_cumsum_float64_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 3
             + n * ((ts_min_i64_s(256, m / 4)) * 16
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 16));
         const int status =
-            ts_parallel(ts_cumsum_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+            ts_parallel(ts_cumsum_float64_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -421,8 +421,219 @@ static int ts_cumsum_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_cumsum_float64_v3[2];
-const ts_variant ts_cumsum_float64_v3[2] = {
-    {ts_cumsum_float64_v3_0, ts_cumsum_float64_v3_0_when, UINT64_C(10), "0"},
-    {ts_cumsum_float64_v3_1, NULL, UINT64_C(1), "1"},
+extern const ts_variant ts_cumsum_float64_float64_v3[2];
+const ts_variant ts_cumsum_float64_float64_v3[2] = {
+    {ts_cumsum_float64_float64_v3_0, ts_cumsum_float64_float64_v3_0_when, UINT64_C(10), "0"},
+    {ts_cumsum_float64_float64_v3_1, NULL, UINT64_C(1), "1"},
+};
+
+struct ts_cumsum_bool_int64_v3_0_y_i {
+    int64_t n;
+    const bool *x;
+    int64_t x_s0;
+    int64_t *y;
+    int64_t y_s0;
+    bool stream;
+    int64_t ahead;
+};
+
+static int ts_cumsum_bool_int64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_cumsum_bool_int64_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const bool *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    int64_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const bool stream = self->stream;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            ts_i64 y_carry[1] = {{0}};
+            y_carry[0] = ts_set_i64(0);
+            if (stream && ts_row_hits(&y[y_s0 * y_i], &x[x_s0 * y_i]) != 1) {
+                ts_row_i64 line0 = ts_row_begin_i64(&y[y_s0 * y_i], false);
+                __builtin_prefetch(&y[y_s0 * y_i + (n / 4) * 4], 1);
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        ts_i64 y_scan[1] = {{0}};
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(bool) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 + ahead * 128)));
+                        y_scan[0] = ts_scan_add_i64(ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_i + y_j_0 * 4]));
+                        ts_row_push_i64(&line0, ts_add_i64(y_carry[0], y_scan[0]));
+                        y_carry[0] = ts_add_i64(y_carry[0], ts_last_i64(y_scan[0]));
+                    }
+                }
+                ts_row_end_i64(&line0);
+            } else {
+                for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        ts_i64 y_scan[1] = {{0}};
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(bool) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 + ahead * 128)));
+                        y_scan[0] = ts_scan_add_i64(ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_i + y_j_0 * 4]));
+                        ts_store_i64(&y[y_s0 * y_i + y_j_0 * 4], ts_add_i64(y_carry[0], y_scan[0]));
+                        y_carry[0] = ts_add_i64(y_carry[0], ts_last_i64(y_scan[0]));
+                    }
+                }
+            }
+            for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    ts_i64 y_scan[1] = {{0}};
+                    {
+                        const int64_t active = n - (y_j_0 * 4);
+                        if (active > 0) {
+                            y_scan[0] = ts_scan_add_i64(ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_i + y_j_0 * 4], active));
+                        }
+                    }
+                    {
+                        const int64_t active = n - (y_j_0 * 4);
+                        if (active > 0) {
+                            ts_store_first_i64(&y[y_s0 * y_i + y_j_0 * 4],
+                                ts_add_i64(y_carry[0], y_scan[0]), active);
+                        }
+                    }
+                    if (y_j_0 * 4 + 3 < n) {
+                        y_carry[0] = ts_add_i64(y_carry[0], ts_last_i64(y_scan[0]));
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
+    }
+    return TS_OK;
+}
+
+static int ts_cumsum_bool_int64_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const bool *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    int64_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const double moved = 1.0 * (double)(m) * (double)(n) + 8.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_cumsum_bool_int64_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 3) / 4) * 12 + 1);
+        const int status =
+            ts_parallel(ts_cumsum_bool_int64_v3_0_y_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_cumsum_bool_int64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 0);
+}
+
+struct ts_cumsum_bool_int64_v3_1_y_i0 {
+    int64_t m;
+    int64_t n;
+    const bool *x;
+    int64_t x_s1;
+    int64_t *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_cumsum_bool_int64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_cumsum_bool_int64_v3_1_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const bool *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    int64_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) int64_t y_carry[1024];
+            for (int64_t y_carry_init_i1 = 0,
+                y_carry_init_i1_end =
+                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
+                ts_store_i64(&y_carry[y_carry_init_i1 * 4], ts_set_i64(0));
+            }
+            for (int64_t y_carry_init_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_carry_init_i1_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_i0 * 256)); y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_i0 * 1024) - (y_carry_init_i1 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_i64(&y_carry[y_carry_init_i1 * 4], ts_set_i64(0), active);
+                    }
+                }
+            }
+            for (int64_t y_j = 0; y_j < n; ++y_j) {
+                for (int64_t y_i1 = 0,
+                    y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                    ts_store_i64(&y_carry[y_i1 * 4],
+                        ts_add_i64(ts_load_i64(&y_carry[y_i1 * 4]),
+                        ts_load_u8_as_i64((const uint8_t *)&x[y_i0 * 1024 + y_i1 * 4
+                        + x_s1 * y_j])));
+                    ts_store_strided_i64(&y[y_s0 * (y_i0 * 1024 + y_i1 * 4) + y_s1 * y_j], y_s0,
+                        ts_load_i64(&y_carry[y_i1 * 4]));
+                }
+                for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                    y_i1_end = ts_min_i64_s(256,
+                    (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                        if (active > 0) {
+                            ts_store_first_i64(&y_carry[y_i1 * 4],
+                                ts_add_i64(ts_load_first_i64(&y_carry[y_i1 * 4], active),
+                                ts_load_first_u8_as_i64((const uint8_t *)&x[y_i0 * 1024 + y_i1 * 4
+                                + x_s1 * y_j], active)), active);
+                            ts_store_strided_first_i64(&y[y_s0 * (y_i0 * 1024 + y_i1 * 4)
+                                + y_s1 * y_j], y_s0, ts_load_first_i64(&y_carry[y_i1 * 4], active),
+                                active);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_cumsum_bool_int64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const bool *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    int64_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_cumsum_bool_int64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 3
+            + n * ((ts_min_i64_s(256, m / 4)) * 16
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 16));
+        const int status =
+            ts_parallel(ts_cumsum_bool_int64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_cumsum_bool_int64_v3[2];
+const ts_variant ts_cumsum_bool_int64_v3[2] = {
+    {ts_cumsum_bool_int64_v3_0, ts_cumsum_bool_int64_v3_0_when, UINT64_C(10), "0"},
+    {ts_cumsum_bool_int64_v3_1, NULL, UINT64_C(1), "1"},
 };

@@ -122,3 +122,64 @@ extern const ts_variant ts_gelu_tanh_float64_v3[1];
 const ts_variant ts_gelu_tanh_float64_v3[1] = {
     {ts_gelu_tanh_float64_v3_0, NULL, UINT64_C(3), "0"},
 };
+
+struct ts_gelu_tanh_float16_v3_0_y_chunk {
+    const uint16_t *x;
+    uint16_t *y;
+};
+
+static int ts_gelu_tanh_float16_v3_0_y_chunk(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_gelu_tanh_float16_v3_0_y_chunk *const self = env;
+    const uint16_t *const x = self->x;
+    uint16_t *const y = self->y;
+    for (int64_t y_chunk = lower; y_chunk < upper; ++y_chunk) {
+        ts_store_f32_as_f16(&y[y_chunk * 8],
+            ts_mul_f32(ts_load_f16_as_f32(&x[y_chunk * 8]),
+            ts_sigmoid_f32(ts_mul_f32(ts_set_f32(2.0f),
+            ts_mul_f32(ts_load_f16_as_f32(&x[y_chunk * 8]),
+            ts_mul_f32(ts_set_f32(0.7978846f),
+            ts_fma_f32(ts_set_f32(0.044715f),
+            ts_mul_f32(ts_load_f16_as_f32(&x[y_chunk * 8]), ts_load_f16_as_f32(&x[y_chunk * 8])),
+            ts_set_f32(1.0f))))))));
+    }
+    return TS_OK;
+}
+
+static int ts_gelu_tanh_float16_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const uint16_t *const x = call->data[0];
+    uint16_t *const y = call->data[1];
+    {
+        const struct ts_gelu_tanh_float16_v3_0_y_chunk env = {x, y};
+        const int64_t grain = 975;
+        const int status =
+            ts_parallel(ts_gelu_tanh_float16_v3_0_y_chunk, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_chunk = m / 8, y_chunk_end = (m + 7) / 8; y_chunk < y_chunk_end; ++y_chunk) {
+        {
+            const int64_t active = m - (y_chunk * 8);
+            if (active > 0) {
+                ts_store_first_f32_as_f16(&y[y_chunk * 8],
+                    ts_mul_f32(ts_load_first_f16_as_f32(&x[y_chunk * 8], active),
+                    ts_sigmoid_f32(ts_mul_f32(ts_set_f32(2.0f),
+                    ts_mul_f32(ts_load_first_f16_as_f32(&x[y_chunk * 8], active),
+                    ts_mul_f32(ts_set_f32(0.7978846f),
+                    ts_fma_f32(ts_set_f32(0.044715f),
+                    ts_mul_f32(ts_load_first_f16_as_f32(&x[y_chunk * 8], active),
+                    ts_load_first_f16_as_f32(&x[y_chunk * 8], active)), ts_set_f32(1.0f))))))),
+                    active);
+            }
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_gelu_tanh_float16_v3[1];
+const ts_variant ts_gelu_tanh_float16_v3[1] = {
+    {ts_gelu_tanh_float16_v3_0, NULL, UINT64_C(3), "0"},
+};

@@ -450,3 +450,210 @@ extern const ts_variant ts_log_softmax_float64_v3[1];
 const ts_variant ts_log_softmax_float64_v3[1] = {
     {ts_log_softmax_float64_v3_0, NULL, UINT64_C(10), "0"},
 };
+
+struct ts_log_softmax_float16_v3_0_y_i {
+    int64_t n;
+    const uint16_t *x;
+    int64_t x_s0;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t ahead;
+};
+
+static int ts_log_softmax_float16_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_log_softmax_float16_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const uint16_t *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float peak[1];
+            _Alignas(64) float shift[1];
+            _Alignas(64) float total[1];
+            _Alignas(64) float whole[1];
+            ts_f32 peak_rf[4] = {{0}};
+            ts_f32 total_rf[4] = {{0}};
+            peak_rf[0] = ts_set_f32((-__builtin_inff()));
+            peak_rf[1] = ts_set_f32((-__builtin_inff()));
+            peak_rf[2] = ts_set_f32((-__builtin_inff()));
+            peak_rf[3] = ts_set_f32((-__builtin_inff()));
+            for (int64_t peak_j_0 = 0, peak_j_0_end = n / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                peak_rf[0] = ts_max_f32(peak_rf[0],
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32]));
+                peak_rf[1] = ts_max_f32(peak_rf[1],
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8]));
+                peak_rf[2] = ts_max_f32(peak_rf[2],
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16]));
+                peak_rf[3] = ts_max_f32(peak_rf[3],
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24]));
+            }
+            for (int64_t peak_j_0 = n / 32,
+                peak_j_0_end = (n + 31) / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (peak_j_0 * 32), 8);
+                    if (active > 0) {
+                        peak_rf[0] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(peak_rf[0],
+                            ts_load_first_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32], active)),
+                            peak_rf[0]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 8, 0), 8);
+                    if (active > 0) {
+                        peak_rf[1] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(peak_rf[1],
+                            ts_load_first_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8], active)),
+                            peak_rf[1]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 16, 0), 8);
+                    if (active > 0) {
+                        peak_rf[2] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(peak_rf[2],
+                            ts_load_first_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16], active)),
+                            peak_rf[2]);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (peak_j_0 * 32) - 24, 0);
+                    if (active > 0) {
+                        peak_rf[3] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(peak_rf[3],
+                            ts_load_first_f16_as_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24], active)),
+                            peak_rf[3]);
+                    }
+                }
+            }
+            peak[0] = (-__builtin_inff());
+            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[0]));
+            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[1]));
+            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[2]));
+            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[3]));
+            shift[0] = (ts_abs_f32_s(peak[0]) < __builtin_inff()) ? peak[0] : 0.0f;
+            total_rf[0] = ts_set_f32(0.0f);
+            total_rf[1] = ts_set_f32(0.0f);
+            total_rf[2] = ts_set_f32(0.0f);
+            total_rf[3] = ts_set_f32(0.0f);
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    ts_f32 exps1[4] = {ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                        + total_j_0 * 32]), ts_set_f32(shift[0])),
+                        ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + total_j_0 * 32 + 8]),
+                        ts_set_f32(shift[0])),
+                        ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + total_j_0 * 32 + 16]),
+                        ts_set_f32(shift[0])),
+                        ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + total_j_0 * 32 + 24]),
+                        ts_set_f32(shift[0]))};
+                    ts_exp_by_four_f32(exps1 + 0);
+                    total_rf[0] = ts_add_f32(total_rf[0], exps1[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], exps1[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], exps1[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], exps1[3]);
+                }
+            }
+            for (int64_t total_j_0 = n / 32,
+                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 8);
+                    if (active > 0) {
+                        total_rf[0] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(total_rf[0],
+                            ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + total_j_0 * 32], active), ts_set_f32(shift[0])))), total_rf[0]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 8);
+                    if (active > 0) {
+                        total_rf[1] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(total_rf[1],
+                            ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + total_j_0 * 32 + 8], active), ts_set_f32(shift[0])))), total_rf[1]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 8);
+                    if (active > 0) {
+                        total_rf[2] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(total_rf[2],
+                            ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + total_j_0 * 32 + 16], active), ts_set_f32(shift[0])))), total_rf[2]);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 24, 0);
+                    if (active > 0) {
+                        total_rf[3] = ts_select_f32(ts_first_m32(active),
+                            ts_add_f32(total_rf[3],
+                            ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + total_j_0 * 32 + 24], active), ts_set_f32(shift[0])))), total_rf[3]);
+                    }
+                }
+            }
+            total[0] = 0.0f;
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+            whole[0] = ts_log_f32_s(total[0]);
+            for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                __builtin_prefetch((const void *)((uintptr_t)x
+                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 + ahead * (2 * x_s0))));
+                ts_store_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8],
+                    ts_sub_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + y_j_0 * 8]),
+                    ts_set_f32(shift[0])), ts_set_f32(whole[0])));
+            }
+            for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n - (y_j_0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8],
+                            ts_sub_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8], active), ts_set_f32(shift[0])), ts_set_f32(whole[0])),
+                            active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_log_softmax_float16_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    uint16_t *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_log_softmax_float16_v3_0_y_i env = {n, x, x_s0, y, y_s0, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 126 + ((n + 7) / 8) * 10 + 54);
+        const int status =
+            ts_parallel(ts_log_softmax_float16_v3_0_y_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_log_softmax_float16_v3[1];
+const ts_variant ts_log_softmax_float16_v3[1] = {
+    {ts_log_softmax_float16_v3_0, NULL, UINT64_C(10), "0"},
+};

@@ -163,3 +163,63 @@ extern const ts_variant ts_multiply_add_float64_v3[1];
 const ts_variant ts_multiply_add_float64_v3[1] = {
     {ts_multiply_add_float64_v3_0, NULL, UINT64_C(15), "0"},
 };
+
+struct ts_multiply_add_float16_v3_0_r_chunk {
+    float a;
+    const uint16_t *x;
+    const uint16_t *y;
+    const uint16_t *z;
+    uint16_t *r;
+};
+
+static int ts_multiply_add_float16_v3_0_r_chunk(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_multiply_add_float16_v3_0_r_chunk *const self = env;
+    const float a = self->a;
+    const uint16_t *const x = self->x;
+    const uint16_t *const y = self->y;
+    const uint16_t *const z = self->z;
+    uint16_t *const r = self->r;
+    for (int64_t r_chunk = lower; r_chunk < upper; ++r_chunk) {
+        ts_store_f32_as_f16(&r[r_chunk * 8],
+            ts_fma_f32(ts_set_f32(a), ts_load_f16_as_f32(&x[r_chunk * 8]),
+            ts_mul_f32(ts_load_f16_as_f32(&y[r_chunk * 8]), ts_load_f16_as_f32(&z[r_chunk * 8]))));
+    }
+    return TS_OK;
+}
+
+static int ts_multiply_add_float16_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const float a = (float)call->scalars[0].f64;
+    const uint16_t *const x = call->data[0];
+    const uint16_t *const y = call->data[1];
+    const uint16_t *const z = call->data[2];
+    uint16_t *const r = call->data[3];
+    {
+        const struct ts_multiply_add_float16_v3_0_r_chunk env = {a, x, y, z, r};
+        const int64_t grain = 2857;
+        const int status =
+            ts_parallel(ts_multiply_add_float16_v3_0_r_chunk, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t r_chunk = m / 8, r_chunk_end = (m + 7) / 8; r_chunk < r_chunk_end; ++r_chunk) {
+        {
+            const int64_t active = m - (r_chunk * 8);
+            if (active > 0) {
+                ts_store_first_f32_as_f16(&r[r_chunk * 8],
+                    ts_fma_f32(ts_set_f32(a), ts_load_first_f16_as_f32(&x[r_chunk * 8], active),
+                    ts_mul_f32(ts_load_first_f16_as_f32(&y[r_chunk * 8], active),
+                    ts_load_first_f16_as_f32(&z[r_chunk * 8], active))), active);
+            }
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_multiply_add_float16_v3[1];
+const ts_variant ts_multiply_add_float16_v3[1] = {
+    {ts_multiply_add_float16_v3_0, NULL, UINT64_C(15), "0"},
+};

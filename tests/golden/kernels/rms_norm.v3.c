@@ -470,3 +470,196 @@ extern const ts_variant ts_rms_norm_float64_v3[1];
 const ts_variant ts_rms_norm_float64_v3[1] = {
     {ts_rms_norm_float64_v3_0, NULL, UINT64_C(18), "0"},
 };
+
+struct ts_rms_norm_float16_v3_0_y_i {
+    int64_t n;
+    float epsilon;
+    const uint16_t *x;
+    int64_t x_s0;
+    const uint16_t *weight;
+    int64_t weight_s0;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_rms_norm_float16_v3_0_y_i_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_rms_norm_float16_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const float epsilon = self->epsilon;
+    const uint16_t *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const uint16_t *const restrict weight = self->weight;
+    const int64_t weight_s0 = unit ? 1 : self->weight_s0;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float mean_sum[1];
+            _Alignas(64) float mean[1];
+            _Alignas(64) float scale[1];
+            ts_f32 mean_sum_rf[4] = {{0}};
+            mean_sum_rf[0] = ts_set_f32(0.0f);
+            mean_sum_rf[1] = ts_set_f32(0.0f);
+            mean_sum_rf[2] = ts_set_f32(0.0f);
+            mean_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t mean_sum_j_0 = 0,
+                mean_sum_j_0_end = n / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                mean_sum_rf[0] = ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32]),
+                    ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32]), mean_sum_rf[0]);
+                mean_sum_rf[1] = ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
+                    + 8]), ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 8]),
+                    mean_sum_rf[1]);
+                mean_sum_rf[2] = ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
+                    + 16]), ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 16]),
+                    mean_sum_rf[2]);
+                mean_sum_rf[3] = ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
+                    + 24]), ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 24]),
+                    mean_sum_rf[3]);
+            }
+            for (int64_t mean_sum_j_0 = n / 32,
+                mean_sum_j_0_end = (n + 31) / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 32), 8);
+                    if (active > 0) {
+                        mean_sum_rf[0] = ts_select_f32(ts_first_m32(active),
+                            ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32],
+                            active), ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32],
+                            active), mean_sum_rf[0]), mean_sum_rf[0]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 8, 0), 8);
+                    if (active > 0) {
+                        mean_sum_rf[1] = ts_select_f32(ts_first_m32(active),
+                            ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
+                            + 8], active), ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + mean_sum_j_0 * 32 + 8], active), mean_sum_rf[1]), mean_sum_rf[1]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 16, 0), 8);
+                    if (active > 0) {
+                        mean_sum_rf[2] = ts_select_f32(ts_first_m32(active),
+                            ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
+                            + 16], active), ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + mean_sum_j_0 * 32 + 16], active), mean_sum_rf[2]), mean_sum_rf[2]);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (mean_sum_j_0 * 32) - 24, 0);
+                    if (active > 0) {
+                        mean_sum_rf[3] = ts_select_f32(ts_first_m32(active),
+                            ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
+                            + 24], active), ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + mean_sum_j_0 * 32 + 24], active), mean_sum_rf[3]), mean_sum_rf[3]);
+                    }
+                }
+            }
+            mean_sum[0] = 0.0f;
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[0]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[1]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[2]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[3]);
+            mean[0] = mean_sum[0] / (float)n;
+            scale[0] = ts_rsqrt_f32_s((mean[0] + epsilon));
+            for (int64_t y_j_0 = y_phase / 8,
+                y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8))),
+                        ts_first_m32(ts_min_i64_s(n + y_phase - (y_j_0 * 8), 8)));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_u16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_narrow_f16_f32(ts_mul_f32(ts_mul_f32(ts_lo_f32_f16(ts_load_mask_u16(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_set_f32(scale[0])), ts_lo_f32_f16(ts_load_strided_mask_u16(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8))))), ts_mul_f32(ts_mul_f32(ts_lo_f32_f16(ts_load_mask_u16(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_set_f32(scale[0])), ts_lo_f32_f16(ts_load_strided_mask_u16(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))))), ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)));
+                    }
+                }
+            }
+            for (int64_t y_j_0 = (y_phase + 7) / 8,
+                y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                __builtin_prefetch((const void *)((uintptr_t)x
+                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                    + ahead * (2 * x_s0))));
+                ts_store_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                    ts_mul_f32(ts_mul_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + y_j_0 * 8 - y_phase]),
+                    ts_set_f32(scale[0])),
+                    ts_load_strided_f16_as_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                    weight_s0)));
+            }
+            for (int64_t y_j_0 = ts_max_i64_s((n + y_phase) / 8, (y_phase + 7) / 8),
+                y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n + y_phase - (y_j_0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_mul_f32(ts_mul_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase], active), ts_set_f32(scale[0])),
+                            ts_load_strided_first_f16_as_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, active)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_rms_norm_float16_v3_0_y_i_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_rms_norm_float16_v3_0_y_i_code(env, lower, upper, true);
+}
+
+static int ts_rms_norm_float16_v3_0_y_i_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_rms_norm_float16_v3_0_y_i_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_rms_norm_float16_v3_0_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float epsilon = (float)call->scalars[0].f64;
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const uint16_t *const restrict weight = call->data[1];
+    const int64_t weight_s0 = unit ? 1 : call->strides[2];
+    uint16_t *const y = call->data[2];
+    const int64_t y_s0 = call->strides[3];
+    const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(n)
+        + 2.0 * (double)(m) * (double)(n);
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 32);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_rms_norm_float16_v3_0_y_i env =
+            {n, epsilon, x, x_s0, weight, weight_s0, y, y_s0, y_phase, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 38 + ((y_phase + 7) / 8) * 15
+            + (ts_max_i64_s((n + y_phase) / 8 - ((y_phase + 7) / 8), 0)) * 15
+            + ((n + y_phase + 7) / 8) * 15 - ((y_phase / 8) * 15) - ((ts_max_i64_s((n
+            + y_phase) / 8, (y_phase + 7) / 8)) * 15) + 20);
+        const int status =
+            ts_parallel(unit ? ts_rms_norm_float16_v3_0_y_i_unit : ts_rms_norm_float16_v3_0_y_i_any,
+                &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_rms_norm_float16_v3_0(const ts_call *call)
+{
+    const bool unit = call->strides[2] == 1;
+    return unit ? ts_rms_norm_float16_v3_0_code(call, true)
+        : ts_rms_norm_float16_v3_0_code(call, false);
+}
+
+extern const ts_variant ts_rms_norm_float16_v3[1];
+const ts_variant ts_rms_norm_float16_v3[1] = {
+    {ts_rms_norm_float16_v3_0, NULL, UINT64_C(18), "0"},
+};
