@@ -5,7 +5,7 @@ Invariant: a fused loop counts as the tuple of its parts, and a buffer allocated
 place for each of their iterations.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import assert_never, final
@@ -89,11 +89,55 @@ class Tree:
         return Access(statement, 0, storage, 0, identity.intersect_domain(domain))
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """A block where it stands in a tree, of which isl has not been told. uid: that of its statement."""
+
+    block: Block
+    around: Surroundings
+    uid: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A tree before any isl: what stands in it, in textual order, barriers among it."""
+
+    empty: Tree
+    standing: tuple[Standing, ...]
+
+    @property
+    def blocks(self) -> tuple[Standing, ...]:
+        return tuple(s for s in self.standing if s.block is not _BARRIER)
+
+    def tree(self, chosen: Container[int] | None = None) -> Tree:
+        """The tree with the chosen of its statements, by default all, and all of its barriers.
+
+        Raises Refused for what isl cannot say.
+        """
+        found = tuple(
+            statement(s.block, s.around, s.uid)
+            for s in self.standing
+            if chosen is None or s.uid in chosen or s.block is _BARRIER
+        )
+        return replace(
+            self.empty,
+            statements=tuple(s for s in found if s.block is not _BARRIER),
+            barriers=tuple(s for s in found if s.block is _BARRIER),
+        )
+
+
 def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
     """The statements of a kernel whose inits are explicit.
 
     assumptions: over dims, on top of the kernel's own. Raises Refused for what isl cannot say.
     """
+    return outline(kernel, assumptions).tree()
+
+
+def outline(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Outline:
+    """As `extract`, but for the statements' sets."""
     parameters = parameters_of(kernel)
     context = isl.Set.universe(parameters.set_from_params())
     for k, _ in enumerate(kernel.dims):
@@ -113,12 +157,7 @@ def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
     tree = Tree(kernel, parameters, context.params(), (), arguments)
     start = Surroundings(parameters, context.params(), (0,), storages=tuple(arguments.values()))
     visited = enumerate(_visit(kernel.body, start, count()))
-    found = tuple(statement(block, around, k) for k, (block, around) in visited)
-    return replace(
-        tree,
-        statements=tuple(s for s in found if s.block is not _BARRIER),
-        barriers=tuple(s for s in found if s.block is _BARRIER),
-    )
+    return Outline(tree, tuple(Standing(block, around, k) for k, (block, around) in visited))
 
 
 def _allocated(buffer: Buffer, around: Surroundings) -> Storage:

@@ -146,7 +146,7 @@ class Reductions:
     def _starts(self, read: Access, part: isl.Set) -> Writers:
         """The write that the place was last overwritten by, for events where there is one."""
         relations = self.run.relations
-        stores = (w for w in relations.writes.get(read.storage, ()) if not self.run.adds(w))
+        stores = (w for w in relations.writes(read.storage) if not self.run.adds(w))
         earlier = {w: relations.earlier(read, w).intersect_domain(part) for w in stores}
         return settled(relations, read, {w: m for w, m in earlier.items() if not m.is_empty()})
 
@@ -191,7 +191,7 @@ class Reductions:
         relations = self.run.relations
         unstarted = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
         result = {}
-        for w in relations.writes.get(read.storage, ()):
+        for w in relations.writes(read.storage):
             if not self.run.adds(w):
                 continue
             earlier = relations.earlier(read, w).intersect_domain(part)

@@ -5,7 +5,7 @@ proved: the writer writes that very place, runs before, and nothing overwrites t
 Copies are composed away: what is read from a copy is what the copy's own read takes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 import islpy as isl
@@ -15,6 +15,7 @@ from .covered import covered
 from .flow import Computed, Contents, Identity, Logical, Values, contents, element, merged, through
 from .last import Writers, between, settled
 from .order import agreeing
+from .parts import Part
 from .reduction import Reductions, needed
 from .roles import Execution, Role, in_a_circle
 from .statement import Access
@@ -25,18 +26,19 @@ from .witness import Refused, Witness, partner, sample
 @final
 @dataclass(frozen=True)
 class Taken:
-    """Answers for one execution. copies: what each copy stores, once found; asked: those that are
-    being followed.
+    """Answers for one execution. shared: which terms are one; copies: what each copy stores, once
+    found; asked: those that are being followed.
     """
 
     run: Execution
     logical: Logical
+    shared: SharedTerms
     copies: dict[Access, Values] = field(default_factory=dict)
     asked: list[Access] = field(default_factory=list)
-    shared: SharedTerms = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shared", SharedTerms(self.logical))
+    def within(self, part: Part) -> "Taken":
+        """Answers for a part, which has all that its copies copy."""
+        return replace(self, run=self.run.within(part))
 
     def values(self, read: Access, source: Source | None, wanted: Values | None) -> Values:
         """What the read takes. source: None where nothing states it, at the end of the kernel.
@@ -142,7 +144,7 @@ class Taken:
             if rest.is_empty():
                 return {}
         relations = self.run.relations
-        for x in relations.writes.get(read.storage, ()):
+        for x in relations.writes(read.storage):
             before = relations.earlier(read, x).intersect_domain(rest)
             if before.is_empty():
                 continue
