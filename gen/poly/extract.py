@@ -92,7 +92,7 @@ class Tree:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """A block where it stands in a tree, of which isl has not been told. uid: that of its statement."""
+    """A block where it stands in a tree, before isl is told. uid: that of its statement."""
 
     block: Block
     around: Surroundings

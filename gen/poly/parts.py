@@ -1,12 +1,12 @@
 """What each decision of a proof depends on, so that none is made again after a step that changed
 nothing of it.
 
-Input: the outline of a tree, its certificate, and what is known of its plain kernel. Output: `Part`s
-of the tree, of which each decision sees nothing else (`Execution.within`), with a digest of all that
-they hold. Invariant: a part whose digest is known was proved, against the same plain kernel.
+Input: the outline of a tree, and its certificate. Output: its parts, each with a digest of all that
+is in it. A decision sees its part and nothing else (`Execution.within`), so that it cannot depend on
+more. Invariant: a part whose digest is in `proved` was proved, against that plain kernel.
 
-Numbers that only tell loops, buffers and textual positions apart count by their order, since a step
-elsewhere changes them.
+Of the numbers that tell loops, buffers and positions in the text apart, only the order is in a
+digest: a step elsewhere changes them.
 """
 
 from collections.abc import Sequence, Set
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import final
 
-from ..ir.nodes import Block, Intent, Kernel
+from ..ir.nodes import Intent, Kernel, Node
 from ..ir.walk import accessed, remembered, targets
 from .certificate import Flow
 from .extract import Outline, Standing
-from .statement import AtLeast, Guarded, Level
+from .statement import AtLeast, Guarded, Level, Step, Storage
 
 
 @final
@@ -27,7 +27,7 @@ class Part:
     """Statements, by their number, that one decision sees.
 
     subject: the statement, or the buffer, that it is about. followed: those of whose reads it asks
-    where their values come from. buffers: those of which it has all writes.
+    where their values come from. buffers: of whose places it asks; it has all writes to them.
     """
 
     subject: int | str
@@ -93,8 +93,13 @@ class _Index:
         self.standing = {s.uid: s for s in outline.blocks}
         self.touched = {uid: _touched(s) for uid, s in self.standing.items()}
         kernel = outline.empty.kernel
-        self.common = repr((kernel.phases, kernel.assumptions))
-        self.contents = {uid: _content(s) for uid, s in self.standing.items()}
+        self.common = _digest(kernel.phases, kernel.assumptions)
+        self.contents = {
+            uid: _digest(_text(s.block), s.around.dims, *map(_told, s.around.steps))
+            for uid, s in self.standing.items()
+        }
+        self.trails = {uid: _trails(s.around.path) for uid, s in self.standing.items()}
+        self.storages: dict[Storage, bytes] = {}
         self.writers: dict[str, list[int]] = {}
         self.named: dict[str, list[int]] = {}
         for uid, s in self.standing.items():
@@ -102,10 +107,17 @@ class _Index:
             for target in targets(s.block.body):
                 self.writers.setdefault(target.buffer, []).append(uid)
         self.sources: dict[str, list[str]] = {}
-        self.flow: dict[str, list[str]] = {}
-        for (name, number), source in flow.items():
+        self.flow: dict[str, list[object]] = {}
+        for (name, number), source in sorted(flow.items(), key=lambda item: item[0]):
             self.sources.setdefault(name, []).extend(source.writers)
-            self.flow.setdefault(name, []).append(repr((number, source)))
+            self.flow.setdefault(name, []).append((number, source))
+
+    def storage(self, storage: Storage, numbers: dict[object, int]) -> tuple[int, bytes]:
+        """Which buffer of a part it is, and a digest of all that is known of it."""
+        if storage not in self.storages:
+            held = (storage.kept, storage.owners, storage.entries, storage.parameter)
+            self.storages[storage] = _digest(storage.buffer, *held)
+        return numbers.setdefault(storage, len(numbers)), self.storages[storage]
 
 
 def _touched(standing: Standing) -> frozenset[str]:
@@ -158,46 +170,36 @@ def _part(
     standing = [index.standing[uid] for uid in sorted(members)]
     numbers: dict[object, int] = {}
     about = subject if isinstance(subject, str) else sorted(members).index(subject)
-    held = (
-        (index.contents[s.uid], path, _storages(s, numbers), _stated(index, s, followed))
-        for s, path in zip(standing, _paths(standing, numbers), strict=True)
-    )
-    text = repr((index.common, question, about, sorted(buffers), tuple(held)))
-    digest = sha256(text.encode()).digest()
+    held = [
+        (
+            index.contents[s.uid],
+            path,
+            [index.storage(b, numbers) for b in s.around.storages if b.name in buffers],
+            index.flow.get(s.block.name) if s.uid in followed else None,
+        )
+        for s, path in zip(standing, _paths(index, standing, numbers), strict=True)
+    ]
+    digest = _digest(index.common, question, about, sorted(buffers), held)
     return Part(subject, frozenset(members), frozenset(followed), buffers, digest)
 
 
-def _stated(index: _Index, standing: Standing, followed: Set[int]) -> object:
-    """What the certificate says of a block's reads."""
-    return sorted(index.flow.get(standing.block.name, ())) if standing.uid in followed else None
-
-
-def _content(standing: Standing) -> str:
-    """All that isl is told of a statement, but for where in the text its loops and it stand."""
-    around, names = standing.around, _touched(standing)
-    buffers = {s.name: s for s in around.storages if s.name in names}
-    storages = [(s.buffer, s.kept, s.owners, s.entries, s.parameter) for s in buffers.values()]
-    return repr((_text(standing.block), around.dims, around.steps, storages))
+def _digest(*held: object) -> bytes:
+    """Of what is printed: -0.0 is not 0.0 there, though they are equal."""
+    return sha256(repr(held).encode()).digest()
 
 
 @remembered
-def _text(block: Block) -> str:
-    return repr(block)  # and no hash of it: 0.0 equals -0.0
+def _text(node: Node) -> str:
+    return repr(node)
 
 
-def _storages(standing: Standing, numbers: dict[object, int]) -> object:
-    """Which buffer each name is."""
-    names = _touched(standing)
-    return {
-        s.name: numbers.setdefault(s, len(numbers))
-        for s in standing.around.storages
-        if s.name in names
-    }
+def _told(step: Step) -> str:
+    return _text(step) if isinstance(step, Node) else repr(step)
 
 
-def _paths(standing: Sequence[Standing], numbers: dict[object, int]) -> list[object]:
+def _paths(index: _Index, standing: Sequence[Standing], numbers: dict[object, int]) -> list[object]:
     """The paths, without the positions at which there is nothing else of the part."""
-    trails = [_trails(s.around.path) for s in standing]
+    trails = [index.trails[s.uid] for s in standing]
     positions: dict[tuple[int, ...], set[int]] = {}
     for s, before in zip(standing, trails, strict=True):
         for item, trail in zip(s.around.path, before, strict=True):

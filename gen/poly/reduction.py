@@ -57,14 +57,16 @@ class _Sum:
 @final
 @dataclass(frozen=True, slots=True)
 class Reductions:
-    """shared: which terms are one. stored: what a write that is no reduction stores. copying: the
-    copies, joins and unions that are being followed.
+    """shared: which terms are one. stored: what a write that is no reduction stores. held: the
+    terms that each update or join adds, once found. copying: the copies, joins and unions that are
+    being followed.
     """
 
     run: Execution
     logical: Logical
     shared: SharedTerms
     stored: Callable[[Access], Values]
+    held: dict[Access, Terms]
     copying: tuple[Access, ...] = ()
 
     def values(
@@ -222,6 +224,11 @@ class Reductions:
 
     def _held(self, write: Access) -> Terms:
         """The terms that an update or join adds, by its events."""
+        if write not in self.held:
+            self.held[write] = self._added(write)
+        return self.held[write]
+
+    def _added(self, write: Access) -> Terms:
         statement = write.statement
         body = statement.block.body
         assert isinstance(body, Update)

@@ -1,10 +1,10 @@
 """Races and bounds: what is wrong with an execution whatever it computes.
 
-Input: statements, or an execution. Output: nothing; raises Refused with a witness. Every iteration variable must
-lie within its domain and every access within its buffer, no input may be written, and no two
-iterations of a parallel or vectorized loop may meet at a place that one of them writes. Lanes of a
-vectorized loop may update one place of one block: that is the lane tree. Nests in parts of a
-symbolic size must be permutable.
+Input: statements, or an execution. Output: nothing; raises Refused with a witness. Every iteration
+variable must lie within its domain and every access within its buffer, no input may be written, and
+no two iterations of a parallel or vectorized loop may meet at a place that one of them writes.
+Lanes of a vectorized loop may update one place of one block: that is the lane tree. Nests in parts
+of a symbolic size must be permutable.
 """
 
 from collections.abc import Sequence
@@ -68,8 +68,8 @@ def check_domains(statements: Sequence[Statement]) -> None:
 
 
 def check_races(run: Execution, buffers: frozenset[str]) -> None:
-    """Raises Refused for two iterations of a parallel or vectorized loop that meet at a place of one
-    of the buffers.
+    """Raises Refused for two iterations of a parallel or vectorized loop that meet at a place of
+    one of the buffers.
     """
     for level, depth, inside in _parallel_levels(run):
         for s in inside:

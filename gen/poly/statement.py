@@ -8,6 +8,7 @@ a condition that reads inputs is kept in `Statement.opaque`, and anything else i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import final
 
 import islpy as isl
@@ -100,7 +101,7 @@ class Storage:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Access:
     """A numbered read or a numbered write (of a target) of a statement.
 
@@ -114,7 +115,7 @@ class Access:
     free: int
     place: isl.Map
 
-    @property
+    @cached_property
     def domain(self) -> isl.Set:
         return self.place.domain()
 
@@ -361,7 +362,7 @@ def _access(
     known = [_known(expr, at) for expr in indices]
     free = sum(value is None for value in known)
     events = domain.add_dims(isl.dim_type.set, free)
-    place = isl.Map.from_domain(events)
+    place = isl.Map.from_domain(isl.Set.universe(events.get_space()))
     unused = iter(range(depth, depth + free))
     for expr, value in zip((None,) * len(outer) + indices, (*outer, *known), strict=True):
         if value is None:
@@ -370,7 +371,8 @@ def _access(
         else:
             part = isl.Map.from_pw_aff(value).add_dims(isl.dim_type.in_, free)
         place = place.flat_range_product(part)
-    return Access(statement, number, storage, free, place)
+    # The events come last, since each product would go through all of their constraints again.
+    return Access(statement, number, storage, free, place.intersect_domain(events))
 
 
 def _on(axis: LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:

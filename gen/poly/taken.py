@@ -16,7 +16,7 @@ from .flow import Computed, Contents, Identity, Logical, Values, contents, eleme
 from .last import Writers, between, settled
 from .order import agreeing
 from .parts import Part
-from .reduction import Reductions, needed
+from .reduction import Reductions, Terms, needed
 from .roles import Execution, Role, in_a_circle
 from .statement import Access
 from .terms import SharedTerms
@@ -27,13 +27,14 @@ from .witness import Refused, Witness, partner, sample
 @dataclass(frozen=True)
 class Taken:
     """Answers for one execution. shared: which terms are one; copies: what each copy stores, once
-    found; asked: those that are being followed.
+    found; held: what each update or join adds; asked: the copies that are being followed.
     """
 
     run: Execution
     logical: Logical
     shared: SharedTerms
     copies: dict[Access, Values] = field(default_factory=dict)
+    held: dict[Access, Terms] = field(default_factory=dict)
     asked: list[Access] = field(default_factory=list)
 
     def within(self, part: Part) -> "Taken":
@@ -72,7 +73,7 @@ class Taken:
 
     @property
     def _reductions(self) -> Reductions:
-        return Reductions(self.run, self.logical, self.shared, self.stored)
+        return Reductions(self.run, self.logical, self.shared, self.stored, self.held)
 
     def stored(self, write: Access) -> Values:
         """What a write that is no reduction stores, by its events; nothing for padding."""
