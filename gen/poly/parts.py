@@ -1,22 +1,22 @@
 """What each decision of a proof depends on, so that none is made again after a step that changed
 nothing of it.
 
-Input: the outline of a tree, and its certificate. Output: its parts, each with a digest of all that
-is in it. A decision sees its part and nothing else (`Execution.within`), so that it cannot depend on
-more. Invariant: a part whose digest is in `proved` was proved, against that plain kernel.
+Input: the outline of a tree, and its certificate. Output: its parts, each with a digest of all
+that is in it. A decision sees its part and nothing else (`Execution.within`), so that it cannot
+depend on more. Invariant: what has a digest in `proved` was proved, against that plain kernel.
 
 Of the numbers that tell loops, buffers and positions in the text apart, only the order is in a
 digest: a step elsewhere changes them.
 """
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import final
 
 from ..ir.nodes import Intent, Kernel, Node
 from ..ir.walk import accessed, remembered, targets
-from .certificate import Flow
+from .certificate import Scheduled
 from .extract import Outline, Standing
 from .statement import AtLeast, Guarded, Level, Step, Storage
 
@@ -67,9 +67,9 @@ def proved(plain: Kernel) -> set[bytes]:
     return set()
 
 
-def parts(outline: Outline, flow: Flow) -> Parts:
+def parts(outline: Outline, state: Scheduled) -> Parts:
     """All decisions that a tree needs, but for those on the threads of launches."""
-    index = _Index(outline, flow)
+    index = _Index(outline, state)
     outputs = [p for p in outline.empty.kernel.parameters if p.intent is not Intent.IN]
     unordered = {s.uid for s in outline.blocks if any(map(_is_unordered, s.around.path))}
     places = (_places(index, name, unordered) for name in index.writers)
@@ -89,11 +89,11 @@ def _is_unordered(item: int | Level) -> bool:
 class _Index:
     """Who writes and touches which buffers, each found once."""
 
-    def __init__(self, outline: Outline, flow: Flow) -> None:
+    def __init__(self, outline: Outline, state: Scheduled) -> None:
         self.standing = {s.uid: s for s in outline.blocks}
         self.touched = {uid: _touched(s) for uid, s in self.standing.items()}
         kernel = outline.empty.kernel
-        self.common = _digest(kernel.phases, kernel.assumptions)
+        self.common = _digest(kernel.phases, kernel.assumptions, *_but(state, "kernel", "flow"))
         self.contents = {
             uid: _digest(_text(s.block), s.around.dims, *map(_told, s.around.steps))
             for uid, s in self.standing.items()
@@ -108,15 +108,14 @@ class _Index:
                 self.writers.setdefault(target.buffer, []).append(uid)
         self.sources: dict[str, list[str]] = {}
         self.flow: dict[str, list[object]] = {}
-        for (name, number), source in sorted(flow.items(), key=lambda item: item[0]):
+        for (name, number), source in sorted(state.flow.items(), key=lambda item: item[0]):
             self.sources.setdefault(name, []).extend(source.writers)
             self.flow.setdefault(name, []).append((number, source))
 
     def storage(self, storage: Storage, numbers: dict[object, int]) -> tuple[int, bytes]:
         """Which buffer of a part it is, and a digest of all that is known of it."""
         if storage not in self.storages:
-            held = (storage.kept, storage.owners, storage.entries, storage.parameter)
-            self.storages[storage] = _digest(storage.buffer, *held)
+            self.storages[storage] = _digest(*_but(storage, "box"))
         return numbers.setdefault(storage, len(numbers)), self.storages[storage]
 
 
@@ -181,6 +180,11 @@ def _part(
     ]
     digest = _digest(index.common, question, about, sorted(buffers), held)
     return Part(subject, frozenset(members), frozenset(followed), buffers, digest)
+
+
+def _but(held: Scheduled | Storage, *names: str) -> list[object]:
+    """All that is held, but for what is told in another way."""
+    return [getattr(held, f.name) for f in fields(held) if f.name not in names]
 
 
 def _digest(*held: object) -> bytes:

@@ -37,7 +37,7 @@ def prove(plain: Kernel, state: Scheduled) -> None:
     whole = outline(explicit_inits(state.kernel), plain.assumptions)
     launched = any(s.around.launch for s in whole.blocks)  # whose threads are no part's
     known = frozenset[bytes]() if launched else frozenset(proved(plain))
-    new = parts(whole, state.flow).without(known)
+    new = parts(whole, state).without(known)
     tree = whole.tree(frozenset[int]().union(*(part.members for part in new.all)))
     run = execution(without_padding(tree, logical), state.flow, logical)
     _check_parts(new, run, logical)

@@ -57,9 +57,8 @@ class _Sum:
 @final
 @dataclass(frozen=True, slots=True)
 class Reductions:
-    """shared: which terms are one. stored: what a write that is no reduction stores. held: the
-    terms that each update or join adds, once found. copying: the copies, joins and unions that are
-    being followed.
+    """shared: which terms are one. stored: what a write that is no reduction stores. held: what
+    each update or join adds, once found. copying: the copies and joins that are being followed.
     """
 
     run: Execution
@@ -229,8 +228,7 @@ class Reductions:
         return self.held[write]
 
     def _added(self, write: Access) -> Terms:
-        statement = write.statement
-        body = statement.block.body
+        statement, body = write.statement, write.statement.block.body
         assert isinstance(body, Update)
         if statement.block.origin:
             assert statement.origin

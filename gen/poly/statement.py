@@ -251,18 +251,9 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
         origin = tuple_map(tuple(_affine(e, at, block) for e in block.origin.at), at)
         origin = origin.intersect_domain(domain)
     domain = domain.coalesce()
-    result = Statement(
-        block,
-        uid,
-        around.path,
-        around.dims,
-        domain,
-        at,
-        instance,
-        origin,
-        tuple(c for c, _ in opaque),
-        around.launch,
-    )
+    conditions = tuple(c for c, _ in opaque)
+    path, dims, launch = around.path, around.dims, around.launch
+    result = Statement(block, uid, path, dims, domain, at, instance, origin, conditions, launch)
     storages = {s.name: s for s in around.storages}
     for condition, where in opaque:
         result.guards.extend(_reads(result, condition, where, storages))
@@ -371,7 +362,7 @@ def _access(
         else:
             part = isl.Map.from_pw_aff(value).add_dims(isl.dim_type.in_, free)
         place = place.flat_range_product(part)
-    # The events come last, since each product would go through all of their constraints again.
+    # The events last: each product would go through all of their constraints.
     return Access(statement, number, storage, free, place.intersect_domain(events))
 
 
