@@ -5,8 +5,8 @@ Input: the outline of a tree, and its certificate. Output: its parts, each with 
 that is in it. A decision sees its part and nothing else (`Execution.within`), so that it cannot
 depend on more. Invariant: what has a digest in `proved` was proved, against that plain kernel.
 
-Of the numbers that tell loops, buffers and positions in the text apart, only the order is in a
-digest: a step elsewhere changes them.
+What loops and buffers statements share, and their order in the text, is in a digest; which loops,
+buffers and positions these are in the whole tree is not, since a step elsewhere changes it.
 """
 
 from collections.abc import Sequence, Set
@@ -98,7 +98,6 @@ class _Index:
             uid: _digest(_text(s.block), s.around.dims, *map(_told, s.around.steps))
             for uid, s in self.standing.items()
         }
-        self.trails = {uid: _trails(s.around.path) for uid, s in self.standing.items()}
         self.storages: dict[Storage, bytes] = {}
         self.writers: dict[str, list[int]] = {}
         self.named: dict[str, list[int]] = {}
@@ -172,17 +171,17 @@ def _part(
     held = [
         (
             index.contents[s.uid],
-            path,
+            [_level(item, numbers) for item in s.around.path if isinstance(item, Level)],
             [index.storage(b, numbers) for b in s.around.storages if b.name in buffers],
             index.flow.get(s.block.name) if s.uid in followed else None,
         )
-        for s, path in zip(standing, _paths(index, standing, numbers), strict=True)
+        for s in standing
     ]
     digest = _digest(index.common, question, about, sorted(buffers), held)
     return Part(subject, frozenset(members), frozenset(followed), buffers, digest)
 
 
-def _but(held: Scheduled | Storage, *names: str) -> list[object]:
+def _but(held: Scheduled | Storage | Level, *names: str) -> list[object]:
     """All that is held, but for what is told in another way."""
     return [getattr(held, f.name) for f in fields(held) if f.name not in names]
 
@@ -201,37 +200,8 @@ def _told(step: Step) -> str:
     return _text(step) if isinstance(step, Node) else repr(step)
 
 
-def _paths(index: _Index, standing: Sequence[Standing], numbers: dict[object, int]) -> list[object]:
-    """The paths, without the positions at which there is nothing else of the part."""
-    trails = [index.trails[s.uid] for s in standing]
-    positions: dict[tuple[int, ...], set[int]] = {}
-    for s, before in zip(standing, trails, strict=True):
-        for item, trail in zip(s.around.path, before, strict=True):
-            if isinstance(item, int):
-                positions.setdefault(trail, set()).add(item)
-
-    def told(item: int | Level, trail: tuple[int, ...]) -> object:
-        if isinstance(item, int):
-            return sorted(positions[trail]).index(item)
-        nodes = (
-            None if node is None else numbers.setdefault(node, len(numbers))
-            for node in (item.node, item.turned)
-        )
-        return (*nodes, item.loops, item.kinds, item.dims)
-
-    return [
-        [
-            told(item, trail)
-            for item, trail in zip(s.around.path, before, strict=True)
-            if not isinstance(item, int) or len(positions[trail]) > 1
-        ]
-        for s, before in zip(standing, trails, strict=True)
-    ]
-
-
-def _trails(path: Sequence[int | Level]) -> list[tuple[int, ...]]:
-    """What is before each item of a path."""
-    result: list[tuple[int, ...]] = [()]
-    for item in path[:-1]:
-        result.append((*result[-1], item if isinstance(item, int) else item.node))
-    return result
+def _level(level: Level, numbers: dict[object, int]) -> object:
+    """A loop, and which of the part's it is."""
+    nodes = (level.node, level.turned)
+    which = tuple(k if k is None else numbers.setdefault(k, len(numbers)) for k in nodes)
+    return (which, *_but(level, "node", "turned"))
