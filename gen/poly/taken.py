@@ -5,6 +5,7 @@ proved: the writer writes that very place, runs before, and nothing overwrites t
 Copies are composed away: what is read from a copy is what the copy's own read takes.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
@@ -50,10 +51,11 @@ class Taken:
         writers = self.run.writers(read, source)
         shared = source.shared if source else ()
         stores = self._stores(read, writers, shared, wanted)
-        got = merged(*(through(m, self.stored(w)) for w, m in stores.items()))
-        if covered(read.domain, [_valued(m, self.stored(w)) for w, m in stores.items()]):
-            return got
-        rest = _without(read.domain, got)
+        valued = [_valued(m, self.stored(w)) for w, m in stores.items()]
+        if wanted is not None and covered(read.domain, valued):
+            return wanted  # `_stores` keeps no others
+        rest = _without(read.domain, valued)
+        got = merged(*(through(m, self.stored(w)) for w, m in stores.items() if wanted is None))
         if any(map(self.run.reduces, writers)):
             part = rest if wanted is None else _reductions(rest, wanted, self.logical)
             if not part.is_empty():
@@ -62,10 +64,10 @@ class Taken:
         if not rest.is_empty() and (source is None or source.initial):
             initial = self._initial(read, rest, wanted)
             got = merged(got, initial)
-            rest = _without(rest, initial)
+            rest = _without(rest, initial.values())
         if not rest.is_empty():
             raise self._missing(read, rest, wanted)
-        return got
+        return got if wanted is None else wanted
 
     def joined(self, write: Access) -> None:
         """Refuses a join of what is no partial result, whether or not anything reads the join."""
@@ -200,8 +202,8 @@ def _valued(m: isl.Map, values: Values) -> isl.Map:
     return m.intersect_range(valued)
 
 
-def _without(events: isl.Set, values: Values) -> isl.Set:
-    for m in values.values():
+def _without(events: isl.Set, maps: Iterable[isl.Map]) -> isl.Set:
+    for m in maps:
         events = events.subtract(m.domain())
     return events.coalesce()
 
