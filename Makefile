@@ -32,10 +32,10 @@ lint: $(VENV)/.ready  ## ruff and mypy
 	$(BIN)/mypy
 
 test: lint install  ## everything that CI checks
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 thorough: lint install  ## the tests on more kernels, levels and sizes: an hour or more
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --thorough
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --thorough
 
 fast: lint  ## the generator's own tests, without a build
 	$(BIN)/python -m pytest -n 2 tests --ignore tests/kernels --ignore tests/packaging

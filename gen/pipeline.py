@@ -26,7 +26,7 @@ from .lower.target import Level, Target
 from .poly.cache import prove_once
 from .poly.certificate import PROVED, Scheduled
 from .poly.flow import plain_flow
-from .poly.in_place import in_place
+from .poly.in_place import in_place, of_other_sizes
 from .poly.limit import prove_within
 from .schedule import recipe as recipes
 from .schedule.base import Context, Primitive, Prover, Step
@@ -209,7 +209,7 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
         spec = specs.load(path)
     files: dict[str, str] = {}
     steps: dict[str, object] = {}
-    pairs: list[frozenset[tuple[str, str]]] = []
+    shared, harmless = frozenset[tuple[str, str]](), list[frozenset[tuple[str, str]]]()
     standing = PROVED
     for level in map(Level, levels):
         variants: dict[str, tuple[Variant, ...]] = {}
@@ -222,12 +222,13 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
             dtypes_: {v.name: len(v.steps) for v in vs} for dtypes_, vs in variants.items()
         }
         for variant in (v for vs in variants.values() for v in vs):
-            pairs.append(variant.in_place)
+            shared |= variant.in_place
+            harmless.append(variant.in_place | of_other_sizes(variant.lowered.kernel))
             standing |= variant.lowered.standing
     proof: dict[str, object] = {"status": str(standing), "steps": steps}
     if standing.tested:
         proof["tested"] = [t.step for t in standing.tested]
-    entry = manifest_entry(spec, levels, proof, frozenset.intersection(*pairs))
+    entry = manifest_entry(spec, levels, proof, shared.intersection(*harmless))
     return Generated(files, entry_to_json(entry), clock.seconds)
 
 

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, final
 
 import numpy as np
@@ -335,11 +336,7 @@ def random_arrays(
 
 
 def compare(
-    spec: KernelSpec,
-    dtypes: Dtypes,
-    kernel: Call,
-    arrays: Arrays,
-    sizes: Mapping[str, int],
+    spec: KernelSpec, dtypes: Dtypes, kernel: Call, arrays: Arrays, sizes: Mapping[str, int]
 ) -> Case:
     """The kernel's outputs beside the oracle's, in units of the accuracy that the spec promises.
 
@@ -402,19 +399,22 @@ def temporaries(
     scalars: Mapping[str, float] | None = None,
 ) -> dict[str, Array]:
     """The values of the temporaries that the accuracy formula names, by the plain schedule."""
-    wanted = oracle.needed_temporaries(spec)
-    if not wanted:
+    if not (wanted := oracle.needed_temporaries(spec)):
         return {}
-    plain = oracle.expose(specs.build(spec, dtypes), wanted)
-    level = jit.lowest_level()
-    lowered = lower(Scheduled(plain, plain_flow(plain)), Target(level))
-    compiled = jit.compile_kernel(lowered.kernel, level)
-    given = dict(arrays)
-    values = {**oracle.defaults(spec), **(scalars or {})}
-    dims = kernel_dims(spec, sizes, scalars)
-    for p in plain.parameters:
+    compiled = _exposing(spec, tuple(dtypes.items()))
+    given, dims = dict(arrays), kernel_dims(spec, sizes, scalars)
+    values = {**oracle.defaults(spec), **(scalars or {}), **dims}
+    for p in compiled.kernel.parameters:
         if p.buffer.name not in given or p.intent is Intent.OUT:
-            shape = jit.shape_of(p.buffer, {**values, **dims})
+            shape = jit.shape_of(p.buffer, values)
             given[p.buffer.name] = np.empty(shape, numpy_dtype(p.buffer.dtype))
     compiled(given, values, dims=dims)
     return {name: given[name] for name in wanted}
+
+
+@cache
+def _exposing(spec: KernelSpec, dtypes: tuple[tuple[str, DType], ...]) -> jit.Compiled:
+    """The plain schedule, compiled, with the temporaries that its accuracy names as outputs."""
+    plain = oracle.expose(specs.build(spec, dict(dtypes)), oracle.needed_temporaries(spec))
+    state, level = Scheduled(plain, plain_flow(plain)), jit.lowest_level()
+    return jit.compile_kernel(lower(state, Target(level)).kernel, level)

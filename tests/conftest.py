@@ -20,7 +20,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="more kernels, levels and sizes")
 
 
+LONGEST = (
+    "tests/test_proofs.py",
+    *(f"tests/packaging/test_{name}.py" for name in ("tutorial", "wheel", "project", "sizes")),
+)
+"""Files that start first, so that no worker is left with one of them at the end."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONGEST)
     if config.getoption("--thorough"):
         return
     left = [item for item in items if item.get_closest_marker("thorough")]

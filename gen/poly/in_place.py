@@ -43,6 +43,17 @@ def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
     return frozenset(pair for pair in alike if _may_share(tree, relations, *pair))
 
 
+def of_other_sizes(kernel: Kernel) -> frozenset[tuple[str, str]]:
+    """The pairs (input, output) whose elements differ in size, which no call gives as one array."""
+    return frozenset(
+        (p.buffer.name, q.buffer.name)
+        for p in kernel.parameters
+        for q in kernel.parameters
+        if p.intent is Intent.IN and q.intent is Intent.OUT
+        if p.buffer.dtype.bits != q.buffer.dtype.bits
+    )
+
+
 def _may_share(tree: Tree, relations: Relations, input_: str, output: str) -> bool:
     conditions = (guard for s in tree.statements for guard in s.guards)
     if any(guard.storage.name == input_ for guard in conditions):

@@ -14,14 +14,19 @@ KERNELS = sorted(path.stem for path in (docs.ROOT / "kernels_spec").glob("*.yaml
 PAGES = ["hazards.md", "kernels.md", "primitives.md", "tilesmith.schema.json"]
 
 
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return docs.pages()
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_the_committed_page_is_up_to_date(name: str) -> None:
+def test_the_committed_page_is_up_to_date(name: str, pages: dict[str, str]) -> None:
     committed = (docs.ROOT / "docs" / name).read_text("utf-8")
-    assert docs.pages()[name] == committed, "run python -m build_tools.docs"
+    assert pages[name] == committed, "run python -m build_tools.docs"
 
 
-def test_a_kernel_has_its_section() -> None:
-    page = docs.pages()["kernels.md"]
+def test_a_kernel_has_its_section(pages: dict[str, str]) -> None:
+    page = pages["kernels.md"]
     assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == KERNELS
     section = page[page.index("## clamp") : page.index("## cumsum")]
     assert "clamp(x, low=0, high=float('inf'), *, out=None, num_threads=None)" in section
@@ -32,8 +37,8 @@ def test_a_kernel_has_its_section() -> None:
     assert "y[i] = min(max(x[i], low), high)" in section
 
 
-def test_a_type_that_several_give_is_listed_once() -> None:
-    page = docs.pages()["kernels.md"]
+def test_a_type_that_several_give_is_listed_once(pages: dict[str, str]) -> None:
+    page = pages["kernels.md"]
     section = page[page.index("## sum\n") : page.index("## tanh\n")]
     assert "; S is float32 or float64 or int64 or uint64 or float16 or bfloat16." in section
 
@@ -56,8 +61,8 @@ def test_a_kernel_has_a_page_on_the_site() -> None:
     assert page.count("- parallel: {loop: y.i}") == 1
 
 
-def test_a_primitive_has_its_section() -> None:
-    page = docs.pages()["primitives.md"]
+def test_a_primitive_has_its_section(pages: dict[str, str]) -> None:
+    page = pages["primitives.md"]
     for primitive in PRIMITIVES:
         also = f"Also {', '.join(f'`{a}`' for a in primitive.aliases)}.\n\n"
         title = f"\n### {primitive.name}\n\n{also if primitive.aliases else ''}"
@@ -70,8 +75,8 @@ def test_a_primitive_has_its_section() -> None:
     assert "is refused: there is no loop 'y.k'" in section
 
 
-def test_an_intrinsic_has_its_section() -> None:
-    page = docs.pages()["primitives.md"]
+def test_an_intrinsic_has_its_section(pages: dict[str, str]) -> None:
+    page = pages["primitives.md"]
     section = page[page.index("\n### dot_2x_bf16") : page.index("\n### dot_4x_s8s8")]
     assert (
         "An instruction of processors with `avx512bf16` on v4.\n\nThe roundings of two" in section
@@ -79,8 +84,8 @@ def test_an_intrinsic_has_its_section() -> None:
     assert "c[i] = combine.sum(c[i], float32(a[j]) * float32(b[i, j]))\n```\n" in section
 
 
-def test_hazards_have_rows() -> None:
-    page = docs.pages()["hazards.md"]
+def test_hazards_have_rows(pages: dict[str, str]) -> None:
+    page = pages["hazards.md"]
     assert "\n## What is written: out=\n\n`tests/hazards/test_out.py`\n\n| hazard | what" in page
     assert "\n| Read-only inputs | Read. |\n" in page
     tests = (docs.ROOT / "tests" / "hazards").glob("test_*.py")

@@ -1,7 +1,9 @@
 """The stand-in package: hand-written kernels, built through Meson by the runtime's real sources."""
 
+import fcntl
 import importlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,13 +19,24 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def standin_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for sys.path that holds the package `standin`."""
-    source = tmp_path_factory.mktemp("standin") / "source"
+def standin_site() -> Path:
+    """A folder for sys.path that holds the package `standin`: built once for all workers."""
+    folder = Path(os.environ["TILESMITH_CACHE"], "standin")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "built").exists():
+            _build(folder)
+            (folder / "built").touch()
+    return folder / "site"
+
+
+def _build(folder: Path) -> None:
+    source = folder / "source"
     shutil.copytree(Path(__file__).parent / "standin", source)
     for entry in ENTRIES:
         (source / f"{entry.kernel}.json").write_text(json.dumps(entry_to_json(entry)))
-    build, site = source.parent / "build", source.parent / "site"
+    build, site = folder / "build", folder / "site"
     meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
     _run([*meson, "setup", str(build), str(source), f"-Dgenerator={ROOT}"])
     _run([*meson, "compile", "-C", str(build)])
@@ -35,7 +48,6 @@ def standin_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (package / "include").mkdir()
     for product in (build / "standin.h", build / "standin.pxd"):
         shutil.copy(product, package / "include")
-    return site
 
 
 def _run(command: list[str]) -> None:

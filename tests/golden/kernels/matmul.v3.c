@@ -221,9 +221,9 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
     const int64_t c_s0 = self->c_s0;
     const int64_t c_s1 = unit ? 1 : self->c_s1;
     for (int64_t c_blocks = lower; c_blocks < upper; ++c_blocks) {
-        if (c_blocks < ((m + 95) / 96) * ((n + 127) / 128)) {
-            const int64_t c_ib = (c_blocks) / (((n + 127) / 128));
-            const int64_t c_jb = (c_blocks) % ((n + 127) / 128);
+        if (c_blocks < ((m + 95) / 96) * ((n + 255) / 256)) {
+            const int64_t c_ib = (c_blocks) / (((n + 255) / 256));
+            const int64_t c_jb = (c_blocks) % ((n + 255) / 256);
             {
                 float *const restrict columns =
                     ts_workspace_acquire(ts_bytes(k, ts_bytes(96, sizeof(float))));
@@ -259,14 +259,15 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                         return TS_NO_MEMORY;
                     }
                     for (int64_t c_j0 = 0,
-                        c_j0_end = ts_min_i64_s(8, n / 16 - (c_jb * 8)); c_j0 < c_j0_end; ++c_j0) {
+                        c_j0_end = ts_min_i64_s(16,
+                        n / 16 - (c_jb * 16)); c_j0 < c_j0_end; ++c_j0) {
                         for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                             ts_store_f32(&packed[16 * packed_d0],
                                 ts_load_strided_f32(&b[b_s0 * packed_d0
-                                + b_s1 * (c_jb * 128 + c_j0 * 16)], b_s1));
+                                + b_s1 * (c_jb * 256 + c_j0 * 16)], b_s1));
                             ts_store_f32(&packed[16 * packed_d0 + 8],
                                 ts_load_strided_f32(&b[b_s0 * packed_d0
-                                + b_s1 * (c_jb * 128 + c_j0 * 16 + 8)], b_s1));
+                                + b_s1 * (c_jb * 256 + c_j0 * 16 + 8)], b_s1));
                         }
                         for (int64_t c_i0 = 0,
                             c_i0_end = ts_min_i64_s(16,
@@ -312,29 +313,29 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                                         + 5]), ts_load_f32(&packed[16 * c_l + 8]), tile[11]);
                                 }
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[0]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16)], c_s1, tile[0]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[1]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16 + 8)], c_s1, tile[1]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 1)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[2]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16)], c_s1, tile[2]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 1)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[3]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16 + 8)], c_s1, tile[3]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 2)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[4]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16)], c_s1, tile[4]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 2)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[5]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16 + 8)], c_s1, tile[5]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 3)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[6]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16)], c_s1, tile[6]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 3)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[7]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16 + 8)], c_s1, tile[7]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 4)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[8]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16)], c_s1, tile[8]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 4)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[9]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16 + 8)], c_s1, tile[9]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 5)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[10]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16)], c_s1, tile[10]);
                                 ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 5)
-                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[11]);
+                                    + c_s1 * (c_jb * 256 + c_j0 * 16 + 8)], c_s1, tile[11]);
                             }
                         }
                         for (int64_t c_i0 = ts_min_i64_s(16, m / 6 - (c_ib * 16)),
@@ -356,9 +357,9 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                                             tile[1]);
                                     }
                                     ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + c_i1)
-                                        + c_s1 * (c_jb * 128 + c_j0 * 16)], c_s1, tile[0]);
+                                        + c_s1 * (c_jb * 256 + c_j0 * 16)], c_s1, tile[0]);
                                     ts_store_strided_f32(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + c_i1)
-                                        + c_s1 * (c_jb * 128 + c_j0 * 16 + 8)], c_s1, tile[1]);
+                                        + c_s1 * (c_jb * 256 + c_j0 * 16 + 8)], c_s1, tile[1]);
                                 }
                             }
                         }
@@ -372,27 +373,27 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                         ts_workspace_release(columns);
                         return TS_NO_MEMORY;
                     }
-                    for (int64_t c_j0 = ts_min_i64_s(8, n / 16 - (c_jb * 8)),
-                        c_j0_end = ts_min_i64_s(8,
-                        (n + 15) / 16 - (c_jb * 8)); c_j0 < c_j0_end; ++c_j0) {
+                    for (int64_t c_j0 = ts_min_i64_s(16, n / 16 - (c_jb * 16)),
+                        c_j0_end = ts_min_i64_s(16,
+                        (n + 15) / 16 - (c_jb * 16)); c_j0 < c_j0_end; ++c_j0) {
                         for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16), 8);
+                                    ts_min_i64_s(n - (c_jb * 256) - (c_j0 * 16), 8);
                                 if (active > 0) {
                                     ts_store_first_f32(&packed[16 * packed_d0],
                                         ts_load_strided_first_f32(&b[b_s0 * packed_d0
-                                        + b_s1 * (c_jb * 128 + c_j0 * 16)], b_s1, active), active);
+                                        + b_s1 * (c_jb * 256 + c_j0 * 16)], b_s1, active), active);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (c_jb * 128) - (c_j0 * 16) - 8,
+                                    ts_min_i64_s(ts_max_i64_s(n - (c_jb * 256) - (c_j0 * 16) - 8,
                                     0), 8);
                                 if (active > 0) {
                                     ts_store_first_f32(&packed[16 * packed_d0 + 8],
                                         ts_load_strided_first_f32(&b[b_s0 * packed_d0
-                                        + b_s1 * (c_jb * 128 + c_j0 * 16 + 8)], b_s1, active),
+                                        + b_s1 * (c_jb * 256 + c_j0 * 16 + 8)], b_s1, active),
                                         active);
                                 }
                             }
@@ -402,12 +403,12 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                             m / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
                             for (int64_t c_j1 = 0,
                                 c_j1_end = ts_min_i64_s(2,
-                                (n + 7) / 8 - (c_jb * 16) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
+                                (n + 7) / 8 - (c_jb * 32) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
                                 {
                                     ts_f32 tile[6] = {{0}};
                                     {
                                         const int64_t active =
-                                            ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                            ts_min_i64_s(n - (c_jb * 256) - (c_j0 * 16) - (c_j1 * 8), 8);
                                         if (active > 0) {
                                             tile[0] = ts_set_f32(0.0f);
                                             tile[1] = ts_set_f32(0.0f);
@@ -420,7 +421,7 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                                     for (int64_t c_l = 0; c_l < k; ++c_l) {
                                         {
                                             const int64_t active =
-                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                                ts_min_i64_s(n - (c_jb * 256) - (c_j0 * 16) - (c_j1 * 8), 8);
                                             if (active > 0) {
                                                 tile[0] = ts_fma_f32(ts_set_f32(columns[96 * c_l
                                                     + c_i0 * 6]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[0]);
@@ -439,25 +440,25 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                                     }
                                     {
                                         const int64_t active =
-                                            ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                            ts_min_i64_s(n - (c_jb * 256) - (c_j0 * 16) - (c_j1 * 8), 8);
                                         if (active > 0) {
                                             ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_i0 * 6) + c_s1 * (c_jb * 256 + c_j0 * 16
                                                 + c_j1 * 8)], c_s1, tile[0], active);
                                             ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 1) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_i0 * 6 + 1) + c_s1 * (c_jb * 256 + c_j0 * 16
                                                 + c_j1 * 8)], c_s1, tile[1], active);
                                             ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 2) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_i0 * 6 + 2) + c_s1 * (c_jb * 256 + c_j0 * 16
                                                 + c_j1 * 8)], c_s1, tile[2], active);
                                             ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 3) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_i0 * 6 + 3) + c_s1 * (c_jb * 256 + c_j0 * 16
                                                 + c_j1 * 8)], c_s1, tile[3], active);
                                             ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 4) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_i0 * 6 + 4) + c_s1 * (c_jb * 256 + c_j0 * 16
                                                 + c_j1 * 8)], c_s1, tile[4], active);
                                             ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 5) + c_s1 * (c_jb * 128 + c_j0 * 16
+                                                + c_i0 * 6 + 5) + c_s1 * (c_jb * 256 + c_j0 * 16
                                                 + c_j1 * 8)], c_s1, tile[5], active);
                                         }
                                     }
@@ -472,12 +473,12 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                                 m - (c_ib * 96) - (c_i0 * 6)); c_i1 < c_i1_end; ++c_i1) {
                                 for (int64_t c_j1 = 0,
                                     c_j1_end = ts_min_i64_s(2,
-                                    (n + 7) / 8 - (c_jb * 16) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
+                                    (n + 7) / 8 - (c_jb * 32) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
                                     {
                                         ts_f32 tile[1] = {{0}};
                                         {
                                             const int64_t active =
-                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                                ts_min_i64_s(n - (c_jb * 256) - (c_j0 * 16) - (c_j1 * 8), 8);
                                             if (active > 0) {
                                                 tile[0] = ts_set_f32(0.0f);
                                             }
@@ -485,7 +486,7 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                                         for (int64_t c_l = 0; c_l < k; ++c_l) {
                                             {
                                                 const int64_t active =
-                                                    ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                                    ts_min_i64_s(n - (c_jb * 256) - (c_j0 * 16) - (c_j1 * 8), 8);
                                                 if (active > 0) {
                                                     tile[0] = ts_fma_f32(ts_set_f32(columns[96 * c_l + c_i0 * 6 + c_i1]), ts_load_first_f32(&packed[16 * c_l + c_j1 * 8], active), tile[0]);
                                                 }
@@ -493,11 +494,11 @@ TS_INLINE int ts_matmul_float32_v3_1_c_blocks_code(const void *env, int64_t lowe
                                         }
                                         {
                                             const int64_t active =
-                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 16) - (c_j1 * 8), 8);
+                                                ts_min_i64_s(n - (c_jb * 256) - (c_j0 * 16) - (c_j1 * 8), 8);
                                             if (active > 0) {
                                                 ts_store_strided_first_f32(&c[c_s0 * (c_ib * 96
                                                     + c_i0 * 6 + c_i1)
-                                                    + c_s1 * (c_jb * 128 + c_j0 * 16 + c_j1 * 8)],
+                                                    + c_s1 * (c_jb * 256 + c_j0 * 16 + c_j1 * 8)],
                                                     c_s1, tile[0], active);
                                             }
                                         }
@@ -543,15 +544,15 @@ TS_INLINE int ts_matmul_float32_v3_1_code(const ts_call *call, const bool unit)
             {m, k, n, a, a_s1, b, b_s0, b_s1, c, c_s0, c_s1};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, k * 96
-            + (ts_min_i64_s(8, n / 16)) * (k * 14 + 16 * (18 + k * 82 + 130)
+            + (ts_min_i64_s(16, n / 16)) * (k * 14 + 16 * (18 + k * 82 + 130)
             + 0 * (6 * (3 + k * 14 + 22)))
-            + (ts_min_i64_s(8, (n + 15) / 16) - (ts_min_i64_s(8, n / 16))) * (k * 14
-            + 16 * ((ts_min_i64_s(2, (n + 7) / 8 - ((ts_min_i64_s(8, n / 16)) * 2))) * (6 + k * 47
-            + 71)) + 0 * (6 * ((ts_min_i64_s(2,
-            (n + 7) / 8 - ((ts_min_i64_s(8, n / 16)) * 2))) * (1 + k * 8 + 12)))));
+            + (ts_min_i64_s(16, (n + 15) / 16) - (ts_min_i64_s(16, n / 16))) * (k * 14
+            + 16 * ((ts_min_i64_s(2, (n + 7) / 8 - ((ts_min_i64_s(16, n / 16)) * 2))) * (6
+            + k * 47 + 71)) + 0 * (6 * ((ts_min_i64_s(2,
+            (n + 7) / 8 - ((ts_min_i64_s(16, n / 16)) * 2))) * (1 + k * 8 + 12)))));
         const int status =
             ts_parallel(unit ? ts_matmul_float32_v3_1_c_blocks_unit
-                : ts_matmul_float32_v3_1_c_blocks_any, &env, 0, ((m + 95) / 96) * ((n + 127) / 128),
+                : ts_matmul_float32_v3_1_c_blocks_any, &env, 0, ((m + 95) / 96) * ((n + 255) / 256),
                 grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -897,6 +898,442 @@ TS_INLINE int ts_matmul_float32_v3_3_c_j0_code(const void *env, int64_t lower, i
     const int64_t c_s0 = self->c_s0;
     const int64_t c_s1 = unit ? 1 : self->c_s1;
     const int64_t ahead = self->ahead;
+    for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
+        for (int64_t c_init_i0 = 0,
+            c_init_i0_end = (m + 5) / 6; c_init_i0 < c_init_i0_end; ++c_init_i0) {
+            for (int64_t c_init_i = 0,
+                c_init_i_end = ts_min_i64_s(6,
+                m - (c_init_i0 * 6)); c_init_i < c_init_i_end; ++c_init_i) {
+                ts_store_strided_f32(&c[c_s0 * (c_init_i0 * 6 + c_init_i) + c_s1 * (c_j0 * 16)],
+                    c_s1, ts_set_f32(0.0f));
+                ts_store_strided_f32(&c[c_s0 * (c_init_i0 * 6 + c_init_i) + c_s1 * (c_j0 * 16 + 8)],
+                    c_s1, ts_set_f32(0.0f));
+            }
+        }
+        {
+            float *const restrict packed =
+                ts_workspace_acquire(ts_bytes(4096, ts_bytes(16, sizeof(float))));
+            if (!packed) {
+                return TS_NO_MEMORY;
+            }
+            for (int64_t c_l0 = 0, c_l0_end = (k + 4095) / 4096; c_l0 < c_l0_end; ++c_l0) {
+                for (int64_t packed_d0 = 0,
+                    packed_d0_end = ts_min_i64_s(4096,
+                    k - (c_l0 * 4096)); packed_d0 < packed_d0_end; ++packed_d0) {
+                    __builtin_prefetch((const void *)((uintptr_t)b
+                        + sizeof(float) * (uintptr_t)(b_s0 * (c_l0 * 4096 + packed_d0)
+                        + b_s1 * (c_j0 * 16) + ahead * (16 * b_s0))), 0, 2);
+                    ts_store_f32(&packed[16 * packed_d0],
+                        ts_load_strided_f32(&b[b_s0 * (c_l0 * 4096 + packed_d0)
+                        + b_s1 * (c_j0 * 16)], b_s1));
+                    __builtin_prefetch((const void *)((uintptr_t)b
+                        + sizeof(float) * (uintptr_t)(b_s0 * (c_l0 * 4096 + packed_d0)
+                        + b_s1 * (c_j0 * 16 + 8) + ahead * (16 * b_s0))), 0, 2);
+                    ts_store_f32(&packed[16 * packed_d0 + 8],
+                        ts_load_strided_f32(&b[b_s0 * (c_l0 * 4096 + packed_d0)
+                        + b_s1 * (c_j0 * 16 + 8)], b_s1));
+                }
+                for (int64_t c_i0 = 0, c_i0_end = m / 6; c_i0 < c_i0_end; ++c_i0) {
+                    {
+                        ts_f32 part[12] = {{0}};
+                        part[0] = ts_set_f32(0.0f);
+                        part[1] = ts_set_f32(0.0f);
+                        part[2] = ts_set_f32(0.0f);
+                        part[3] = ts_set_f32(0.0f);
+                        part[4] = ts_set_f32(0.0f);
+                        part[5] = ts_set_f32(0.0f);
+                        part[6] = ts_set_f32(0.0f);
+                        part[7] = ts_set_f32(0.0f);
+                        part[8] = ts_set_f32(0.0f);
+                        part[9] = ts_set_f32(0.0f);
+                        part[10] = ts_set_f32(0.0f);
+                        part[11] = ts_set_f32(0.0f);
+                        for (int64_t c_l1 = 0,
+                            c_l1_end = ts_min_i64_s(4096,
+                            k - (c_l0 * 4096)); c_l1 < c_l1_end; ++c_l1) {
+                            part[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f32(&packed[16 * c_l1]),
+                                part[0]);
+                            part[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                ts_load_f32(&packed[16 * c_l1 + 8]), part[1]);
+                            part[2] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 1)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f32(&packed[16 * c_l1]),
+                                part[2]);
+                            part[3] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 1)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                ts_load_f32(&packed[16 * c_l1 + 8]), part[3]);
+                            part[4] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 2)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f32(&packed[16 * c_l1]),
+                                part[4]);
+                            part[5] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 2)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                ts_load_f32(&packed[16 * c_l1 + 8]), part[5]);
+                            part[6] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 3)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f32(&packed[16 * c_l1]),
+                                part[6]);
+                            part[7] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 3)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                ts_load_f32(&packed[16 * c_l1 + 8]), part[7]);
+                            part[8] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 4)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f32(&packed[16 * c_l1]),
+                                part[8]);
+                            part[9] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 4)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                ts_load_f32(&packed[16 * c_l1 + 8]), part[9]);
+                            part[10] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 5)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f32(&packed[16 * c_l1]),
+                                part[10]);
+                            part[11] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 5)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                ts_load_f32(&packed[16 * c_l1 + 8]), part[11]);
+                        }
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6) + c_s1 * (c_j0 * 16)], c_s1,
+                            ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6)
+                            + c_s1 * (c_j0 * 16)], c_s1), part[0]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                            ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6)
+                            + c_s1 * (c_j0 * 16 + 8)], c_s1), part[1]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 1) + c_s1 * (c_j0 * 16)], c_s1,
+                            ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 1)
+                            + c_s1 * (c_j0 * 16)], c_s1), part[2]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 1) + c_s1 * (c_j0 * 16 + 8)],
+                            c_s1, ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 1)
+                            + c_s1 * (c_j0 * 16 + 8)], c_s1), part[3]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 2) + c_s1 * (c_j0 * 16)], c_s1,
+                            ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 2)
+                            + c_s1 * (c_j0 * 16)], c_s1), part[4]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 2) + c_s1 * (c_j0 * 16 + 8)],
+                            c_s1, ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 2)
+                            + c_s1 * (c_j0 * 16 + 8)], c_s1), part[5]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 3) + c_s1 * (c_j0 * 16)], c_s1,
+                            ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 3)
+                            + c_s1 * (c_j0 * 16)], c_s1), part[6]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 3) + c_s1 * (c_j0 * 16 + 8)],
+                            c_s1, ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 3)
+                            + c_s1 * (c_j0 * 16 + 8)], c_s1), part[7]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 4) + c_s1 * (c_j0 * 16)], c_s1,
+                            ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 4)
+                            + c_s1 * (c_j0 * 16)], c_s1), part[8]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 4) + c_s1 * (c_j0 * 16 + 8)],
+                            c_s1, ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 4)
+                            + c_s1 * (c_j0 * 16 + 8)], c_s1), part[9]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 5) + c_s1 * (c_j0 * 16)], c_s1,
+                            ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 5)
+                            + c_s1 * (c_j0 * 16)], c_s1), part[10]));
+                        ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + 5) + c_s1 * (c_j0 * 16 + 8)],
+                            c_s1, ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + 5)
+                            + c_s1 * (c_j0 * 16 + 8)], c_s1), part[11]));
+                    }
+                }
+                for (int64_t c_i0 = m / 6, c_i0_end = (m + 5) / 6; c_i0 < c_i0_end; ++c_i0) {
+                    for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 6); c_i1 < c_i1_end; ++c_i1) {
+                        {
+                            ts_f32 part[2] = {{0}};
+                            part[0] = ts_set_f32(0.0f);
+                            part[1] = ts_set_f32(0.0f);
+                            for (int64_t c_l1 = 0,
+                                c_l1_end = ts_min_i64_s(4096,
+                                k - (c_l0 * 4096)); c_l1 < c_l1_end; ++c_l1) {
+                                part[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + c_i1)
+                                    + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                    ts_load_f32(&packed[16 * c_l1]), part[0]);
+                                part[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + c_i1)
+                                    + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                    ts_load_f32(&packed[16 * c_l1 + 8]), part[1]);
+                            }
+                            ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + c_i1) + c_s1 * (c_j0 * 16)],
+                                c_s1, ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                + c_s1 * (c_j0 * 16)], c_s1), part[0]));
+                            ts_store_strided_f32(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                                ts_add_f32(ts_load_strided_f32(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                + c_s1 * (c_j0 * 16 + 8)], c_s1), part[1]));
+                        }
+                    }
+                }
+            }
+            ts_workspace_release(packed);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_3_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_3_c_j0_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float32_v3_3_c_j0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_3_c_j0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float32_v3_3_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const float *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = call->strides[1];
+    const float *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    float *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    const double moved = 4.0 * (double)(m) * (double)(k) + 4.0 * (double)(k) * (double)(n)
+        + 4.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_matmul_float32_v3_3_c_j0 env =
+            {m, k, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((m + 5) / 6) * ((ts_min_i64_s(6, m)) * 11)
+            + ((k + 4095) / 4096) * ((ts_min_i64_s(4096, k)) * 14
+            + (m / 6) * (18 + (ts_min_i64_s(4096, k)) * 106 + 82)
+            + ((m + 5) / 6 - (m / 6)) * ((m - ((m / 6) * 6)) * (3 + (ts_min_i64_s(4096, k)) * 18
+            + 14))));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float32_v3_3_c_j0_unit : ts_matmul_float32_v3_3_c_j0_any,
+                &env, 0, n / 16, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t c_j0 = n / 16, c_j0_end = (n + 15) / 16; c_j0 < c_j0_end; ++c_j0) {
+        for (int64_t c_init_i0 = 0,
+            c_init_i0_end = (m + 5) / 6; c_init_i0 < c_init_i0_end; ++c_init_i0) {
+            for (int64_t c_init_i = 0,
+                c_init_i_end = ts_min_i64_s(6,
+                m - (c_init_i0 * 6)); c_init_i < c_init_i_end; ++c_init_i) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (c_j0 * 16), 8);
+                    if (active > 0) {
+                        ts_store_strided_first_f32(&c[c_s0 * (c_init_i0 * 6 + c_init_i)
+                            + c_s1 * (c_j0 * 16)], c_s1, ts_set_f32(0.0f), active);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (c_j0 * 16) - 8, 0);
+                    if (active > 0) {
+                        ts_store_strided_first_f32(&c[c_s0 * (c_init_i0 * 6 + c_init_i)
+                            + c_s1 * (c_j0 * 16 + 8)], c_s1, ts_set_f32(0.0f), active);
+                    }
+                }
+            }
+        }
+        {
+            float *const restrict packed =
+                ts_workspace_acquire(ts_bytes(4096, ts_bytes(16, sizeof(float))));
+            if (!packed) {
+                return TS_NO_MEMORY;
+            }
+            for (int64_t c_l0 = 0, c_l0_end = (k + 4095) / 4096; c_l0 < c_l0_end; ++c_l0) {
+                for (int64_t packed_d0 = 0,
+                    packed_d0_end = ts_min_i64_s(4096,
+                    k - (c_l0 * 4096)); packed_d0 < packed_d0_end; ++packed_d0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 16), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&packed[16 * packed_d0],
+                                ts_load_strided_first_f32(&b[b_s0 * (c_l0 * 4096 + packed_d0)
+                                + b_s1 * (c_j0 * 16)], b_s1, active), active);
+                        }
+                    }
+                    {
+                        const int64_t active = ts_max_i64_s(n - (c_j0 * 16) - 8, 0);
+                        if (active > 0) {
+                            ts_store_first_f32(&packed[16 * packed_d0 + 8],
+                                ts_load_strided_first_f32(&b[b_s0 * (c_l0 * 4096 + packed_d0)
+                                + b_s1 * (c_j0 * 16 + 8)], b_s1, active), active);
+                        }
+                    }
+                }
+                for (int64_t c_i0 = 0, c_i0_end = m / 6; c_i0 < c_i0_end; ++c_i0) {
+                    for (int64_t c_j1 = 0,
+                        c_j1_end = (n + 7) / 8 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                        {
+                            ts_f32 part[6] = {{0}};
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                if (active > 0) {
+                                    part[0] = ts_set_f32(0.0f);
+                                    part[1] = ts_set_f32(0.0f);
+                                    part[2] = ts_set_f32(0.0f);
+                                    part[3] = ts_set_f32(0.0f);
+                                    part[4] = ts_set_f32(0.0f);
+                                    part[5] = ts_set_f32(0.0f);
+                                }
+                            }
+                            for (int64_t c_l1 = 0,
+                                c_l1_end = ts_min_i64_s(4096,
+                                k - (c_l0 * 4096)); c_l1 < c_l1_end; ++c_l1) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                    if (active > 0) {
+                                        part[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f32(&packed[16 * c_l1 + c_j1 * 8],
+                                            active), part[0]);
+                                        part[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 1)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f32(&packed[16 * c_l1 + c_j1 * 8],
+                                            active), part[1]);
+                                        part[2] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 2)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f32(&packed[16 * c_l1 + c_j1 * 8],
+                                            active), part[2]);
+                                        part[3] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 3)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f32(&packed[16 * c_l1 + c_j1 * 8],
+                                            active), part[3]);
+                                        part[4] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 4)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f32(&packed[16 * c_l1 + c_j1 * 8],
+                                            active), part[4]);
+                                        part[5] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6 + 5)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f32(&packed[16 * c_l1 + c_j1 * 8],
+                                            active), part[5]);
+                                    }
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6)
+                                        + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1,
+                                        ts_add_f32(ts_load_strided_first_f32(&c[c_s0 * (c_i0 * 6)
+                                        + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, active), part[0]),
+                                        active);
+                                    ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 1)
+                                        + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1,
+                                        ts_add_f32(ts_load_strided_first_f32(&c[c_s0 * (c_i0 * 6
+                                        + 1) + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, active),
+                                        part[1]), active);
+                                    ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 2)
+                                        + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1,
+                                        ts_add_f32(ts_load_strided_first_f32(&c[c_s0 * (c_i0 * 6
+                                        + 2) + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, active),
+                                        part[2]), active);
+                                    ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 3)
+                                        + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1,
+                                        ts_add_f32(ts_load_strided_first_f32(&c[c_s0 * (c_i0 * 6
+                                        + 3) + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, active),
+                                        part[3]), active);
+                                    ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 4)
+                                        + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1,
+                                        ts_add_f32(ts_load_strided_first_f32(&c[c_s0 * (c_i0 * 6
+                                        + 4) + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, active),
+                                        part[4]), active);
+                                    ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + 5)
+                                        + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1,
+                                        ts_add_f32(ts_load_strided_first_f32(&c[c_s0 * (c_i0 * 6
+                                        + 5) + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, active),
+                                        part[5]), active);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t c_i0 = m / 6, c_i0_end = (m + 5) / 6; c_i0 < c_i0_end; ++c_i0) {
+                    for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 6); c_i1 < c_i1_end; ++c_i1) {
+                        for (int64_t c_j1 = 0,
+                            c_j1_end = (n + 7) / 8 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                            {
+                                ts_f32 part[1] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                    if (active > 0) {
+                                        part[0] = ts_set_f32(0.0f);
+                                    }
+                                }
+                                for (int64_t c_l1 = 0,
+                                    c_l1_end = ts_min_i64_s(4096,
+                                    k - (c_l0 * 4096)); c_l1 < c_l1_end; ++c_l1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                        if (active > 0) {
+                                            part[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 6
+                                                + c_i1) + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                                ts_load_first_f32(&packed[16 * c_l1 + c_j1 * 8],
+                                                active), part[0]);
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                            + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1,
+                                            ts_add_f32(ts_load_strided_first_f32(&c[c_s0 * (c_i0 * 6 + c_i1) + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, active), part[0]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            ts_workspace_release(packed);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_3(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float32_v3_3_code(call, true)
+        : ts_matmul_float32_v3_3_code(call, false);
+}
+
+static bool ts_matmul_float32_v3_3_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    return ((m * 220 >= k + n + 4200) && (k > 2048));
+}
+
+struct ts_matmul_float32_v3_4_c_j0 {
+    int64_t m;
+    int64_t k;
+    const float *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    const float *b;
+    int64_t b_s0;
+    int64_t b_s1;
+    float *c;
+    int64_t c_s0;
+    int64_t c_s1;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_matmul_float32_v3_4_c_j0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float32_v3_4_c_j0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const float *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = self->a_s1;
+    const float *const restrict b = self->b;
+    const int64_t b_s0 = self->b_s0;
+    const int64_t b_s1 = unit ? 1 : self->b_s1;
+    float *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    const int64_t ahead = self->ahead;
     {
         float *const restrict packed =
             ts_workspace_acquire(ts_bytes(k, ts_bytes(16, sizeof(float))));
@@ -1007,17 +1444,17 @@ TS_INLINE int ts_matmul_float32_v3_3_c_j0_code(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_matmul_float32_v3_3_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float32_v3_4_c_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float32_v3_3_c_j0_code(env, lower, upper, true);
+    return ts_matmul_float32_v3_4_c_j0_code(env, lower, upper, true);
 }
 
-static int ts_matmul_float32_v3_3_c_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float32_v3_4_c_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float32_v3_3_c_j0_code(env, lower, upper, false);
+    return ts_matmul_float32_v3_4_c_j0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_matmul_float32_v3_3_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_matmul_float32_v3_4_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t k = call->dims[1];
@@ -1035,13 +1472,13 @@ TS_INLINE int ts_matmul_float32_v3_3_code(const ts_call *call, const bool unit)
         + 4.0 * (double)(m) * (double)(n);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_matmul_float32_v3_3_c_j0 env =
+        const struct ts_matmul_float32_v3_4_c_j0 env =
             {m, k, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, k * 10 + (m / 6) * (18 + k * 82 + 82)
             + ((m + 5) / 6 - (m / 6)) * ((m - ((m / 6) * 6)) * (3 + k * 14 + 14)));
         const int status =
-            ts_parallel(unit ? ts_matmul_float32_v3_3_c_j0_unit : ts_matmul_float32_v3_3_c_j0_any,
+            ts_parallel(unit ? ts_matmul_float32_v3_4_c_j0_unit : ts_matmul_float32_v3_4_c_j0_any,
                 &env, 0, n / 16, grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -1176,20 +1613,261 @@ TS_INLINE int ts_matmul_float32_v3_3_code(const ts_call *call, const bool unit)
     return TS_OK;
 }
 
-static int ts_matmul_float32_v3_3(const ts_call *call)
+static int ts_matmul_float32_v3_4(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
-    return unit ? ts_matmul_float32_v3_3_code(call, true)
-        : ts_matmul_float32_v3_3_code(call, false);
+    return unit ? ts_matmul_float32_v3_4_code(call, true)
+        : ts_matmul_float32_v3_4_code(call, false);
 }
 
-static bool ts_matmul_float32_v3_3_when(const ts_call *call)
+static bool ts_matmul_float32_v3_4_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
-    return (m >= 56);
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    return (m * 220 >= k + n + 4200);
 }
 
-struct ts_matmul_float32_v3_4_c_j0 {
+struct ts_matmul_float32_v3_5_c_j0 {
+    int64_t m;
+    int64_t k;
+    const float *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    const float *b;
+    int64_t b_s0;
+    int64_t b_s1;
+    float *c;
+    int64_t c_s0;
+    int64_t c_s1;
+};
+
+TS_INLINE int ts_matmul_float32_v3_5_c_j0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float32_v3_5_c_j0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const float *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = self->a_s1;
+    const float *const restrict b = self->b;
+    const int64_t b_s0 = self->b_s0;
+    const int64_t b_s1 = unit ? 1 : self->b_s1;
+    float *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
+        for (int64_t c_i0 = 0, c_i0_end = m / 4; c_i0 < c_i0_end; ++c_i0) {
+            {
+                ts_f32 tile[8] = {{0}};
+                tile[0] = ts_set_f32(0.0f);
+                tile[1] = ts_set_f32(0.0f);
+                tile[2] = ts_set_f32(0.0f);
+                tile[3] = ts_set_f32(0.0f);
+                tile[4] = ts_set_f32(0.0f);
+                tile[5] = ts_set_f32(0.0f);
+                tile[6] = ts_set_f32(0.0f);
+                tile[7] = ts_set_f32(0.0f);
+                for (int64_t c_l = 0; c_l < k; ++c_l) {
+                    tile[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4) + a_s1 * c_l]),
+                        ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16)], b_s1), tile[0]);
+                    tile[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4) + a_s1 * c_l]),
+                        ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16 + 8)], b_s1),
+                        tile[1]);
+                    tile[2] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 1) + a_s1 * c_l]),
+                        ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16)], b_s1), tile[2]);
+                    tile[3] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 1) + a_s1 * c_l]),
+                        ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16 + 8)], b_s1),
+                        tile[3]);
+                    tile[4] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 2) + a_s1 * c_l]),
+                        ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16)], b_s1), tile[4]);
+                    tile[5] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 2) + a_s1 * c_l]),
+                        ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16 + 8)], b_s1),
+                        tile[5]);
+                    tile[6] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 3) + a_s1 * c_l]),
+                        ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16)], b_s1), tile[6]);
+                    tile[7] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 3) + a_s1 * c_l]),
+                        ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16 + 8)], b_s1),
+                        tile[7]);
+                }
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 4) + c_s1 * (c_j0 * 16)], c_s1, tile[0]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 4) + c_s1 * (c_j0 * 16 + 8)], c_s1, tile[1]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 4 + 1) + c_s1 * (c_j0 * 16)], c_s1, tile[2]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 4 + 1) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                    tile[3]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 4 + 2) + c_s1 * (c_j0 * 16)], c_s1, tile[4]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 4 + 2) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                    tile[5]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 4 + 3) + c_s1 * (c_j0 * 16)], c_s1, tile[6]);
+                ts_store_strided_f32(&c[c_s0 * (c_i0 * 4 + 3) + c_s1 * (c_j0 * 16 + 8)], c_s1,
+                    tile[7]);
+            }
+        }
+        for (int64_t c_i0 = m / 4, c_i0_end = (m + 3) / 4; c_i0 < c_i0_end; ++c_i0) {
+            for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 4); c_i1 < c_i1_end; ++c_i1) {
+                {
+                    ts_f32 tile[2] = {{0}};
+                    tile[0] = ts_set_f32(0.0f);
+                    tile[1] = ts_set_f32(0.0f);
+                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                        tile[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + c_i1) + a_s1 * c_l]),
+                            ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16)], b_s1),
+                            tile[0]);
+                        tile[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + c_i1) + a_s1 * c_l]),
+                            ts_load_strided_f32(&b[b_s0 * c_l + b_s1 * (c_j0 * 16 + 8)], b_s1),
+                            tile[1]);
+                    }
+                    ts_store_strided_f32(&c[c_s0 * (c_i0 * 4 + c_i1) + c_s1 * (c_j0 * 16)], c_s1,
+                        tile[0]);
+                    ts_store_strided_f32(&c[c_s0 * (c_i0 * 4 + c_i1) + c_s1 * (c_j0 * 16 + 8)],
+                        c_s1, tile[1]);
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_5_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_5_c_j0_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float32_v3_5_c_j0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_5_c_j0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float32_v3_5_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const float *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = call->strides[1];
+    const float *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    float *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    {
+        const struct ts_matmul_float32_v3_5_c_j0 env =
+            {m, k, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (m / 4) * (12 + k * 70 + 54)
+            + ((m + 3) / 4 - (m / 4)) * ((m - ((m / 4) * 4)) * (3 + k * 18 + 14)));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float32_v3_5_c_j0_unit : ts_matmul_float32_v3_5_c_j0_any,
+                &env, 0, n / 16, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t c_j0 = n / 16, c_j0_end = (n + 15) / 16; c_j0 < c_j0_end; ++c_j0) {
+        for (int64_t c_i0 = 0, c_i0_end = m / 4; c_i0 < c_i0_end; ++c_i0) {
+            for (int64_t c_j1 = 0, c_j1_end = (n + 7) / 8 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                {
+                    ts_f32 tile[4] = {{0}};
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                        if (active > 0) {
+                            tile[0] = ts_set_f32(0.0f);
+                            tile[1] = ts_set_f32(0.0f);
+                            tile[2] = ts_set_f32(0.0f);
+                            tile[3] = ts_set_f32(0.0f);
+                        }
+                    }
+                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                        {
+                            const int64_t active = ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                            if (active > 0) {
+                                tile[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4) + a_s1 * c_l]),
+                                    ts_load_strided_first_f32(&b[b_s0 * c_l
+                                    + b_s1 * (c_j0 * 16 + c_j1 * 8)], b_s1, active), tile[0]);
+                                tile[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 1)
+                                    + a_s1 * c_l]), ts_load_strided_first_f32(&b[b_s0 * c_l
+                                    + b_s1 * (c_j0 * 16 + c_j1 * 8)], b_s1, active), tile[1]);
+                                tile[2] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 2)
+                                    + a_s1 * c_l]), ts_load_strided_first_f32(&b[b_s0 * c_l
+                                    + b_s1 * (c_j0 * 16 + c_j1 * 8)], b_s1, active), tile[2]);
+                                tile[3] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 3)
+                                    + a_s1 * c_l]), ts_load_strided_first_f32(&b[b_s0 * c_l
+                                    + b_s1 * (c_j0 * 16 + c_j1 * 8)], b_s1, active), tile[3]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                        if (active > 0) {
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 4)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[0], active);
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 4 + 1)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[1], active);
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 4 + 2)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[2], active);
+                            ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 4 + 3)
+                                + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[3], active);
+                        }
+                    }
+                }
+            }
+        }
+        for (int64_t c_i0 = m / 4, c_i0_end = (m + 3) / 4; c_i0 < c_i0_end; ++c_i0) {
+            for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 4); c_i1 < c_i1_end; ++c_i1) {
+                for (int64_t c_j1 = 0,
+                    c_j1_end = (n + 7) / 8 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                    {
+                        ts_f32 tile[1] = {{0}};
+                        {
+                            const int64_t active = ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                            if (active > 0) {
+                                tile[0] = ts_set_f32(0.0f);
+                            }
+                        }
+                        for (int64_t c_l = 0; c_l < k; ++c_l) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                                if (active > 0) {
+                                    tile[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + c_i1)
+                                        + a_s1 * c_l]), ts_load_strided_first_f32(&b[b_s0 * c_l
+                                        + b_s1 * (c_j0 * 16 + c_j1 * 8)], b_s1, active), tile[0]);
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active = ts_min_i64_s(n - (c_j0 * 16) - (c_j1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32(&c[c_s0 * (c_i0 * 4 + c_i1)
+                                    + c_s1 * (c_j0 * 16 + c_j1 * 8)], c_s1, tile[0], active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_5(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float32_v3_5_code(call, true)
+        : ts_matmul_float32_v3_5_code(call, false);
+}
+
+static bool ts_matmul_float32_v3_5_when(const ts_call *call)
+{
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    return ((n <= 256) && (k <= 512));
+}
+
+struct ts_matmul_float32_v3_6_c_j0 {
     int64_t m;
     int64_t k;
     int64_t n;
@@ -1205,10 +1883,427 @@ struct ts_matmul_float32_v3_4_c_j0 {
     int64_t ahead;
 };
 
-TS_INLINE int ts_matmul_float32_v3_4_c_j0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_matmul_float32_v3_6_c_j0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_matmul_float32_v3_4_c_j0 *const self = env;
+    const struct ts_matmul_float32_v3_6_c_j0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const float *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = self->a_s1;
+    const float *const restrict b = self->b;
+    const int64_t b_s0 = self->b_s0;
+    const int64_t b_s1 = unit ? 1 : self->b_s1;
+    float *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    const int64_t ahead = self->ahead;
+    {
+        float *const restrict compact =
+            ts_workspace_acquire(ts_bytes((n + 7) / 8, ts_bytes(m, ts_bytes(8, sizeof(float)))));
+        if (!compact) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
+            for (int64_t c_init_j1 = 0,
+                c_init_j1_end = ts_min_i64_s(32,
+                n / 16 - (c_j0 * 32)); c_init_j1 < c_init_j1_end; ++c_init_j1) {
+                for (int64_t c_init_i0 = 0,
+                    c_init_i0_end = (m + 3) / 4; c_init_i0 < c_init_i0_end; ++c_init_i0) {
+                    for (int64_t c_init_i = 0,
+                        c_init_i_end = ts_min_i64_s(4,
+                        m - (c_init_i0 * 4)); c_init_i < c_init_i_end; ++c_init_i) {
+                        ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_init_j1 * 2) + c_init_i0 * 4
+                            + c_init_i)], ts_set_f32(0.0f));
+                        ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_init_j1 * 2 + 1)
+                            + c_init_i0 * 4 + c_init_i)], ts_set_f32(0.0f));
+                    }
+                }
+            }
+            for (int64_t c_init_j1 = ts_min_i64_s(32, n / 16 - (c_j0 * 32)),
+                c_init_j1_end = ts_min_i64_s(32,
+                (n + 15) / 16 - (c_j0 * 32)); c_init_j1 < c_init_j1_end; ++c_init_j1) {
+                for (int64_t c_init_i0 = 0,
+                    c_init_i0_end = (m + 3) / 4; c_init_i0 < c_init_i0_end; ++c_init_i0) {
+                    for (int64_t c_init_i = 0,
+                        c_init_i_end = ts_min_i64_s(4,
+                        m - (c_init_i0 * 4)); c_init_i < c_init_i_end; ++c_init_i) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (c_j0 * 512) - (c_init_j1 * 16), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&compact[8 * (m * (c_j0 * 64 + c_init_j1 * 2)
+                                    + c_init_i0 * 4 + c_init_i)], ts_set_f32(0.0f), active);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (c_j0 * 512) - (c_init_j1 * 16) - 8,
+                                0), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&compact[8 * (m * (c_j0 * 64 + c_init_j1 * 2
+                                    + 1) + c_init_i0 * 4 + c_init_i)], ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t c_l0 = 0, c_l0_end = (k + 7) / 8; c_l0 < c_l0_end; ++c_l0) {
+                for (int64_t c_j1 = 0,
+                    c_j1_end = ts_min_i64_s(32, n / 16 - (c_j0 * 32)); c_j1 < c_j1_end; ++c_j1) {
+                    for (int64_t c_i0 = 0, c_i0_end = m / 4; c_i0 < c_i0_end; ++c_i0) {
+                        {
+                            ts_f32 part[8] = {{0}};
+                            part[0] = ts_set_f32(0.0f);
+                            part[1] = ts_set_f32(0.0f);
+                            part[2] = ts_set_f32(0.0f);
+                            part[3] = ts_set_f32(0.0f);
+                            part[4] = ts_set_f32(0.0f);
+                            part[5] = ts_set_f32(0.0f);
+                            part[6] = ts_set_f32(0.0f);
+                            part[7] = ts_set_f32(0.0f);
+                            for (int64_t c_l1 = 0,
+                                c_l1_end = ts_min_i64_s(8,
+                                k - (c_l0 * 8)); c_l1 < c_l1_end; ++c_l1) {
+                                __builtin_prefetch((const void *)((uintptr_t)b
+                                    + sizeof(float) * (uintptr_t)(b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16) + ahead * (8 * b_s0))), 0, 2);
+                                part[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16)], b_s1), part[0]);
+                                __builtin_prefetch((const void *)((uintptr_t)b
+                                    + sizeof(float) * (uintptr_t)(b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16 + 8) + ahead * (8 * b_s0))), 0,
+                                    2);
+                                part[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16 + 8)], b_s1), part[1]);
+                                part[2] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 1)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16)], b_s1), part[2]);
+                                part[3] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 1)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16 + 8)], b_s1), part[3]);
+                                part[4] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 2)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16)], b_s1), part[4]);
+                                part[5] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 2)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16 + 8)], b_s1), part[5]);
+                                part[6] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 3)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16)], b_s1), part[6]);
+                                part[7] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + 3)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 512 + c_j1 * 16 + 8)], b_s1), part[7]);
+                            }
+                            ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4)],
+                                ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2)
+                                + c_i0 * 4)]), part[0]));
+                            ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + 1) + c_i0 * 4)],
+                                ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2
+                                + 1) + c_i0 * 4)]), part[1]));
+                            ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4 + 1)],
+                                ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2)
+                                + c_i0 * 4 + 1)]), part[2]));
+                            ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + 1) + c_i0 * 4
+                                + 1)], ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64
+                                + c_j1 * 2 + 1) + c_i0 * 4 + 1)]), part[3]));
+                            ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4 + 2)],
+                                ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2)
+                                + c_i0 * 4 + 2)]), part[4]));
+                            ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + 1) + c_i0 * 4
+                                + 2)], ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64
+                                + c_j1 * 2 + 1) + c_i0 * 4 + 2)]), part[5]));
+                            ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4 + 3)],
+                                ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2)
+                                + c_i0 * 4 + 3)]), part[6]));
+                            ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + 1) + c_i0 * 4
+                                + 3)], ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64
+                                + c_j1 * 2 + 1) + c_i0 * 4 + 3)]), part[7]));
+                        }
+                    }
+                    for (int64_t c_i0 = m / 4, c_i0_end = (m + 3) / 4; c_i0 < c_i0_end; ++c_i0) {
+                        for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 4); c_i1 < c_i1_end; ++c_i1) {
+                            {
+                                ts_f32 part[2] = {{0}};
+                                part[0] = ts_set_f32(0.0f);
+                                part[1] = ts_set_f32(0.0f);
+                                for (int64_t c_l1 = 0,
+                                    c_l1_end = ts_min_i64_s(8,
+                                    k - (c_l0 * 8)); c_l1 < c_l1_end; ++c_l1) {
+                                    __builtin_prefetch((const void *)((uintptr_t)b
+                                        + sizeof(float) * (uintptr_t)(b_s0 * (c_l0 * 8 + c_l1)
+                                        + b_s1 * (c_j0 * 512 + c_j1 * 16) + ahead * (8 * b_s0))), 0,
+                                        2);
+                                    part[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + c_i1)
+                                        + a_s1 * (c_l0 * 8 + c_l1)]),
+                                        ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                        + b_s1 * (c_j0 * 512 + c_j1 * 16)], b_s1), part[0]);
+                                    __builtin_prefetch((const void *)((uintptr_t)b
+                                        + sizeof(float) * (uintptr_t)(b_s0 * (c_l0 * 8 + c_l1)
+                                        + b_s1 * (c_j0 * 512 + c_j1 * 16 + 8)
+                                        + ahead * (8 * b_s0))), 0, 2);
+                                    part[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4 + c_i1)
+                                        + a_s1 * (c_l0 * 8 + c_l1)]),
+                                        ts_load_strided_f32(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                        + b_s1 * (c_j0 * 512 + c_j1 * 16 + 8)], b_s1), part[1]);
+                                }
+                                ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4
+                                    + c_i1)], ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64
+                                    + c_j1 * 2) + c_i0 * 4 + c_i1)]), part[0]));
+                                ts_store_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + 1)
+                                    + c_i0 * 4 + c_i1)],
+                                    ts_add_f32(ts_load_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2
+                                    + 1) + c_i0 * 4 + c_i1)]), part[1]));
+                            }
+                        }
+                    }
+                }
+                for (int64_t c_j1 = ts_min_i64_s(32, n / 16 - (c_j0 * 32)),
+                    c_j1_end = ts_min_i64_s(32,
+                    (n + 15) / 16 - (c_j0 * 32)); c_j1 < c_j1_end; ++c_j1) {
+                    for (int64_t c_i0 = 0, c_i0_end = m / 4; c_i0 < c_i0_end; ++c_i0) {
+                        for (int64_t c_j2 = 0,
+                            c_j2_end = ts_min_i64_s(2,
+                            (n + 7) / 8 - (c_j0 * 64) - (c_j1 * 2)); c_j2 < c_j2_end; ++c_j2) {
+                            {
+                                ts_f32 part[4] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 512) - (c_j1 * 16) - (c_j2 * 8),
+                                        8);
+                                    if (active > 0) {
+                                        part[0] = ts_set_f32(0.0f);
+                                        part[1] = ts_set_f32(0.0f);
+                                        part[2] = ts_set_f32(0.0f);
+                                        part[3] = ts_set_f32(0.0f);
+                                    }
+                                }
+                                for (int64_t c_l1 = 0,
+                                    c_l1_end = ts_min_i64_s(8,
+                                    k - (c_l0 * 8)); c_l1 < c_l1_end; ++c_l1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_j0 * 512) - (c_j1 * 16) - (c_j2 * 8), 8);
+                                        if (active > 0) {
+                                            part[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4)
+                                                + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                ts_load_strided_first_f32(&b[b_s0 * (c_l0 * 8
+                                                + c_l1) + b_s1 * (c_j0 * 512 + c_j1 * 16
+                                                + c_j2 * 8)], b_s1, active), part[0]);
+                                            part[1] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4
+                                                + 1) + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                ts_load_strided_first_f32(&b[b_s0 * (c_l0 * 8
+                                                + c_l1) + b_s1 * (c_j0 * 512 + c_j1 * 16
+                                                + c_j2 * 8)], b_s1, active), part[1]);
+                                            part[2] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4
+                                                + 2) + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                ts_load_strided_first_f32(&b[b_s0 * (c_l0 * 8
+                                                + c_l1) + b_s1 * (c_j0 * 512 + c_j1 * 16
+                                                + c_j2 * 8)], b_s1, active), part[2]);
+                                            part[3] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4
+                                                + 3) + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                ts_load_strided_first_f32(&b[b_s0 * (c_l0 * 8
+                                                + c_l1) + b_s1 * (c_j0 * 512 + c_j1 * 16
+                                                + c_j2 * 8)], b_s1, active), part[3]);
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 512) - (c_j1 * 16) - (c_j2 * 8),
+                                        8);
+                                    if (active > 0) {
+                                        ts_store_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2
+                                            + c_j2) + c_i0 * 4)],
+                                            ts_add_f32(ts_load_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4)], active), part[0]), active);
+                                        ts_store_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2
+                                            + c_j2) + c_i0 * 4 + 1)],
+                                            ts_add_f32(ts_load_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4 + 1)], active), part[1]), active);
+                                        ts_store_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2
+                                            + c_j2) + c_i0 * 4 + 2)],
+                                            ts_add_f32(ts_load_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4 + 2)], active), part[2]), active);
+                                        ts_store_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2
+                                            + c_j2) + c_i0 * 4 + 3)],
+                                            ts_add_f32(ts_load_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4 + 3)], active), part[3]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t c_i0 = m / 4, c_i0_end = (m + 3) / 4; c_i0 < c_i0_end; ++c_i0) {
+                        for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 4); c_i1 < c_i1_end; ++c_i1) {
+                            for (int64_t c_j2 = 0,
+                                c_j2_end = ts_min_i64_s(2,
+                                (n + 7) / 8 - (c_j0 * 64) - (c_j1 * 2)); c_j2 < c_j2_end; ++c_j2) {
+                                {
+                                    ts_f32 part[1] = {{0}};
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_j0 * 512) - (c_j1 * 16) - (c_j2 * 8), 8);
+                                        if (active > 0) {
+                                            part[0] = ts_set_f32(0.0f);
+                                        }
+                                    }
+                                    for (int64_t c_l1 = 0,
+                                        c_l1_end = ts_min_i64_s(8,
+                                        k - (c_l0 * 8)); c_l1 < c_l1_end; ++c_l1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (c_j0 * 512) - (c_j1 * 16) - (c_j2 * 8), 8);
+                                            if (active > 0) {
+                                                part[0] = ts_fma_f32(ts_set_f32(a[a_s0 * (c_i0 * 4
+                                                    + c_i1) + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                    ts_load_strided_first_f32(&b[b_s0 * (c_l0 * 8
+                                                    + c_l1) + b_s1 * (c_j0 * 512 + c_j1 * 16
+                                                    + c_j2 * 8)], b_s1, active), part[0]);
+                                            }
+                                        }
+                                    }
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_j0 * 512) - (c_j1 * 16) - (c_j2 * 8), 8);
+                                        if (active > 0) {
+                                            ts_store_first_f32(&compact[8 * (m * (c_j0 * 64
+                                                + c_j1 * 2 + c_j2) + c_i0 * 4 + c_i1)],
+                                                ts_add_f32(ts_load_first_f32(&compact[8 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4 + c_i1)], active), part[0]), active);
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t compact_i = 0; compact_i < m; ++compact_i) {
+                for (int64_t compact_j_0 = 0,
+                    compact_j_0_end = ts_min_i64_s(64,
+                    n / 8 - (c_j0 * 64)); compact_j_0 < compact_j_0_end; ++compact_j_0) {
+                    ts_store_strided_f32(&c[c_s0 * compact_i
+                        + c_s1 * (c_j0 * 512 + compact_j_0 * 8)], c_s1,
+                        ts_load_f32(&compact[8 * (m * (c_j0 * 64 + compact_j_0) + compact_i)]));
+                }
+                for (int64_t compact_j_0 = ts_min_i64_s(64, n / 8 - (c_j0 * 64)),
+                    compact_j_0_end = ts_min_i64_s(64,
+                    (n + 7) / 8 - (c_j0 * 64)); compact_j_0 < compact_j_0_end; ++compact_j_0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(n - (c_j0 * 512) - (compact_j_0 * 8), 8);
+                        if (active > 0) {
+                            ts_store_strided_first_f32(&c[c_s0 * compact_i
+                                + c_s1 * (c_j0 * 512 + compact_j_0 * 8)], c_s1,
+                                ts_load_first_f32(&compact[8 * (m * (c_j0 * 64 + compact_j_0)
+                                + compact_i)], active), active);
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(compact);
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_6_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_6_c_j0_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float32_v3_6_c_j0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float32_v3_6_c_j0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float32_v3_6_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const float *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = call->strides[1];
+    const float *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    float *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    const double moved = 4.0 * (double)(m) * (double)(k) + 4.0 * (double)(k) * (double)(n)
+        + 4.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_matmul_float32_v3_6_c_j0 env =
+            {m, k, n, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (ts_min_i64_s(32, n / 16)) * (((m + 3) / 4) * ((ts_min_i64_s(4, m)) * 13))
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(32, n / 16))) * (((m
+            + 3) / 4) * ((ts_min_i64_s(4, m)) * 13))
+            + ((k + 7) / 8) * ((ts_min_i64_s(32, n / 16)) * ((m / 4) * (12
+            + (ts_min_i64_s(8, k)) * 118 + 62)
+            + ((m + 3) / 4 - (m / 4)) * ((m - ((m / 4) * 4)) * (3 + (ts_min_i64_s(8, k)) * 30
+            + 16))) + (ts_min_i64_s(32,
+            (n + 15) / 16) - (ts_min_i64_s(32,
+            n / 16))) * ((m / 4) * ((ts_min_i64_s(2,
+            (n + 7) / 8 - ((ts_min_i64_s(32, n / 16)) * 2))) * (4 + (ts_min_i64_s(8, k)) * 63
+            + 31)) + ((m + 3) / 4 - (m / 4)) * ((m - ((m / 4) * 4)) * ((ts_min_i64_s(2,
+            (n + 7) / 8 - ((ts_min_i64_s(32, n / 16)) * 2))) * (1 + (ts_min_i64_s(8, k)) * 16
+            + 8))))) + m * ((ts_min_i64_s(64, n / 8)) * 8
+            + (ts_min_i64_s(64, (n + 7) / 8) - (ts_min_i64_s(64, n / 8))) * 8));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float32_v3_6_c_j0_unit : ts_matmul_float32_v3_6_c_j0_any,
+                &env, 0, (n + 511) / 512, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float32_v3_6(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float32_v3_6_code(call, true)
+        : ts_matmul_float32_v3_6_code(call, false);
+}
+
+static bool ts_matmul_float32_v3_6_when(const ts_call *call)
+{
+    const int64_t n = call->dims[2];
+    return (n <= 1024);
+}
+
+struct ts_matmul_float32_v3_7_c_j0 {
+    int64_t m;
+    int64_t k;
+    int64_t n;
+    const float *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    const float *b;
+    int64_t b_s0;
+    int64_t b_s1;
+    float *c;
+    int64_t c_s0;
+    int64_t c_s1;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_matmul_float32_v3_7_c_j0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float32_v3_7_c_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t k = self->k;
     const int64_t n = self->n;
@@ -1538,17 +2633,17 @@ TS_INLINE int ts_matmul_float32_v3_4_c_j0_code(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_matmul_float32_v3_4_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float32_v3_7_c_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float32_v3_4_c_j0_code(env, lower, upper, true);
+    return ts_matmul_float32_v3_7_c_j0_code(env, lower, upper, true);
 }
 
-static int ts_matmul_float32_v3_4_c_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float32_v3_7_c_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float32_v3_4_c_j0_code(env, lower, upper, false);
+    return ts_matmul_float32_v3_7_c_j0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_matmul_float32_v3_4_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_matmul_float32_v3_7_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t k = call->dims[1];
@@ -1566,7 +2661,7 @@ TS_INLINE int ts_matmul_float32_v3_4_code(const ts_call *call, const bool unit)
         + 4.0 * (double)(m) * (double)(n);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_matmul_float32_v3_4_c_j0 env =
+        const struct ts_matmul_float32_v3_7_c_j0 env =
             {m, k, n, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
@@ -1586,7 +2681,7 @@ TS_INLINE int ts_matmul_float32_v3_4_code(const ts_call *call, const bool unit)
             + 8))))) + m * ((ts_min_i64_s(256, n / 8)) * 8
             + (ts_min_i64_s(256, (n + 7) / 8) - (ts_min_i64_s(256, n / 8))) * 8));
         const int status =
-            ts_parallel(unit ? ts_matmul_float32_v3_4_c_j0_unit : ts_matmul_float32_v3_4_c_j0_any,
+            ts_parallel(unit ? ts_matmul_float32_v3_7_c_j0_unit : ts_matmul_float32_v3_7_c_j0_any,
                 &env, 0, (n + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -1595,20 +2690,23 @@ TS_INLINE int ts_matmul_float32_v3_4_code(const ts_call *call, const bool unit)
     return TS_OK;
 }
 
-static int ts_matmul_float32_v3_4(const ts_call *call)
+static int ts_matmul_float32_v3_7(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
-    return unit ? ts_matmul_float32_v3_4_code(call, true)
-        : ts_matmul_float32_v3_4_code(call, false);
+    return unit ? ts_matmul_float32_v3_7_code(call, true)
+        : ts_matmul_float32_v3_7_code(call, false);
 }
 
-extern const ts_variant ts_matmul_float32_v3[5];
-const ts_variant ts_matmul_float32_v3[5] = {
+extern const ts_variant ts_matmul_float32_v3[8];
+const ts_variant ts_matmul_float32_v3[8] = {
     {ts_matmul_float32_v3_0, ts_matmul_float32_v3_0_when, UINT64_C(4), "0"},
     {ts_matmul_float32_v3_1, ts_matmul_float32_v3_1_when, UINT64_C(1), "1"},
     {ts_matmul_float32_v3_2, ts_matmul_float32_v3_2_when, UINT64_C(0), "2"},
     {ts_matmul_float32_v3_3, ts_matmul_float32_v3_3_when, UINT64_C(0), "3"},
-    {ts_matmul_float32_v3_4, NULL, UINT64_C(0), "4"},
+    {ts_matmul_float32_v3_4, ts_matmul_float32_v3_4_when, UINT64_C(0), "4"},
+    {ts_matmul_float32_v3_5, ts_matmul_float32_v3_5_when, UINT64_C(0), "5"},
+    {ts_matmul_float32_v3_6, ts_matmul_float32_v3_6_when, UINT64_C(0), "6"},
+    {ts_matmul_float32_v3_7, NULL, UINT64_C(0), "7"},
 };
 
 struct ts_matmul_float64_v3_0_c_tiles {
@@ -1829,9 +2927,9 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
     const int64_t c_s0 = self->c_s0;
     const int64_t c_s1 = unit ? 1 : self->c_s1;
     for (int64_t c_blocks = lower; c_blocks < upper; ++c_blocks) {
-        if (c_blocks < ((m + 95) / 96) * ((n + 63) / 64)) {
-            const int64_t c_ib = (c_blocks) / (((n + 63) / 64));
-            const int64_t c_jb = (c_blocks) % ((n + 63) / 64);
+        if (c_blocks < ((m + 95) / 96) * ((n + 127) / 128)) {
+            const int64_t c_ib = (c_blocks) / (((n + 127) / 128));
+            const int64_t c_jb = (c_blocks) % ((n + 127) / 128);
             {
                 double *const restrict columns =
                     ts_workspace_acquire(ts_bytes(k, ts_bytes(96, sizeof(double))));
@@ -1867,14 +2965,14 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                         return TS_NO_MEMORY;
                     }
                     for (int64_t c_j0 = 0,
-                        c_j0_end = ts_min_i64_s(8, n / 8 - (c_jb * 8)); c_j0 < c_j0_end; ++c_j0) {
+                        c_j0_end = ts_min_i64_s(16, n / 8 - (c_jb * 16)); c_j0 < c_j0_end; ++c_j0) {
                         for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                             ts_store_f64(&packed[8 * packed_d0],
                                 ts_load_strided_f64(&b[b_s0 * packed_d0
-                                + b_s1 * (c_jb * 64 + c_j0 * 8)], b_s1));
+                                + b_s1 * (c_jb * 128 + c_j0 * 8)], b_s1));
                             ts_store_f64(&packed[8 * packed_d0 + 4],
                                 ts_load_strided_f64(&b[b_s0 * packed_d0
-                                + b_s1 * (c_jb * 64 + c_j0 * 8 + 4)], b_s1));
+                                + b_s1 * (c_jb * 128 + c_j0 * 8 + 4)], b_s1));
                         }
                         for (int64_t c_i0 = 0,
                             c_i0_end = ts_min_i64_s(16,
@@ -1920,29 +3018,29 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                                         + 5]), ts_load_f64(&packed[8 * c_l + 4]), tile[11]);
                                 }
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[0]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8)], c_s1, tile[0]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[1]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8 + 4)], c_s1, tile[1]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 1)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[2]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8)], c_s1, tile[2]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 1)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[3]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8 + 4)], c_s1, tile[3]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 2)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[4]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8)], c_s1, tile[4]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 2)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[5]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8 + 4)], c_s1, tile[5]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 3)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[6]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8)], c_s1, tile[6]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 3)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[7]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8 + 4)], c_s1, tile[7]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 4)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[8]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8)], c_s1, tile[8]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 4)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[9]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8 + 4)], c_s1, tile[9]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 5)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[10]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8)], c_s1, tile[10]);
                                 ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + 5)
-                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[11]);
+                                    + c_s1 * (c_jb * 128 + c_j0 * 8 + 4)], c_s1, tile[11]);
                             }
                         }
                         for (int64_t c_i0 = ts_min_i64_s(16, m / 6 - (c_ib * 16)),
@@ -1964,9 +3062,9 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                                             tile[1]);
                                     }
                                     ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + c_i1)
-                                        + c_s1 * (c_jb * 64 + c_j0 * 8)], c_s1, tile[0]);
+                                        + c_s1 * (c_jb * 128 + c_j0 * 8)], c_s1, tile[0]);
                                     ts_store_strided_f64(&c[c_s0 * (c_ib * 96 + c_i0 * 6 + c_i1)
-                                        + c_s1 * (c_jb * 64 + c_j0 * 8 + 4)], c_s1, tile[1]);
+                                        + c_s1 * (c_jb * 128 + c_j0 * 8 + 4)], c_s1, tile[1]);
                                 }
                             }
                         }
@@ -1980,27 +3078,27 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                         ts_workspace_release(columns);
                         return TS_NO_MEMORY;
                     }
-                    for (int64_t c_j0 = ts_min_i64_s(8, n / 8 - (c_jb * 8)),
-                        c_j0_end = ts_min_i64_s(8,
-                        (n + 7) / 8 - (c_jb * 8)); c_j0 < c_j0_end; ++c_j0) {
+                    for (int64_t c_j0 = ts_min_i64_s(16, n / 8 - (c_jb * 16)),
+                        c_j0_end = ts_min_i64_s(16,
+                        (n + 7) / 8 - (c_jb * 16)); c_j0 < c_j0_end; ++c_j0) {
                         for (int64_t packed_d0 = 0; packed_d0 < k; ++packed_d0) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8), 4);
+                                    ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 8), 4);
                                 if (active > 0) {
                                     ts_store_first_f64(&packed[8 * packed_d0],
                                         ts_load_strided_first_f64(&b[b_s0 * packed_d0
-                                        + b_s1 * (c_jb * 64 + c_j0 * 8)], b_s1, active), active);
+                                        + b_s1 * (c_jb * 128 + c_j0 * 8)], b_s1, active), active);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (c_jb * 64) - (c_j0 * 8) - 4, 0),
+                                    ts_min_i64_s(ts_max_i64_s(n - (c_jb * 128) - (c_j0 * 8) - 4, 0),
                                     4);
                                 if (active > 0) {
                                     ts_store_first_f64(&packed[8 * packed_d0 + 4],
                                         ts_load_strided_first_f64(&b[b_s0 * packed_d0
-                                        + b_s1 * (c_jb * 64 + c_j0 * 8 + 4)], b_s1, active),
+                                        + b_s1 * (c_jb * 128 + c_j0 * 8 + 4)], b_s1, active),
                                         active);
                                 }
                             }
@@ -2010,12 +3108,12 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                             m / 6 - (c_ib * 16)); c_i0 < c_i0_end; ++c_i0) {
                             for (int64_t c_j1 = 0,
                                 c_j1_end = ts_min_i64_s(2,
-                                (n + 3) / 4 - (c_jb * 16) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
+                                (n + 3) / 4 - (c_jb * 32) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
                                 {
                                     ts_f64 tile[6] = {{0}};
                                     {
                                         const int64_t active =
-                                            ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4),
+                                            ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 8) - (c_j1 * 4),
                                             4);
                                         if (active > 0) {
                                             tile[0] = ts_set_f64(0.0);
@@ -2029,7 +3127,7 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                                     for (int64_t c_l = 0; c_l < k; ++c_l) {
                                         {
                                             const int64_t active =
-                                                ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4), 4);
+                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 8) - (c_j1 * 4), 4);
                                             if (active > 0) {
                                                 tile[0] = ts_fma_f64(ts_set_f64(columns[96 * c_l
                                                     + c_i0 * 6]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[0]);
@@ -2048,26 +3146,26 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                                     }
                                     {
                                         const int64_t active =
-                                            ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4),
+                                            ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 8) - (c_j1 * 4),
                                             4);
                                         if (active > 0) {
                                             ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_i0 * 6) + c_s1 * (c_jb * 128 + c_j0 * 8
                                                 + c_j1 * 4)], c_s1, tile[0], active);
                                             ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 1) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_i0 * 6 + 1) + c_s1 * (c_jb * 128 + c_j0 * 8
                                                 + c_j1 * 4)], c_s1, tile[1], active);
                                             ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 2) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_i0 * 6 + 2) + c_s1 * (c_jb * 128 + c_j0 * 8
                                                 + c_j1 * 4)], c_s1, tile[2], active);
                                             ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 3) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_i0 * 6 + 3) + c_s1 * (c_jb * 128 + c_j0 * 8
                                                 + c_j1 * 4)], c_s1, tile[3], active);
                                             ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 4) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_i0 * 6 + 4) + c_s1 * (c_jb * 128 + c_j0 * 8
                                                 + c_j1 * 4)], c_s1, tile[4], active);
                                             ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
-                                                + c_i0 * 6 + 5) + c_s1 * (c_jb * 64 + c_j0 * 8
+                                                + c_i0 * 6 + 5) + c_s1 * (c_jb * 128 + c_j0 * 8
                                                 + c_j1 * 4)], c_s1, tile[5], active);
                                         }
                                     }
@@ -2082,12 +3180,12 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                                 m - (c_ib * 96) - (c_i0 * 6)); c_i1 < c_i1_end; ++c_i1) {
                                 for (int64_t c_j1 = 0,
                                     c_j1_end = ts_min_i64_s(2,
-                                    (n + 3) / 4 - (c_jb * 16) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
+                                    (n + 3) / 4 - (c_jb * 32) - (c_j0 * 2)); c_j1 < c_j1_end; ++c_j1) {
                                     {
                                         ts_f64 tile[1] = {{0}};
                                         {
                                             const int64_t active =
-                                                ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4), 4);
+                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 8) - (c_j1 * 4), 4);
                                             if (active > 0) {
                                                 tile[0] = ts_set_f64(0.0);
                                             }
@@ -2095,7 +3193,7 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                                         for (int64_t c_l = 0; c_l < k; ++c_l) {
                                             {
                                                 const int64_t active =
-                                                    ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4), 4);
+                                                    ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 8) - (c_j1 * 4), 4);
                                                 if (active > 0) {
                                                     tile[0] = ts_fma_f64(ts_set_f64(columns[96 * c_l + c_i0 * 6 + c_i1]), ts_load_first_f64(&packed[8 * c_l + c_j1 * 4], active), tile[0]);
                                                 }
@@ -2103,11 +3201,11 @@ TS_INLINE int ts_matmul_float64_v3_1_c_blocks_code(const void *env, int64_t lowe
                                         }
                                         {
                                             const int64_t active =
-                                                ts_min_i64_s(n - (c_jb * 64) - (c_j0 * 8) - (c_j1 * 4), 4);
+                                                ts_min_i64_s(n - (c_jb * 128) - (c_j0 * 8) - (c_j1 * 4), 4);
                                             if (active > 0) {
                                                 ts_store_strided_first_f64(&c[c_s0 * (c_ib * 96
                                                     + c_i0 * 6 + c_i1)
-                                                    + c_s1 * (c_jb * 64 + c_j0 * 8 + c_j1 * 4)],
+                                                    + c_s1 * (c_jb * 128 + c_j0 * 8 + c_j1 * 4)],
                                                     c_s1, tile[0], active);
                                             }
                                         }
@@ -2151,10 +3249,17 @@ TS_INLINE int ts_matmul_float64_v3_1_code(const ts_call *call, const bool unit)
     {
         const struct ts_matmul_float64_v3_1_c_blocks env =
             {m, k, n, a, a_s1, b, b_s0, b_s1, c, c_s0, c_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, k * 10800 + 18944);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, k * 192
+            + (ts_min_i64_s(16, n / 8)) * (k * 14 + 16 * (18 + k * 82 + 130)
+            + 0 * (6 * (3 + k * 14 + 22)))
+            + (ts_min_i64_s(16, (n + 7) / 8) - (ts_min_i64_s(16, n / 8))) * (k * 14
+            + 16 * ((ts_min_i64_s(2, (n + 3) / 4 - ((ts_min_i64_s(16, n / 8)) * 2))) * (6 + k * 47
+            + 71)) + 0 * (6 * ((ts_min_i64_s(2,
+            (n + 3) / 4 - ((ts_min_i64_s(16, n / 8)) * 2))) * (1 + k * 8 + 12)))));
         const int status =
             ts_parallel(unit ? ts_matmul_float64_v3_1_c_blocks_unit
-                : ts_matmul_float64_v3_1_c_blocks_any, &env, 0, ((m + 95) / 96) * ((n + 63) / 64),
+                : ts_matmul_float64_v3_1_c_blocks_any, &env, 0, ((m + 95) / 96) * ((n + 127) / 128),
                 grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -2496,6 +3601,440 @@ TS_INLINE int ts_matmul_float64_v3_3_c_j0_code(const void *env, int64_t lower, i
     const int64_t c_s0 = self->c_s0;
     const int64_t c_s1 = unit ? 1 : self->c_s1;
     const int64_t ahead = self->ahead;
+    for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
+        for (int64_t c_init_i0 = 0,
+            c_init_i0_end = (m + 5) / 6; c_init_i0 < c_init_i0_end; ++c_init_i0) {
+            for (int64_t c_init_i = 0,
+                c_init_i_end = ts_min_i64_s(6,
+                m - (c_init_i0 * 6)); c_init_i < c_init_i_end; ++c_init_i) {
+                ts_store_strided_f64(&c[c_s0 * (c_init_i0 * 6 + c_init_i) + c_s1 * (c_j0 * 8)],
+                    c_s1, ts_set_f64(0.0));
+                ts_store_strided_f64(&c[c_s0 * (c_init_i0 * 6 + c_init_i) + c_s1 * (c_j0 * 8 + 4)],
+                    c_s1, ts_set_f64(0.0));
+            }
+        }
+        {
+            double *const restrict packed =
+                ts_workspace_acquire(ts_bytes(4096, ts_bytes(8, sizeof(double))));
+            if (!packed) {
+                return TS_NO_MEMORY;
+            }
+            for (int64_t c_l0 = 0, c_l0_end = (k + 4095) / 4096; c_l0 < c_l0_end; ++c_l0) {
+                for (int64_t packed_d0 = 0,
+                    packed_d0_end = ts_min_i64_s(4096,
+                    k - (c_l0 * 4096)); packed_d0 < packed_d0_end; ++packed_d0) {
+                    __builtin_prefetch((const void *)((uintptr_t)b
+                        + sizeof(double) * (uintptr_t)(b_s0 * (c_l0 * 4096 + packed_d0)
+                        + b_s1 * (c_j0 * 8) + ahead * (16 * b_s0))), 0, 2);
+                    ts_store_f64(&packed[8 * packed_d0],
+                        ts_load_strided_f64(&b[b_s0 * (c_l0 * 4096 + packed_d0)
+                        + b_s1 * (c_j0 * 8)], b_s1));
+                    __builtin_prefetch((const void *)((uintptr_t)b
+                        + sizeof(double) * (uintptr_t)(b_s0 * (c_l0 * 4096 + packed_d0)
+                        + b_s1 * (c_j0 * 8 + 4) + ahead * (16 * b_s0))), 0, 2);
+                    ts_store_f64(&packed[8 * packed_d0 + 4],
+                        ts_load_strided_f64(&b[b_s0 * (c_l0 * 4096 + packed_d0)
+                        + b_s1 * (c_j0 * 8 + 4)], b_s1));
+                }
+                for (int64_t c_i0 = 0, c_i0_end = m / 6; c_i0 < c_i0_end; ++c_i0) {
+                    {
+                        ts_f64 part[12] = {{0}};
+                        part[0] = ts_set_f64(0.0);
+                        part[1] = ts_set_f64(0.0);
+                        part[2] = ts_set_f64(0.0);
+                        part[3] = ts_set_f64(0.0);
+                        part[4] = ts_set_f64(0.0);
+                        part[5] = ts_set_f64(0.0);
+                        part[6] = ts_set_f64(0.0);
+                        part[7] = ts_set_f64(0.0);
+                        part[8] = ts_set_f64(0.0);
+                        part[9] = ts_set_f64(0.0);
+                        part[10] = ts_set_f64(0.0);
+                        part[11] = ts_set_f64(0.0);
+                        for (int64_t c_l1 = 0,
+                            c_l1_end = ts_min_i64_s(4096,
+                            k - (c_l0 * 4096)); c_l1 < c_l1_end; ++c_l1) {
+                            part[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1]),
+                                part[0]);
+                            part[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1 + 4]),
+                                part[1]);
+                            part[2] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 1)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1]),
+                                part[2]);
+                            part[3] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 1)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1 + 4]),
+                                part[3]);
+                            part[4] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 2)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1]),
+                                part[4]);
+                            part[5] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 2)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1 + 4]),
+                                part[5]);
+                            part[6] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 3)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1]),
+                                part[6]);
+                            part[7] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 3)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1 + 4]),
+                                part[7]);
+                            part[8] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 4)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1]),
+                                part[8]);
+                            part[9] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 4)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1 + 4]),
+                                part[9]);
+                            part[10] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 5)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1]),
+                                part[10]);
+                            part[11] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 5)
+                                + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1 + 4]),
+                                part[11]);
+                        }
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6) + c_s1 * (c_j0 * 8)], c_s1,
+                            ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6)
+                            + c_s1 * (c_j0 * 8)], c_s1), part[0]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                            ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6)
+                            + c_s1 * (c_j0 * 8 + 4)], c_s1), part[1]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 1) + c_s1 * (c_j0 * 8)], c_s1,
+                            ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 1)
+                            + c_s1 * (c_j0 * 8)], c_s1), part[2]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 1) + c_s1 * (c_j0 * 8 + 4)],
+                            c_s1, ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 1)
+                            + c_s1 * (c_j0 * 8 + 4)], c_s1), part[3]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 2) + c_s1 * (c_j0 * 8)], c_s1,
+                            ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 2)
+                            + c_s1 * (c_j0 * 8)], c_s1), part[4]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 2) + c_s1 * (c_j0 * 8 + 4)],
+                            c_s1, ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 2)
+                            + c_s1 * (c_j0 * 8 + 4)], c_s1), part[5]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 3) + c_s1 * (c_j0 * 8)], c_s1,
+                            ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 3)
+                            + c_s1 * (c_j0 * 8)], c_s1), part[6]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 3) + c_s1 * (c_j0 * 8 + 4)],
+                            c_s1, ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 3)
+                            + c_s1 * (c_j0 * 8 + 4)], c_s1), part[7]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 4) + c_s1 * (c_j0 * 8)], c_s1,
+                            ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 4)
+                            + c_s1 * (c_j0 * 8)], c_s1), part[8]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 4) + c_s1 * (c_j0 * 8 + 4)],
+                            c_s1, ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 4)
+                            + c_s1 * (c_j0 * 8 + 4)], c_s1), part[9]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 5) + c_s1 * (c_j0 * 8)], c_s1,
+                            ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 5)
+                            + c_s1 * (c_j0 * 8)], c_s1), part[10]));
+                        ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + 5) + c_s1 * (c_j0 * 8 + 4)],
+                            c_s1, ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + 5)
+                            + c_s1 * (c_j0 * 8 + 4)], c_s1), part[11]));
+                    }
+                }
+                for (int64_t c_i0 = m / 6, c_i0_end = (m + 5) / 6; c_i0 < c_i0_end; ++c_i0) {
+                    for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 6); c_i1 < c_i1_end; ++c_i1) {
+                        {
+                            ts_f64 part[2] = {{0}};
+                            part[0] = ts_set_f64(0.0);
+                            part[1] = ts_set_f64(0.0);
+                            for (int64_t c_l1 = 0,
+                                c_l1_end = ts_min_i64_s(4096,
+                                k - (c_l0 * 4096)); c_l1 < c_l1_end; ++c_l1) {
+                                part[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + c_i1)
+                                    + a_s1 * (c_l0 * 4096 + c_l1)]), ts_load_f64(&packed[8 * c_l1]),
+                                    part[0]);
+                                part[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + c_i1)
+                                    + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                    ts_load_f64(&packed[8 * c_l1 + 4]), part[1]);
+                            }
+                            ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + c_i1) + c_s1 * (c_j0 * 8)],
+                                c_s1, ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                + c_s1 * (c_j0 * 8)], c_s1), part[0]));
+                            ts_store_strided_f64(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                                ts_add_f64(ts_load_strided_f64(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                + c_s1 * (c_j0 * 8 + 4)], c_s1), part[1]));
+                        }
+                    }
+                }
+            }
+            ts_workspace_release(packed);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_3_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_3_c_j0_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float64_v3_3_c_j0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_3_c_j0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float64_v3_3_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const double *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = call->strides[1];
+    const double *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    double *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    const double moved = 8.0 * (double)(m) * (double)(k) + 8.0 * (double)(k) * (double)(n)
+        + 8.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_matmul_float64_v3_3_c_j0 env =
+            {m, k, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((m + 5) / 6) * ((ts_min_i64_s(6, m)) * 11)
+            + ((k + 4095) / 4096) * ((ts_min_i64_s(4096, k)) * 14
+            + (m / 6) * (18 + (ts_min_i64_s(4096, k)) * 106 + 82)
+            + ((m + 5) / 6 - (m / 6)) * ((m - ((m / 6) * 6)) * (3 + (ts_min_i64_s(4096, k)) * 18
+            + 14))));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float64_v3_3_c_j0_unit : ts_matmul_float64_v3_3_c_j0_any,
+                &env, 0, n / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t c_j0 = n / 8, c_j0_end = (n + 7) / 8; c_j0 < c_j0_end; ++c_j0) {
+        for (int64_t c_init_i0 = 0,
+            c_init_i0_end = (m + 5) / 6; c_init_i0 < c_init_i0_end; ++c_init_i0) {
+            for (int64_t c_init_i = 0,
+                c_init_i_end = ts_min_i64_s(6,
+                m - (c_init_i0 * 6)); c_init_i < c_init_i_end; ++c_init_i) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (c_j0 * 8), 4);
+                    if (active > 0) {
+                        ts_store_strided_first_f64(&c[c_s0 * (c_init_i0 * 6 + c_init_i)
+                            + c_s1 * (c_j0 * 8)], c_s1, ts_set_f64(0.0), active);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (c_j0 * 8) - 4, 0);
+                    if (active > 0) {
+                        ts_store_strided_first_f64(&c[c_s0 * (c_init_i0 * 6 + c_init_i)
+                            + c_s1 * (c_j0 * 8 + 4)], c_s1, ts_set_f64(0.0), active);
+                    }
+                }
+            }
+        }
+        {
+            double *const restrict packed =
+                ts_workspace_acquire(ts_bytes(4096, ts_bytes(8, sizeof(double))));
+            if (!packed) {
+                return TS_NO_MEMORY;
+            }
+            for (int64_t c_l0 = 0, c_l0_end = (k + 4095) / 4096; c_l0 < c_l0_end; ++c_l0) {
+                for (int64_t packed_d0 = 0,
+                    packed_d0_end = ts_min_i64_s(4096,
+                    k - (c_l0 * 4096)); packed_d0 < packed_d0_end; ++packed_d0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 8), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&packed[8 * packed_d0],
+                                ts_load_strided_first_f64(&b[b_s0 * (c_l0 * 4096 + packed_d0)
+                                + b_s1 * (c_j0 * 8)], b_s1, active), active);
+                        }
+                    }
+                    {
+                        const int64_t active = ts_max_i64_s(n - (c_j0 * 8) - 4, 0);
+                        if (active > 0) {
+                            ts_store_first_f64(&packed[8 * packed_d0 + 4],
+                                ts_load_strided_first_f64(&b[b_s0 * (c_l0 * 4096 + packed_d0)
+                                + b_s1 * (c_j0 * 8 + 4)], b_s1, active), active);
+                        }
+                    }
+                }
+                for (int64_t c_i0 = 0, c_i0_end = m / 6; c_i0 < c_i0_end; ++c_i0) {
+                    for (int64_t c_j1 = 0,
+                        c_j1_end = (n + 3) / 4 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                        {
+                            ts_f64 part[6] = {{0}};
+                            {
+                                const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                if (active > 0) {
+                                    part[0] = ts_set_f64(0.0);
+                                    part[1] = ts_set_f64(0.0);
+                                    part[2] = ts_set_f64(0.0);
+                                    part[3] = ts_set_f64(0.0);
+                                    part[4] = ts_set_f64(0.0);
+                                    part[5] = ts_set_f64(0.0);
+                                }
+                            }
+                            for (int64_t c_l1 = 0,
+                                c_l1_end = ts_min_i64_s(4096,
+                                k - (c_l0 * 4096)); c_l1 < c_l1_end; ++c_l1) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                    if (active > 0) {
+                                        part[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f64(&packed[8 * c_l1 + c_j1 * 4], active),
+                                            part[0]);
+                                        part[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 1)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f64(&packed[8 * c_l1 + c_j1 * 4], active),
+                                            part[1]);
+                                        part[2] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 2)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f64(&packed[8 * c_l1 + c_j1 * 4], active),
+                                            part[2]);
+                                        part[3] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 3)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f64(&packed[8 * c_l1 + c_j1 * 4], active),
+                                            part[3]);
+                                        part[4] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 4)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f64(&packed[8 * c_l1 + c_j1 * 4], active),
+                                            part[4]);
+                                        part[5] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6 + 5)
+                                            + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                            ts_load_first_f64(&packed[8 * c_l1 + c_j1 * 4], active),
+                                            part[5]);
+                                    }
+                                }
+                            }
+                            {
+                                const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6)
+                                        + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1,
+                                        ts_add_f64(ts_load_strided_first_f64(&c[c_s0 * (c_i0 * 6)
+                                        + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, active), part[0]),
+                                        active);
+                                    ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 1)
+                                        + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1,
+                                        ts_add_f64(ts_load_strided_first_f64(&c[c_s0 * (c_i0 * 6
+                                        + 1) + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, active),
+                                        part[1]), active);
+                                    ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 2)
+                                        + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1,
+                                        ts_add_f64(ts_load_strided_first_f64(&c[c_s0 * (c_i0 * 6
+                                        + 2) + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, active),
+                                        part[2]), active);
+                                    ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 3)
+                                        + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1,
+                                        ts_add_f64(ts_load_strided_first_f64(&c[c_s0 * (c_i0 * 6
+                                        + 3) + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, active),
+                                        part[3]), active);
+                                    ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 4)
+                                        + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1,
+                                        ts_add_f64(ts_load_strided_first_f64(&c[c_s0 * (c_i0 * 6
+                                        + 4) + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, active),
+                                        part[4]), active);
+                                    ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + 5)
+                                        + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1,
+                                        ts_add_f64(ts_load_strided_first_f64(&c[c_s0 * (c_i0 * 6
+                                        + 5) + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, active),
+                                        part[5]), active);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t c_i0 = m / 6, c_i0_end = (m + 5) / 6; c_i0 < c_i0_end; ++c_i0) {
+                    for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 6); c_i1 < c_i1_end; ++c_i1) {
+                        for (int64_t c_j1 = 0,
+                            c_j1_end = (n + 3) / 4 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                            {
+                                ts_f64 part[1] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                    if (active > 0) {
+                                        part[0] = ts_set_f64(0.0);
+                                    }
+                                }
+                                for (int64_t c_l1 = 0,
+                                    c_l1_end = ts_min_i64_s(4096,
+                                    k - (c_l0 * 4096)); c_l1 < c_l1_end; ++c_l1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                        if (active > 0) {
+                                            part[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 6
+                                                + c_i1) + a_s1 * (c_l0 * 4096 + c_l1)]),
+                                                ts_load_first_f64(&packed[8 * c_l1 + c_j1 * 4],
+                                                active), part[0]);
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 6 + c_i1)
+                                            + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1,
+                                            ts_add_f64(ts_load_strided_first_f64(&c[c_s0 * (c_i0 * 6 + c_i1) + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, active), part[0]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            ts_workspace_release(packed);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_3(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float64_v3_3_code(call, true)
+        : ts_matmul_float64_v3_3_code(call, false);
+}
+
+static bool ts_matmul_float64_v3_3_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    return ((m * 220 >= k + n + 4200) && (k > 2048));
+}
+
+struct ts_matmul_float64_v3_4_c_j0 {
+    int64_t m;
+    int64_t k;
+    const double *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    const double *b;
+    int64_t b_s0;
+    int64_t b_s1;
+    double *c;
+    int64_t c_s0;
+    int64_t c_s1;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_matmul_float64_v3_4_c_j0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float64_v3_4_c_j0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const double *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = self->a_s1;
+    const double *const restrict b = self->b;
+    const int64_t b_s0 = self->b_s0;
+    const int64_t b_s1 = unit ? 1 : self->b_s1;
+    double *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    const int64_t ahead = self->ahead;
     {
         double *const restrict packed =
             ts_workspace_acquire(ts_bytes(k, ts_bytes(8, sizeof(double))));
@@ -2606,17 +4145,17 @@ TS_INLINE int ts_matmul_float64_v3_3_c_j0_code(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_matmul_float64_v3_3_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float64_v3_4_c_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float64_v3_3_c_j0_code(env, lower, upper, true);
+    return ts_matmul_float64_v3_4_c_j0_code(env, lower, upper, true);
 }
 
-static int ts_matmul_float64_v3_3_c_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float64_v3_4_c_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float64_v3_3_c_j0_code(env, lower, upper, false);
+    return ts_matmul_float64_v3_4_c_j0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_matmul_float64_v3_3_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_matmul_float64_v3_4_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t k = call->dims[1];
@@ -2634,13 +4173,13 @@ TS_INLINE int ts_matmul_float64_v3_3_code(const ts_call *call, const bool unit)
         + 8.0 * (double)(m) * (double)(n);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_matmul_float64_v3_3_c_j0 env =
+        const struct ts_matmul_float64_v3_4_c_j0 env =
             {m, k, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, k * 10 + (m / 6) * (18 + k * 82 + 82)
             + ((m + 5) / 6 - (m / 6)) * ((m - ((m / 6) * 6)) * (3 + k * 14 + 14)));
         const int status =
-            ts_parallel(unit ? ts_matmul_float64_v3_3_c_j0_unit : ts_matmul_float64_v3_3_c_j0_any,
+            ts_parallel(unit ? ts_matmul_float64_v3_4_c_j0_unit : ts_matmul_float64_v3_4_c_j0_any,
                 &env, 0, n / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -2772,20 +4311,255 @@ TS_INLINE int ts_matmul_float64_v3_3_code(const ts_call *call, const bool unit)
     return TS_OK;
 }
 
-static int ts_matmul_float64_v3_3(const ts_call *call)
+static int ts_matmul_float64_v3_4(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
-    return unit ? ts_matmul_float64_v3_3_code(call, true)
-        : ts_matmul_float64_v3_3_code(call, false);
+    return unit ? ts_matmul_float64_v3_4_code(call, true)
+        : ts_matmul_float64_v3_4_code(call, false);
 }
 
-static bool ts_matmul_float64_v3_3_when(const ts_call *call)
+static bool ts_matmul_float64_v3_4_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
-    return (m >= 56);
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    return (m * 220 >= k + n + 4200);
 }
 
-struct ts_matmul_float64_v3_4_c_j0 {
+struct ts_matmul_float64_v3_5_c_j0 {
+    int64_t m;
+    int64_t k;
+    const double *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    const double *b;
+    int64_t b_s0;
+    int64_t b_s1;
+    double *c;
+    int64_t c_s0;
+    int64_t c_s1;
+};
+
+TS_INLINE int ts_matmul_float64_v3_5_c_j0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float64_v3_5_c_j0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const double *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = self->a_s1;
+    const double *const restrict b = self->b;
+    const int64_t b_s0 = self->b_s0;
+    const int64_t b_s1 = unit ? 1 : self->b_s1;
+    double *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
+        for (int64_t c_i0 = 0, c_i0_end = m / 4; c_i0 < c_i0_end; ++c_i0) {
+            {
+                ts_f64 tile[8] = {{0}};
+                tile[0] = ts_set_f64(0.0);
+                tile[1] = ts_set_f64(0.0);
+                tile[2] = ts_set_f64(0.0);
+                tile[3] = ts_set_f64(0.0);
+                tile[4] = ts_set_f64(0.0);
+                tile[5] = ts_set_f64(0.0);
+                tile[6] = ts_set_f64(0.0);
+                tile[7] = ts_set_f64(0.0);
+                for (int64_t c_l = 0; c_l < k; ++c_l) {
+                    tile[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4) + a_s1 * c_l]),
+                        ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8)], b_s1), tile[0]);
+                    tile[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4) + a_s1 * c_l]),
+                        ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8 + 4)], b_s1), tile[1]);
+                    tile[2] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 1) + a_s1 * c_l]),
+                        ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8)], b_s1), tile[2]);
+                    tile[3] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 1) + a_s1 * c_l]),
+                        ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8 + 4)], b_s1), tile[3]);
+                    tile[4] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 2) + a_s1 * c_l]),
+                        ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8)], b_s1), tile[4]);
+                    tile[5] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 2) + a_s1 * c_l]),
+                        ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8 + 4)], b_s1), tile[5]);
+                    tile[6] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 3) + a_s1 * c_l]),
+                        ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8)], b_s1), tile[6]);
+                    tile[7] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 3) + a_s1 * c_l]),
+                        ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8 + 4)], b_s1), tile[7]);
+                }
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 4) + c_s1 * (c_j0 * 8)], c_s1, tile[0]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 4) + c_s1 * (c_j0 * 8 + 4)], c_s1, tile[1]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 4 + 1) + c_s1 * (c_j0 * 8)], c_s1, tile[2]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 4 + 1) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                    tile[3]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 4 + 2) + c_s1 * (c_j0 * 8)], c_s1, tile[4]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 4 + 2) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                    tile[5]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 4 + 3) + c_s1 * (c_j0 * 8)], c_s1, tile[6]);
+                ts_store_strided_f64(&c[c_s0 * (c_i0 * 4 + 3) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                    tile[7]);
+            }
+        }
+        for (int64_t c_i0 = m / 4, c_i0_end = (m + 3) / 4; c_i0 < c_i0_end; ++c_i0) {
+            for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 4); c_i1 < c_i1_end; ++c_i1) {
+                {
+                    ts_f64 tile[2] = {{0}};
+                    tile[0] = ts_set_f64(0.0);
+                    tile[1] = ts_set_f64(0.0);
+                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                        tile[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + c_i1) + a_s1 * c_l]),
+                            ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8)], b_s1), tile[0]);
+                        tile[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + c_i1) + a_s1 * c_l]),
+                            ts_load_strided_f64(&b[b_s0 * c_l + b_s1 * (c_j0 * 8 + 4)], b_s1),
+                            tile[1]);
+                    }
+                    ts_store_strided_f64(&c[c_s0 * (c_i0 * 4 + c_i1) + c_s1 * (c_j0 * 8)], c_s1,
+                        tile[0]);
+                    ts_store_strided_f64(&c[c_s0 * (c_i0 * 4 + c_i1) + c_s1 * (c_j0 * 8 + 4)], c_s1,
+                        tile[1]);
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_5_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_5_c_j0_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float64_v3_5_c_j0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_5_c_j0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float64_v3_5_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const double *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = call->strides[1];
+    const double *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    double *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    {
+        const struct ts_matmul_float64_v3_5_c_j0 env =
+            {m, k, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (m / 4) * (12 + k * 70 + 54)
+            + ((m + 3) / 4 - (m / 4)) * ((m - ((m / 4) * 4)) * (3 + k * 18 + 14)));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float64_v3_5_c_j0_unit : ts_matmul_float64_v3_5_c_j0_any,
+                &env, 0, n / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t c_j0 = n / 8, c_j0_end = (n + 7) / 8; c_j0 < c_j0_end; ++c_j0) {
+        for (int64_t c_i0 = 0, c_i0_end = m / 4; c_i0 < c_i0_end; ++c_i0) {
+            for (int64_t c_j1 = 0, c_j1_end = (n + 3) / 4 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                {
+                    ts_f64 tile[4] = {{0}};
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                        if (active > 0) {
+                            tile[0] = ts_set_f64(0.0);
+                            tile[1] = ts_set_f64(0.0);
+                            tile[2] = ts_set_f64(0.0);
+                            tile[3] = ts_set_f64(0.0);
+                        }
+                    }
+                    for (int64_t c_l = 0; c_l < k; ++c_l) {
+                        {
+                            const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                            if (active > 0) {
+                                tile[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4) + a_s1 * c_l]),
+                                    ts_load_strided_first_f64(&b[b_s0 * c_l
+                                    + b_s1 * (c_j0 * 8 + c_j1 * 4)], b_s1, active), tile[0]);
+                                tile[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 1)
+                                    + a_s1 * c_l]), ts_load_strided_first_f64(&b[b_s0 * c_l
+                                    + b_s1 * (c_j0 * 8 + c_j1 * 4)], b_s1, active), tile[1]);
+                                tile[2] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 2)
+                                    + a_s1 * c_l]), ts_load_strided_first_f64(&b[b_s0 * c_l
+                                    + b_s1 * (c_j0 * 8 + c_j1 * 4)], b_s1, active), tile[2]);
+                                tile[3] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 3)
+                                    + a_s1 * c_l]), ts_load_strided_first_f64(&b[b_s0 * c_l
+                                    + b_s1 * (c_j0 * 8 + c_j1 * 4)], b_s1, active), tile[3]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                        if (active > 0) {
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 4)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[0], active);
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 4 + 1)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[1], active);
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 4 + 2)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[2], active);
+                            ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 4 + 3)
+                                + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[3], active);
+                        }
+                    }
+                }
+            }
+        }
+        for (int64_t c_i0 = m / 4, c_i0_end = (m + 3) / 4; c_i0 < c_i0_end; ++c_i0) {
+            for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 4); c_i1 < c_i1_end; ++c_i1) {
+                for (int64_t c_j1 = 0,
+                    c_j1_end = (n + 3) / 4 - (c_j0 * 2); c_j1 < c_j1_end; ++c_j1) {
+                    {
+                        ts_f64 tile[1] = {{0}};
+                        {
+                            const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                            if (active > 0) {
+                                tile[0] = ts_set_f64(0.0);
+                            }
+                        }
+                        for (int64_t c_l = 0; c_l < k; ++c_l) {
+                            {
+                                const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                                if (active > 0) {
+                                    tile[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + c_i1)
+                                        + a_s1 * c_l]), ts_load_strided_first_f64(&b[b_s0 * c_l
+                                        + b_s1 * (c_j0 * 8 + c_j1 * 4)], b_s1, active), tile[0]);
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active = ts_min_i64_s(n - (c_j0 * 8) - (c_j1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_strided_first_f64(&c[c_s0 * (c_i0 * 4 + c_i1)
+                                    + c_s1 * (c_j0 * 8 + c_j1 * 4)], c_s1, tile[0], active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_5(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float64_v3_5_code(call, true)
+        : ts_matmul_float64_v3_5_code(call, false);
+}
+
+static bool ts_matmul_float64_v3_5_when(const ts_call *call)
+{
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    return ((n <= 256) && (k <= 512));
+}
+
+struct ts_matmul_float64_v3_6_c_j0 {
     int64_t m;
     int64_t k;
     int64_t n;
@@ -2801,10 +4575,428 @@ struct ts_matmul_float64_v3_4_c_j0 {
     int64_t ahead;
 };
 
-TS_INLINE int ts_matmul_float64_v3_4_c_j0_code(const void *env, int64_t lower, int64_t upper,
+TS_INLINE int ts_matmul_float64_v3_6_c_j0_code(const void *env, int64_t lower, int64_t upper,
     const bool unit)
 {
-    const struct ts_matmul_float64_v3_4_c_j0 *const self = env;
+    const struct ts_matmul_float64_v3_6_c_j0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const double *const restrict a = self->a;
+    const int64_t a_s0 = self->a_s0;
+    const int64_t a_s1 = self->a_s1;
+    const double *const restrict b = self->b;
+    const int64_t b_s0 = self->b_s0;
+    const int64_t b_s1 = unit ? 1 : self->b_s1;
+    double *const restrict c = self->c;
+    const int64_t c_s0 = self->c_s0;
+    const int64_t c_s1 = unit ? 1 : self->c_s1;
+    const int64_t ahead = self->ahead;
+    {
+        double *const restrict compact =
+            ts_workspace_acquire(ts_bytes((n + 3) / 4, ts_bytes(m, ts_bytes(4, sizeof(double)))));
+        if (!compact) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t c_j0 = lower; c_j0 < upper; ++c_j0) {
+            for (int64_t c_init_j1 = 0,
+                c_init_j1_end = ts_min_i64_s(32,
+                n / 8 - (c_j0 * 32)); c_init_j1 < c_init_j1_end; ++c_init_j1) {
+                for (int64_t c_init_i0 = 0,
+                    c_init_i0_end = (m + 3) / 4; c_init_i0 < c_init_i0_end; ++c_init_i0) {
+                    for (int64_t c_init_i = 0,
+                        c_init_i_end = ts_min_i64_s(4,
+                        m - (c_init_i0 * 4)); c_init_i < c_init_i_end; ++c_init_i) {
+                        ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_init_j1 * 2) + c_init_i0 * 4
+                            + c_init_i)], ts_set_f64(0.0));
+                        ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_init_j1 * 2 + 1)
+                            + c_init_i0 * 4 + c_init_i)], ts_set_f64(0.0));
+                    }
+                }
+            }
+            for (int64_t c_init_j1 = ts_min_i64_s(32, n / 8 - (c_j0 * 32)),
+                c_init_j1_end = ts_min_i64_s(32,
+                (n + 7) / 8 - (c_j0 * 32)); c_init_j1 < c_init_j1_end; ++c_init_j1) {
+                for (int64_t c_init_i0 = 0,
+                    c_init_i0_end = (m + 3) / 4; c_init_i0 < c_init_i0_end; ++c_init_i0) {
+                    for (int64_t c_init_i = 0,
+                        c_init_i_end = ts_min_i64_s(4,
+                        m - (c_init_i0 * 4)); c_init_i < c_init_i_end; ++c_init_i) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (c_j0 * 256) - (c_init_j1 * 8), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&compact[4 * (m * (c_j0 * 64 + c_init_j1 * 2)
+                                    + c_init_i0 * 4 + c_init_i)], ts_set_f64(0.0), active);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (c_j0 * 256) - (c_init_j1 * 8) - 4,
+                                0), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&compact[4 * (m * (c_j0 * 64 + c_init_j1 * 2
+                                    + 1) + c_init_i0 * 4 + c_init_i)], ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t c_l0 = 0, c_l0_end = (k + 7) / 8; c_l0 < c_l0_end; ++c_l0) {
+                for (int64_t c_j1 = 0,
+                    c_j1_end = ts_min_i64_s(32, n / 8 - (c_j0 * 32)); c_j1 < c_j1_end; ++c_j1) {
+                    for (int64_t c_i0 = 0, c_i0_end = m / 4; c_i0 < c_i0_end; ++c_i0) {
+                        {
+                            ts_f64 part[8] = {{0}};
+                            part[0] = ts_set_f64(0.0);
+                            part[1] = ts_set_f64(0.0);
+                            part[2] = ts_set_f64(0.0);
+                            part[3] = ts_set_f64(0.0);
+                            part[4] = ts_set_f64(0.0);
+                            part[5] = ts_set_f64(0.0);
+                            part[6] = ts_set_f64(0.0);
+                            part[7] = ts_set_f64(0.0);
+                            for (int64_t c_l1 = 0,
+                                c_l1_end = ts_min_i64_s(8,
+                                k - (c_l0 * 8)); c_l1 < c_l1_end; ++c_l1) {
+                                __builtin_prefetch((const void *)((uintptr_t)b
+                                    + sizeof(double) * (uintptr_t)(b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8) + ahead * (8 * b_s0))), 0, 2);
+                                part[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8)], b_s1), part[0]);
+                                __builtin_prefetch((const void *)((uintptr_t)b
+                                    + sizeof(double) * (uintptr_t)(b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8 + 4) + ahead * (8 * b_s0))), 0,
+                                    2);
+                                part[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8 + 4)], b_s1), part[1]);
+                                part[2] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 1)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8)], b_s1), part[2]);
+                                part[3] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 1)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8 + 4)], b_s1), part[3]);
+                                part[4] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 2)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8)], b_s1), part[4]);
+                                part[5] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 2)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8 + 4)], b_s1), part[5]);
+                                part[6] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 3)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8)], b_s1), part[6]);
+                                part[7] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + 3)
+                                    + a_s1 * (c_l0 * 8 + c_l1)]),
+                                    ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                    + b_s1 * (c_j0 * 256 + c_j1 * 8 + 4)], b_s1), part[7]);
+                            }
+                            ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4)],
+                                ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2)
+                                + c_i0 * 4)]), part[0]));
+                            ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + 1) + c_i0 * 4)],
+                                ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2
+                                + 1) + c_i0 * 4)]), part[1]));
+                            ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4 + 1)],
+                                ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2)
+                                + c_i0 * 4 + 1)]), part[2]));
+                            ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + 1) + c_i0 * 4
+                                + 1)], ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64
+                                + c_j1 * 2 + 1) + c_i0 * 4 + 1)]), part[3]));
+                            ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4 + 2)],
+                                ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2)
+                                + c_i0 * 4 + 2)]), part[4]));
+                            ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + 1) + c_i0 * 4
+                                + 2)], ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64
+                                + c_j1 * 2 + 1) + c_i0 * 4 + 2)]), part[5]));
+                            ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4 + 3)],
+                                ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2)
+                                + c_i0 * 4 + 3)]), part[6]));
+                            ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + 1) + c_i0 * 4
+                                + 3)], ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64
+                                + c_j1 * 2 + 1) + c_i0 * 4 + 3)]), part[7]));
+                        }
+                    }
+                    for (int64_t c_i0 = m / 4, c_i0_end = (m + 3) / 4; c_i0 < c_i0_end; ++c_i0) {
+                        for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 4); c_i1 < c_i1_end; ++c_i1) {
+                            {
+                                ts_f64 part[2] = {{0}};
+                                part[0] = ts_set_f64(0.0);
+                                part[1] = ts_set_f64(0.0);
+                                for (int64_t c_l1 = 0,
+                                    c_l1_end = ts_min_i64_s(8,
+                                    k - (c_l0 * 8)); c_l1 < c_l1_end; ++c_l1) {
+                                    __builtin_prefetch((const void *)((uintptr_t)b
+                                        + sizeof(double) * (uintptr_t)(b_s0 * (c_l0 * 8 + c_l1)
+                                        + b_s1 * (c_j0 * 256 + c_j1 * 8) + ahead * (8 * b_s0))), 0,
+                                        2);
+                                    part[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + c_i1)
+                                        + a_s1 * (c_l0 * 8 + c_l1)]),
+                                        ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                        + b_s1 * (c_j0 * 256 + c_j1 * 8)], b_s1), part[0]);
+                                    __builtin_prefetch((const void *)((uintptr_t)b
+                                        + sizeof(double) * (uintptr_t)(b_s0 * (c_l0 * 8 + c_l1)
+                                        + b_s1 * (c_j0 * 256 + c_j1 * 8 + 4) + ahead * (8 * b_s0))),
+                                        0, 2);
+                                    part[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4 + c_i1)
+                                        + a_s1 * (c_l0 * 8 + c_l1)]),
+                                        ts_load_strided_f64(&b[b_s0 * (c_l0 * 8 + c_l1)
+                                        + b_s1 * (c_j0 * 256 + c_j1 * 8 + 4)], b_s1), part[1]);
+                                }
+                                ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2) + c_i0 * 4
+                                    + c_i1)], ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64
+                                    + c_j1 * 2) + c_i0 * 4 + c_i1)]), part[0]));
+                                ts_store_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + 1)
+                                    + c_i0 * 4 + c_i1)],
+                                    ts_add_f64(ts_load_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2
+                                    + 1) + c_i0 * 4 + c_i1)]), part[1]));
+                            }
+                        }
+                    }
+                }
+                for (int64_t c_j1 = ts_min_i64_s(32, n / 8 - (c_j0 * 32)),
+                    c_j1_end = ts_min_i64_s(32,
+                    (n + 7) / 8 - (c_j0 * 32)); c_j1 < c_j1_end; ++c_j1) {
+                    for (int64_t c_i0 = 0, c_i0_end = m / 4; c_i0 < c_i0_end; ++c_i0) {
+                        for (int64_t c_j2 = 0,
+                            c_j2_end = ts_min_i64_s(2,
+                            (n + 3) / 4 - (c_j0 * 64) - (c_j1 * 2)); c_j2 < c_j2_end; ++c_j2) {
+                            {
+                                ts_f64 part[4] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 256) - (c_j1 * 8) - (c_j2 * 4), 4);
+                                    if (active > 0) {
+                                        part[0] = ts_set_f64(0.0);
+                                        part[1] = ts_set_f64(0.0);
+                                        part[2] = ts_set_f64(0.0);
+                                        part[3] = ts_set_f64(0.0);
+                                    }
+                                }
+                                for (int64_t c_l1 = 0,
+                                    c_l1_end = ts_min_i64_s(8,
+                                    k - (c_l0 * 8)); c_l1 < c_l1_end; ++c_l1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_j0 * 256) - (c_j1 * 8) - (c_j2 * 4),
+                                            4);
+                                        if (active > 0) {
+                                            part[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4)
+                                                + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                ts_load_strided_first_f64(&b[b_s0 * (c_l0 * 8
+                                                + c_l1) + b_s1 * (c_j0 * 256 + c_j1 * 8
+                                                + c_j2 * 4)], b_s1, active), part[0]);
+                                            part[1] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4
+                                                + 1) + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                ts_load_strided_first_f64(&b[b_s0 * (c_l0 * 8
+                                                + c_l1) + b_s1 * (c_j0 * 256 + c_j1 * 8
+                                                + c_j2 * 4)], b_s1, active), part[1]);
+                                            part[2] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4
+                                                + 2) + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                ts_load_strided_first_f64(&b[b_s0 * (c_l0 * 8
+                                                + c_l1) + b_s1 * (c_j0 * 256 + c_j1 * 8
+                                                + c_j2 * 4)], b_s1, active), part[2]);
+                                            part[3] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4
+                                                + 3) + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                ts_load_strided_first_f64(&b[b_s0 * (c_l0 * 8
+                                                + c_l1) + b_s1 * (c_j0 * 256 + c_j1 * 8
+                                                + c_j2 * 4)], b_s1, active), part[3]);
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (c_j0 * 256) - (c_j1 * 8) - (c_j2 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2
+                                            + c_j2) + c_i0 * 4)],
+                                            ts_add_f64(ts_load_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4)], active), part[0]), active);
+                                        ts_store_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2
+                                            + c_j2) + c_i0 * 4 + 1)],
+                                            ts_add_f64(ts_load_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4 + 1)], active), part[1]), active);
+                                        ts_store_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2
+                                            + c_j2) + c_i0 * 4 + 2)],
+                                            ts_add_f64(ts_load_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4 + 2)], active), part[2]), active);
+                                        ts_store_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2
+                                            + c_j2) + c_i0 * 4 + 3)],
+                                            ts_add_f64(ts_load_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4 + 3)], active), part[3]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t c_i0 = m / 4, c_i0_end = (m + 3) / 4; c_i0 < c_i0_end; ++c_i0) {
+                        for (int64_t c_i1 = 0, c_i1_end = m - (c_i0 * 4); c_i1 < c_i1_end; ++c_i1) {
+                            for (int64_t c_j2 = 0,
+                                c_j2_end = ts_min_i64_s(2,
+                                (n + 3) / 4 - (c_j0 * 64) - (c_j1 * 2)); c_j2 < c_j2_end; ++c_j2) {
+                                {
+                                    ts_f64 part[1] = {{0}};
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_j0 * 256) - (c_j1 * 8) - (c_j2 * 4),
+                                            4);
+                                        if (active > 0) {
+                                            part[0] = ts_set_f64(0.0);
+                                        }
+                                    }
+                                    for (int64_t c_l1 = 0,
+                                        c_l1_end = ts_min_i64_s(8,
+                                        k - (c_l0 * 8)); c_l1 < c_l1_end; ++c_l1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (c_j0 * 256) - (c_j1 * 8) - (c_j2 * 4), 4);
+                                            if (active > 0) {
+                                                part[0] = ts_fma_f64(ts_set_f64(a[a_s0 * (c_i0 * 4
+                                                    + c_i1) + a_s1 * (c_l0 * 8 + c_l1)]),
+                                                    ts_load_strided_first_f64(&b[b_s0 * (c_l0 * 8
+                                                    + c_l1) + b_s1 * (c_j0 * 256 + c_j1 * 8
+                                                    + c_j2 * 4)], b_s1, active), part[0]);
+                                            }
+                                        }
+                                    }
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(n - (c_j0 * 256) - (c_j1 * 8) - (c_j2 * 4),
+                                            4);
+                                        if (active > 0) {
+                                            ts_store_first_f64(&compact[4 * (m * (c_j0 * 64
+                                                + c_j1 * 2 + c_j2) + c_i0 * 4 + c_i1)],
+                                                ts_add_f64(ts_load_first_f64(&compact[4 * (m * (c_j0 * 64 + c_j1 * 2 + c_j2) + c_i0 * 4 + c_i1)], active), part[0]), active);
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t compact_i = 0; compact_i < m; ++compact_i) {
+                for (int64_t compact_j_0 = 0,
+                    compact_j_0_end = ts_min_i64_s(64,
+                    n / 4 - (c_j0 * 64)); compact_j_0 < compact_j_0_end; ++compact_j_0) {
+                    ts_store_strided_f64(&c[c_s0 * compact_i
+                        + c_s1 * (c_j0 * 256 + compact_j_0 * 4)], c_s1,
+                        ts_load_f64(&compact[4 * (m * (c_j0 * 64 + compact_j_0) + compact_i)]));
+                }
+                for (int64_t compact_j_0 = ts_min_i64_s(64, n / 4 - (c_j0 * 64)),
+                    compact_j_0_end = ts_min_i64_s(64,
+                    (n + 3) / 4 - (c_j0 * 64)); compact_j_0 < compact_j_0_end; ++compact_j_0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(n - (c_j0 * 256) - (compact_j_0 * 4), 4);
+                        if (active > 0) {
+                            ts_store_strided_first_f64(&c[c_s0 * compact_i
+                                + c_s1 * (c_j0 * 256 + compact_j_0 * 4)], c_s1,
+                                ts_load_first_f64(&compact[4 * (m * (c_j0 * 64 + compact_j_0)
+                                + compact_i)], active), active);
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(compact);
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_6_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_6_c_j0_code(env, lower, upper, true);
+}
+
+static int ts_matmul_float64_v3_6_c_j0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_matmul_float64_v3_6_c_j0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_matmul_float64_v3_6_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t k = call->dims[1];
+    const int64_t n = call->dims[2];
+    const double *const restrict a = call->data[0];
+    const int64_t a_s0 = call->strides[0];
+    const int64_t a_s1 = call->strides[1];
+    const double *const restrict b = call->data[1];
+    const int64_t b_s0 = call->strides[2];
+    const int64_t b_s1 = unit ? 1 : call->strides[3];
+    double *const restrict c = call->data[2];
+    const int64_t c_s0 = call->strides[4];
+    const int64_t c_s1 = unit ? 1 : call->strides[5];
+    const double moved = 8.0 * (double)(m) * (double)(k) + 8.0 * (double)(k) * (double)(n)
+        + 8.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_matmul_float64_v3_6_c_j0 env =
+            {m, k, n, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (ts_min_i64_s(32, n / 8)) * (((m + 3) / 4) * ((ts_min_i64_s(4, m)) * 13))
+            + (ts_min_i64_s(32, (n + 7) / 8) - (ts_min_i64_s(32, n / 8))) * (((m
+            + 3) / 4) * ((ts_min_i64_s(4, m)) * 13))
+            + ((k + 7) / 8) * ((ts_min_i64_s(32, n / 8)) * ((m / 4) * (12
+            + (ts_min_i64_s(8, k)) * 118 + 62)
+            + ((m + 3) / 4 - (m / 4)) * ((m - ((m / 4) * 4)) * (3 + (ts_min_i64_s(8, k)) * 30
+            + 16))) + (ts_min_i64_s(32,
+            (n + 7) / 8) - (ts_min_i64_s(32,
+            n / 8))) * ((m / 4) * ((ts_min_i64_s(2,
+            (n + 3) / 4 - ((ts_min_i64_s(32, n / 8)) * 2))) * (4 + (ts_min_i64_s(8, k)) * 63
+            + 31)) + ((m + 3) / 4 - (m / 4)) * ((m - ((m / 4) * 4)) * ((ts_min_i64_s(2,
+            (n + 3) / 4 - ((ts_min_i64_s(32, n / 8)) * 2))) * (1 + (ts_min_i64_s(8, k)) * 16
+            + 8))))) + m * ((ts_min_i64_s(64, n / 4)) * 8
+            + (ts_min_i64_s(64, (n + 3) / 4) - (ts_min_i64_s(64, n / 4))) * 8));
+        const int status =
+            ts_parallel(unit ? ts_matmul_float64_v3_6_c_j0_unit : ts_matmul_float64_v3_6_c_j0_any,
+                &env, 0, (n + 255) / 256, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_matmul_float64_v3_6(const ts_call *call)
+{
+    const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
+    return unit ? ts_matmul_float64_v3_6_code(call, true)
+        : ts_matmul_float64_v3_6_code(call, false);
+}
+
+static bool ts_matmul_float64_v3_6_when(const ts_call *call)
+{
+    const int64_t n = call->dims[2];
+    return (n <= 1024);
+}
+
+struct ts_matmul_float64_v3_7_c_j0 {
+    int64_t m;
+    int64_t k;
+    int64_t n;
+    const double *a;
+    int64_t a_s0;
+    int64_t a_s1;
+    const double *b;
+    int64_t b_s0;
+    int64_t b_s1;
+    double *c;
+    int64_t c_s0;
+    int64_t c_s1;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_matmul_float64_v3_7_c_j0_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_matmul_float64_v3_7_c_j0 *const self = env;
     const int64_t m = self->m;
     const int64_t k = self->k;
     const int64_t n = self->n;
@@ -3133,17 +5325,17 @@ TS_INLINE int ts_matmul_float64_v3_4_c_j0_code(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_matmul_float64_v3_4_c_j0_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float64_v3_7_c_j0_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float64_v3_4_c_j0_code(env, lower, upper, true);
+    return ts_matmul_float64_v3_7_c_j0_code(env, lower, upper, true);
 }
 
-static int ts_matmul_float64_v3_4_c_j0_any(const void *env, int64_t lower, int64_t upper)
+static int ts_matmul_float64_v3_7_c_j0_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_matmul_float64_v3_4_c_j0_code(env, lower, upper, false);
+    return ts_matmul_float64_v3_7_c_j0_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_matmul_float64_v3_4_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_matmul_float64_v3_7_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t k = call->dims[1];
@@ -3161,7 +5353,7 @@ TS_INLINE int ts_matmul_float64_v3_4_code(const ts_call *call, const bool unit)
         + 8.0 * (double)(m) * (double)(n);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_matmul_float64_v3_4_c_j0 env =
+        const struct ts_matmul_float64_v3_7_c_j0 env =
             {m, k, n, a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, c_s1, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
@@ -3181,7 +5373,7 @@ TS_INLINE int ts_matmul_float64_v3_4_code(const ts_call *call, const bool unit)
             + 8))))) + m * ((ts_min_i64_s(256, n / 4)) * 8
             + (ts_min_i64_s(256, (n + 3) / 4) - (ts_min_i64_s(256, n / 4))) * 8));
         const int status =
-            ts_parallel(unit ? ts_matmul_float64_v3_4_c_j0_unit : ts_matmul_float64_v3_4_c_j0_any,
+            ts_parallel(unit ? ts_matmul_float64_v3_7_c_j0_unit : ts_matmul_float64_v3_7_c_j0_any,
                 &env, 0, (n + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
             return status;
@@ -3190,18 +5382,21 @@ TS_INLINE int ts_matmul_float64_v3_4_code(const ts_call *call, const bool unit)
     return TS_OK;
 }
 
-static int ts_matmul_float64_v3_4(const ts_call *call)
+static int ts_matmul_float64_v3_7(const ts_call *call)
 {
     const bool unit = call->strides[3] == 1 && call->strides[5] == 1;
-    return unit ? ts_matmul_float64_v3_4_code(call, true)
-        : ts_matmul_float64_v3_4_code(call, false);
+    return unit ? ts_matmul_float64_v3_7_code(call, true)
+        : ts_matmul_float64_v3_7_code(call, false);
 }
 
-extern const ts_variant ts_matmul_float64_v3[5];
-const ts_variant ts_matmul_float64_v3[5] = {
+extern const ts_variant ts_matmul_float64_v3[8];
+const ts_variant ts_matmul_float64_v3[8] = {
     {ts_matmul_float64_v3_0, ts_matmul_float64_v3_0_when, UINT64_C(4), "0"},
     {ts_matmul_float64_v3_1, ts_matmul_float64_v3_1_when, UINT64_C(1), "1"},
     {ts_matmul_float64_v3_2, ts_matmul_float64_v3_2_when, UINT64_C(0), "2"},
     {ts_matmul_float64_v3_3, ts_matmul_float64_v3_3_when, UINT64_C(0), "3"},
-    {ts_matmul_float64_v3_4, NULL, UINT64_C(0), "4"},
+    {ts_matmul_float64_v3_4, ts_matmul_float64_v3_4_when, UINT64_C(0), "4"},
+    {ts_matmul_float64_v3_5, ts_matmul_float64_v3_5_when, UINT64_C(0), "5"},
+    {ts_matmul_float64_v3_6, ts_matmul_float64_v3_6_when, UINT64_C(0), "6"},
+    {ts_matmul_float64_v3_7, NULL, UINT64_C(0), "7"},
 };
