@@ -6,7 +6,7 @@ expressions; what isl cannot say raises `NotAffine`, so nothing is ever approxim
 INDEX arithmetic counts: narrower integers wrap.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never, final
@@ -194,23 +194,51 @@ def region(condition: Expr, at: Frame) -> isl.Set:
             return region(lhs, at).intersect(region(rhs, at))
         case Binary(BinaryOp.OR, lhs, rhs):
             return region(lhs, at).union(region(rhs, at))
-        case Binary(BinaryOp.LT | BinaryOp.LE, _, Binary(BinaryOp.MIN, a, b)) | Binary(
-            BinaryOp.GT | BinaryOp.GE, _, Binary(BinaryOp.MAX, a, b)
-        ):
-            return _both_regions(replace(condition, rhs=a), replace(condition, rhs=b), at)
-        case Binary(BinaryOp.LT | BinaryOp.LE, Binary(BinaryOp.MAX, a, b), _) | Binary(
-            BinaryOp.GT | BinaryOp.GE, Binary(BinaryOp.MIN, a, b), _
-        ):
-            return _both_regions(replace(condition, lhs=a), replace(condition, lhs=b), at)
+        case Binary(BinaryOp.LT | BinaryOp.LE as op, lhs, rhs):
+            return _below(op, lhs, rhs, at)
+        case Binary(BinaryOp.GT, lhs, rhs):
+            return _below(BinaryOp.LT, rhs, lhs, at)
+        case Binary(BinaryOp.GE, lhs, rhs):
+            return _below(BinaryOp.LE, rhs, lhs, at)
         case Binary(op, lhs, rhs) if op in COMPARISONS:
             return _comparison(op, affine(lhs, at), affine(rhs, at))
         case _:
             raise NotAffine(condition)
 
 
-def _both_regions(one: Expr, other: Expr, at: Frame) -> isl.Set:
-    """Below both, or above both: one convex piece, where the extreme of the two has two pieces."""
-    return region(one, at).intersect(region(other, at))
+def _below(op: BinaryOp, lhs: Expr, rhs: Expr, at: Frame) -> isl.Set:
+    """Where the greatest of some is below the least of others each is below each: one convex piece,
+    where the extremes themselves are functions of several.
+    """
+    low = [affine(e, at) for e in _extreme(BinaryOp.MAX, lhs)]
+    high = [affine(e, at) for e in _extreme(BinaryOp.MIN, rhs)]
+    pairs = (_comparison(op, a, b) for a in low for b in high)
+    return reduce(isl.Set.intersect, pairs)
+
+
+def _extreme(op: BinaryOp, e: Expr) -> tuple[Expr, ...]:
+    """Expressions whose minimum, or maximum, the expression is: sums and quotients keep the order
+    of what they are made of.
+    """
+    other = BinaryOp.MAX if op is BinaryOp.MIN else BinaryOp.MIN
+    match e:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX as found, a, b) if found is op:
+            return (*_extreme(op, a), *_extreme(op, b))
+        case Binary(BinaryOp.ADD, a, b):
+            return _each(e, _extreme(op, a), _extreme(op, b))
+        case Binary(BinaryOp.SUB, a, b):
+            return _each(e, _extreme(op, a), _extreme(other, b))
+        case Binary(BinaryOp.FLOORDIV | BinaryOp.MUL, a, Const(int() as c) as b) if c > 0:
+            return _each(e, _extreme(op, a), (b,))
+        case _:
+            return (e,)
+
+
+def _each(e: Binary, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The expression of each pair of operands."""
+    if len(lhs) * len(rhs) == 1:
+        return (e,)
+    return tuple(replace(e, lhs=a, rhs=b) for a in lhs for b in rhs)
 
 
 def _comparison(op: BinaryOp, lhs: isl.PwAff, rhs: isl.PwAff) -> isl.Set:
@@ -219,10 +247,6 @@ def _comparison(op: BinaryOp, lhs: isl.PwAff, rhs: isl.PwAff) -> isl.Set:
             return lhs.lt_set(rhs)
         case BinaryOp.LE:
             return lhs.le_set(rhs)
-        case BinaryOp.GT:
-            return lhs.gt_set(rhs)
-        case BinaryOp.GE:
-            return lhs.ge_set(rhs)
         case BinaryOp.EQ:
             return lhs.eq_set(rhs)
         case _:

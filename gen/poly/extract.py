@@ -5,7 +5,7 @@ Invariant: a fused loop counts as the tuple of its parts, and a buffer allocated
 place for each of their iterations.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import assert_never, final
@@ -94,11 +94,76 @@ class Tree:
         return Access(statement, 0, storage, 0, identity.intersect_domain(domain))
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """A node where it stands in a tree, before isl is told. uid: that of its statement."""
+
+    node: Block | Barrier | Transfer
+    around: Surroundings
+    uid: int
+
+    @property
+    def block(self) -> Block:
+        """The node as a block that touches nothing, if it is none."""
+        match self.node:
+            case Block():
+                return self.node
+            case Barrier():
+                return _NOTHING
+            case Transfer(message):
+                name = f"the {type(self.node).__name__.lower()} of '{message}'"
+                return replace(_NOTHING, name=name)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A tree before any isl: all that stands in it, in textual order."""
+
+    empty: Tree
+    placed: tuple[Placed, ...]
+
+    @property
+    def blocks(self) -> tuple[Placed, ...]:
+        return tuple(s for s in self.placed if isinstance(s.node, Block))
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a proof is made of parts (`parts.py`) alone. What threads of a launch, and ranks
+        that send, do to each other is no part's.
+        """
+        return not any(s.around.launch or isinstance(s.node, Transfer) for s in self.placed)
+
+    def tree(self, chosen: Container[int] | None = None) -> Tree:
+        """The tree with the chosen of its statements, by default all, and all of its barriers and
+        transfers.
+
+        Raises Refused for what isl cannot say.
+        """
+        found = tuple(
+            (s.node, statement(s.block, s.around, s.uid))
+            for s in self.placed
+            if chosen is None or s.uid in chosen or not isinstance(s.node, Block)
+        )
+        return replace(
+            self.empty,
+            statements=tuple(s for node, s in found if isinstance(node, Block)),
+            barriers=tuple(s for node, s in found if isinstance(node, Barrier)),
+            transfers=tuple((node, s) for node, s in found if isinstance(node, Transfer)),
+        )
+
+
 def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
     """The statements of a kernel whose inits are explicit.
 
     assumptions: over dims, on top of the kernel's own. Raises Refused for what isl cannot say.
     """
+    return outline(kernel, assumptions).tree()
+
+
+def outline(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Outline:
+    """As `extract`, but for the statements' sets."""
     parameters = parameters_of(kernel)
     context = isl.Set.universe(parameters.set_from_params())
     for k, _ in enumerate(kernel.dims):
@@ -118,24 +183,7 @@ def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
     tree = Tree(kernel, parameters, context.params(), (), arguments)
     start = Surroundings(parameters, context.params(), (0,), storages=tuple(arguments.values()))
     visited = enumerate(_visit(kernel.body, start, count()))
-    found = [(s, statement(_block(s), around, k)) for k, (s, around) in visited]
-    return replace(
-        tree,
-        statements=tuple(s for node, s in found if isinstance(node, Block)),
-        barriers=tuple(s for node, s in found if isinstance(node, Barrier)),
-        transfers=tuple((node, s) for node, s in found if isinstance(node, Transfer)),
-    )
-
-
-def _block(node: Block | Barrier | Transfer) -> Block:
-    """The node as a block that touches nothing, if it is none."""
-    match node:
-        case Block():
-            return node
-        case Barrier():
-            return _NOTHING
-        case Transfer(message):
-            return replace(_NOTHING, name=f"the {type(node).__name__.lower()} of '{message}'")
+    return Outline(tree, tuple(Placed(node, around, k) for k, (node, around) in visited))
 
 
 def _allocated(buffer: Buffer, around: Surroundings, body: Stmt) -> Storage:

@@ -9,14 +9,14 @@ The maps are last writes, by difference of relations: no isl dataflow analysis t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 import islpy as isl
 
 from ..ir.inits import explicit_inits
-from ..ir.nodes import AnyCombiner, Init, Intent, IterKind, Kernel, Store, Update
-from ..ir.walk import blocks
+from ..ir.nodes import AnyCombiner, Expr, Init, Intent, IterKind, Kernel, Store, Update
+from ..ir.walk import blocks, remembered
 from .certificate import Flow, Source
 from .extract import Tree, extract
 from .order import IN, OUT, Relations, agreeing, common
@@ -97,11 +97,26 @@ class Logical:
 
 
 def logical_flow(plain: Kernel, context: Kernel | None = None) -> Logical:
-    """The exact flow of a plain kernel, under the assumptions of `context`, too.
+    """The exact flow of a plain kernel, under the assumptions and the phases of `context`, too.
 
     Raises Refused where the flow is not a function of the instance that isl can say.
     """
-    tree = extract(explicit_inits(plain), context.assumptions if context else ())
+    phases = context.phases if context else plain.phases
+    more = tuple(a for a in (context.assumptions if context else ()) if a not in plain.assumptions)
+    found, question = _flows(plain), repr((phases, more))
+    if question not in found:
+        found[question] = _logical_flow(replace(plain, phases=phases), more)
+    return found[question]
+
+
+@remembered
+def _flows(plain: Kernel) -> dict[str, Logical]:
+    """The flows of a plain kernel that were asked for: it is proved against after every step."""
+    return {}
+
+
+def _logical_flow(plain: Kernel, assumptions: tuple[Expr, ...]) -> Logical:
+    tree = extract(explicit_inits(plain), assumptions)
     relations = Relations(tree)
     initialised = frozenset(b.name for b in blocks(plain.body) if b.initialises)
     plain_blocks = {s.name: s for s in tree.statements if s.block.origin}
@@ -208,7 +223,7 @@ def _last_writes(read: Access, logical: Logical, own: bool = True) -> dict[Acces
     """
     relations = logical.relations
     seen: dict[Access, isl.Map] = {}
-    for w in relations.writes.get(read.storage, ()):
+    for w in relations.writes(read.storage):
         earlier = relations.earlier(read, w)
         if not own and w.statement is read.statement:
             earlier = earlier.subtract(_same_key(w, logical))

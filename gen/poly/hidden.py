@@ -43,7 +43,7 @@ def testable(read: Access, run: Execution, refused: Refused) -> bool:
 
 
 def _writes(read: Access, run: Execution) -> tuple[Access, ...]:
-    return run.relations.writes.get(read.storage, ())
+    return run.relations.writes(read.storage)
 
 
 def _counts_by_data(read: Access) -> bool:

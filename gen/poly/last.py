@@ -48,7 +48,7 @@ def between(
     """Writes to the place after the writer's and before the read: for each access, the map from
     the read's events, where it is not empty. The map `m` is the writer as a function.
     """
-    for x in relations.writes[read.storage]:
+    for x in relations.writes(read.storage):
         after = m.apply_range(relations.earlier(x, writer).reverse())
         found = after.intersect(relations.earlier(read, x))
         if not found.is_empty():

@@ -2,7 +2,7 @@
 
 Input: what `prove` takes, and seconds of processor time, which a busy machine does not stretch.
 Output: the same answer, from a child process that is ended at the limit. Whatever the child raises
-is raised here.
+is raised here, and what parts it proved are known here.
 """
 
 import signal
@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from ..errors import ScheduleError, TilesmithError
 from ..ir.nodes import Kernel
 from .certificate import Scheduled
+from .parts import proved_parts
 from .prove import prove
 from .witness import Refused
 
@@ -37,7 +38,9 @@ def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove =
     """
     context = get_context()
     here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(there, plain, state, seconds, prove), daemon=True)
+    known = frozenset(proved_parts(plain))
+    arguments = (there, plain, state, seconds, prove, known)
+    child = context.Process(target=_answer, args=arguments, daemon=True)
     child.start()
     there.close()
     try:
@@ -57,8 +60,8 @@ def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove =
         child.join()
         here.close()
     match answer:
-        case None:
-            return
+        case frozenset():
+            proved_parts(plain).update(answer)
         case (reason, witness, span, hint, hidden):
             raise Refused(reason, witness, span, hint, hidden)
         case dict():
@@ -74,11 +77,17 @@ def _timeout(plain: Kernel, seconds: float) -> ProofTimeout:
 
 
 def _answer(
-    connection: Connection, plain: Kernel, state: Scheduled, seconds: float, prove: Prove
+    connection: Connection,
+    plain: Kernel,
+    state: Scheduled,
+    seconds: float,
+    prove: Prove,
+    known: frozenset[bytes],
 ) -> None:
-    """In the child: sends None if proved, the parts of a refusal or of an error of the step, as
-    where no init can be written out, or the text of a failure.
+    """In the child: sends what is known on top if proved, the parts of a refusal or of an error of
+    the step, as where no init can be written out, or the text of a failure.
     """
+    proved_parts(plain).update(known)  # a child that is no fork begins with nothing
     if sys.platform != "win32":
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -92,5 +101,5 @@ def _answer(
     except Exception:
         connection.send(traceback.format_exc())
     else:
-        connection.send(None)
+        connection.send(frozenset(proved_parts(plain) - known))
     connection.close()

@@ -26,6 +26,7 @@ class Relations:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
+        self._whole: frozenset[str] | None = None
         self._before: dict[tuple[int, int, int, int], isl.Map] = {}
         self._meet: dict[tuple[Access, Access], isl.Map] = {}
         self._earlier: dict[tuple[Access, Access], isl.Map] = {}
@@ -56,8 +57,21 @@ class Relations:
             self._earlier[e, w] = found.coalesce()
         return self._earlier[e, w]
 
+    def within(self, tree: Tree, whole: frozenset[str]) -> "Relations":
+        """The relations of a part of the tree, which has all writes to the buffers in `whole`."""
+        part = Relations(tree)
+        part._whole = whole
+        part._before, part._meet, part._earlier = self._before, self._meet, self._earlier
+        return part
+
+    def writes(self, storage: Storage) -> tuple[Access, ...]:
+        """All writes to a buffer. Raises LookupError where a part may not have them all."""
+        if self._whole is not None and storage.name not in self._whole:
+            raise LookupError(f"a part of the proof asks for the writes to '{storage.name}'")
+        return self._writes.get(storage, ())
+
     @cached_property
-    def writes(self) -> dict[Storage, tuple[Access, ...]]:
+    def _writes(self) -> dict[Storage, tuple[Access, ...]]:
         result: dict[Storage, tuple[Access, ...]] = {}
         for s in self.tree.statements:
             for w in s.writes:

@@ -17,17 +17,19 @@ from ..ir.nodes import Kernel, Update
 from .barriers import check_threads
 from .certificate import Read, Scheduled
 from .compare import compare
-from .extract import extract
+from .extract import outline
 from .flow import Computed, Logical, Values, merged, through, with_free
 from .hidden import testable
 from .laws.plain import under
 from .match import LogicalRead, match
 from .messages import check_messages
 from .padding import without_padding
+from .parts import Parts, parts, proved_parts
 from .roles import Execution, Role, execution
 from .safety import check_bounds, check_domains, check_races, check_tiles
 from .statement import Access, Statement
 from .taken import Taken
+from .terms import SharedTerms
 from .witness import Refused as Refused
 from .witness import Witness as Witness
 from .witness import sample
@@ -38,41 +40,69 @@ def prove(plain: Kernel, state: Scheduled) -> None:
 
     The tree's assumptions count for both, so that a variant is proved under its `when`. Where the
     certificate takes laws for granted, it is the plain schedule under these laws that the tree has
-    to compute.
+    to compute. What is known of the plain kernel's other trees is not proved again (`parts`); where
+    a test stands in for a proof, nothing becomes known.
     """
     _require_same_signature(plain, state.kernel)
-    plain = replace(plain, phases=state.kernel.phases)
     logical = under(plain, state.laws, state.kernel)
-    tree = extract(explicit_inits(state.kernel), plain.assumptions)
-    tree = without_padding(tree, logical)
-    run = execution(tree, state.flow, logical)
-    check_domains(run)
-    check_bounds(run)
-    taken = Taken(run, logical)
-    untold: list[Access] = []
-    for s in tree.statements:
-        match run.roles[s.uid]:
-            case Role.VALUE | Role.TERM:
-                _check_instances(s, logical)
-                untold += _check_reads(s, run, logical, taken, state.standing.reads)
-            case Role.COPY:
-                for w in s.writes:
-                    taken.stored(w)
-            case Role.JOIN | Role.UNION:
-                for w in s.writes:
-                    taken.joined(w)
-            case Role.INIT:
-                pass  # what it makes is checked where it is read
-            case role:
-                assert_never(role)
-    for name, wanted in logical.finals.items():
-        taken.values(tree.end(tree.arguments[name]), None, wanted)
-    check_races(run)
+    whole = outline(explicit_inits(state.kernel), plain.assumptions)
+    known = frozenset(proved_parts(plain)) if whole.has_parts else frozenset[bytes]()
+    new = parts(whole, state).without(known)
+    tree = whole.tree(frozenset[int]().union(*(part.members for part in new.all)))
+    run = execution(without_padding(tree, logical), state.flow, logical)
+    untold = _check_parts(new, run, logical, state.standing.reads)
     check_threads(run.tree, run.relations)
     check_messages(run.tree)
-    check_tiles(run)
     if untold:
-        compare(plain, state.kernel)
+        compare(replace(plain, phases=state.kernel.phases), state.kernel)
+    elif whole.has_parts:
+        proved_parts(plain).update(part.digest for part in new.all)
+
+
+def _check_parts(
+    new: Parts, run: Execution, logical: Logical, tested: frozenset[Read]
+) -> list[Access]:
+    """Refuses what is wrong with any part. Returns the reads of which the proof does not tell."""
+    subjects = {part.subject: part for part in new.values}
+    statements = [s for s in run.tree.statements if s.uid in subjects]
+    check_domains(statements)
+    check_bounds(statements)
+    everything = Taken(run, logical, SharedTerms(logical))
+    untold: list[Access] = []
+    for s in statements:
+        untold += _check_values(s, logical, everything.within(subjects[s.uid]), tested)
+    ends = {part.subject: part for part in new.ends}
+    for name, wanted in logical.finals.items():
+        if name in ends:
+            taken, tree = everything.within(ends[name]), run.tree
+            taken.values(tree.end(tree.arguments[name]), None, wanted)
+    buffers = frozenset(str(part.subject) for part in new.places)
+    check_races(run, buffers)
+    check_tiles(run, buffers)
+    return untold
+
+
+def _check_values(
+    s: Statement, logical: Logical, taken: Taken, tested: frozenset[Read]
+) -> list[Access]:
+    """Refuses a statement that does not what its role says. Returns the reads of which the proof
+    does not tell.
+    """
+    match taken.run.roles[s.uid]:
+        case Role.VALUE | Role.TERM:
+            _check_instances(s, logical)
+            return _check_reads(s, logical, taken, tested)
+        case Role.COPY:
+            for w in s.writes:
+                taken.stored(w)
+        case Role.JOIN | Role.UNION:
+            for w in s.writes:
+                taken.joined(w)
+        case Role.INIT:
+            pass  # what it makes is checked where it is read
+        case role:
+            assert_never(role)
+    return []
 
 
 def _require_same_signature(plain: Kernel, kernel: Kernel) -> None:
@@ -98,11 +128,12 @@ def _check_instances(statement: Statement, logical: Logical) -> None:
 
 
 def _check_reads(
-    s: Statement, run: Execution, logical: Logical, taken: Taken, tested: frozenset[Read]
+    s: Statement, logical: Logical, taken: Taken, tested: frozenset[Read]
 ) -> list[Access]:
     """Refuses a body or a read's value that is not the plain block's. Returns the reads of which
     the proof does not tell, among those that may be tested.
     """
+    run = taken.run
     sources = {read.number: run.makers(read) for read in s.reads}
     matched = match(s, logical, sources)
     untold = []

@@ -57,14 +57,15 @@ class _Sum:
 @final
 @dataclass(frozen=True, slots=True)
 class Reductions:
-    """shared: which terms are one. stored: what a write that is no reduction stores. copying: the
-    copies, joins and unions that are being followed.
+    """shared: which terms are one. stored: what a write that is no reduction stores. held: what
+    each update or join adds, once found. copying: the copies and joins that are being followed.
     """
 
     run: Execution
     logical: Logical
     shared: SharedTerms
     stored: Callable[[Access], Values]
+    held: dict[Access, Terms]
     copying: tuple[Access, ...] = ()
 
     def values(
@@ -146,7 +147,7 @@ class Reductions:
     def _starts(self, read: Access, part: isl.Set) -> Writers:
         """The write that the place was last overwritten by, for events where there is one."""
         relations = self.run.relations
-        stores = (w for w in relations.writes.get(read.storage, ()) if not self.run.adds(w))
+        stores = (w for w in relations.writes(read.storage) if not self.run.adds(w))
         earlier = {w: relations.earlier(read, w).intersect_domain(part) for w in stores}
         return settled(relations, read, {w: m for w, m in earlier.items() if not m.is_empty()})
 
@@ -191,7 +192,7 @@ class Reductions:
         relations = self.run.relations
         unstarted = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
         result = {}
-        for w in relations.writes.get(read.storage, ()):
+        for w in relations.writes(read.storage):
             if not self.run.adds(w):
                 continue
             earlier = relations.earlier(read, w).intersect_domain(part)
@@ -222,8 +223,12 @@ class Reductions:
 
     def _held(self, write: Access) -> Terms:
         """The terms that an update or join adds, by its events."""
-        statement = write.statement
-        body = statement.block.body
+        if write not in self.held:
+            self.held[write] = self._added(write)
+        return self.held[write]
+
+    def _added(self, write: Access) -> Terms:
+        statement, body = write.statement, write.statement.block.body
         assert isinstance(body, Update)
         if statement.block.origin:
             assert statement.origin

@@ -5,7 +5,7 @@ statement. A block without an origin must be a copy, an init or a join: nothing 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never, final
 
@@ -27,6 +27,7 @@ from .extract import Tree
 from .flow import Logical
 from .match import Makers
 from .order import Relations
+from .parts import Part
 from .statement import Access, Statement
 from .witness import Refused
 
@@ -59,6 +60,14 @@ class Execution:
     flow: Flow
     roles: Mapping[int, Role]
 
+    def within(self, part: Part) -> "Execution":
+        """The execution of a part's statements alone."""
+        chosen = tuple(s for s in self.tree.statements if s.uid in part.members)
+        tree = replace(self.tree, statements=chosen)
+        followed = {s.name for s in chosen if s.uid in part.followed}
+        flow = {read: source for read, source in self.flow.items() if read[0] in followed}
+        return Execution(tree, self.relations.within(tree, part.buffers), flow, self.roles)
+
     def role(self, access: Access) -> Role:
         return self.roles[access.statement.uid]
 
@@ -83,7 +92,7 @@ class Execution:
 
     def writers(self, read: Access, source: Source | None) -> tuple[Access, ...]:
         """The writes to a read's buffer that the source names; all of them where there is none."""
-        found = self.relations.writes.get(read.storage, ())
+        found = self.relations.writes(read.storage)
         if source is None:
             return found
         for name in source.writers:

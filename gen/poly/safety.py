@@ -1,11 +1,13 @@
 """Races and bounds: what is wrong with an execution whatever it computes.
 
-Input: an execution. Output: nothing; raises Refused with a witness. Every iteration variable must
-lie within its domain and every access within its buffer, no input may be written, and no two
-iterations of a parallel or vectorized loop may meet at a place that one of them writes. Lanes of a
-vectorized loop may update one place of one block: that is the lane tree. Nests in parts of a
-symbolic size must be permutable.
+Input: statements, or an execution. Output: nothing; raises Refused with a witness. Every iteration
+variable must lie within its domain and every access within its buffer, no input may be written, and
+no two iterations of a parallel or vectorized loop may meet at a place that one of them writes.
+Lanes of a vectorized loop may update one place of one block: that is the lane tree. Nests in parts
+of a symbolic size must be permutable.
 """
+
+from collections.abc import Sequence
 
 import islpy as isl
 
@@ -18,9 +20,9 @@ from .statement import Access, Level, Statement
 from .witness import Refused, Witness, partner, sample
 
 
-def check_bounds(run: Execution) -> None:
+def check_bounds(statements: Sequence[Statement]) -> None:
     """Raises Refused for an access outside its buffer, and for a write to an input."""
-    for s in run.tree.statements:
+    for s in statements:
         for access in (*s.guards, *s.reads, *s.writes):
             outside = access.place.subtract_range(access.storage.box)
             if outside.is_empty():
@@ -45,9 +47,9 @@ def check_bounds(run: Execution) -> None:
                 )
 
 
-def check_domains(run: Execution) -> None:
+def check_domains(statements: Sequence[Statement]) -> None:
     """Raises Refused where an iteration variable leaves the domain that its block declares."""
-    for s in run.tree.statements:
+    for s in statements:
         for v in s.block.iters:
             try:
                 value, lower, upper = (affine(e, s.at) for e in (Var(v.name), v.lower, v.upper))
@@ -65,14 +67,16 @@ def check_domains(run: Execution) -> None:
             )
 
 
-def check_races(run: Execution) -> None:
-    """Raises Refused for two iterations of a parallel or vectorized loop that meet at a place."""
+def check_races(run: Execution, buffers: frozenset[str]) -> None:
+    """Raises Refused for two iterations of a parallel or vectorized loop that meet at a place of
+    one of the buffers.
+    """
     for level, depth, inside in _parallel_levels(run):
         for s in inside:
             for w in s.writes:
                 if w.storage.way and LoopKind.DISTRIBUTED in level.kinds:
                     continue  # what ranks hand each other
-                if depth in w.storage.kept:
+                if w.storage.name not in buffers or depth in w.storage.kept:
                     continue  # allocated inside the loop: a place of its own in each iteration
                 for other in inside:
                     for access in (*other.writes, *other.reads):
@@ -80,16 +84,18 @@ def check_races(run: Execution) -> None:
                             _check_pair(run.relations, level, depth, w, access)
 
 
-def check_tiles(run: Execution) -> None:
+def check_tiles(run: Execution, buffers: frozenset[str]) -> None:
     """Raises Refused for two iterations of a nest cut into parts of a symbolic size that depend on
-    each other, and of which the earlier is ahead in some loop: it may be in a later part.
+    each other by one of the buffers, and of which the earlier is ahead in some loop: it may be in a
+    later part.
     """
     for a in run.tree.statements:
         for b in run.tree.statements:
             for level, depth in _turned(a, b):
                 for x in (*a.writes, *a.reads):
                     for y in (*b.writes, *b.reads):
-                        if x.storage is y.storage and (x in a.writes or y in b.writes):
+                        meet = x.storage is y.storage and x.storage.name in buffers
+                        if meet and (x in a.writes or y in b.writes):
                             _check_ahead(run.relations, level, depth, x, y)
 
 

@@ -8,6 +8,7 @@ a condition that reads inputs is kept in `Statement.opaque`, and anything else i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import final
 
 import islpy as isl
@@ -110,7 +111,7 @@ class Storage:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Access:
     """A numbered read or a numbered write (of a target) of a statement.
 
@@ -124,7 +125,7 @@ class Access:
     free: int
     place: isl.Map
 
-    @property
+    @cached_property
     def domain(self) -> isl.Set:
         return self.place.domain()
 
@@ -260,18 +261,9 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
         origin = tuple_map(tuple(_affine(e, at, block) for e in block.origin.at), at)
         origin = origin.intersect_domain(domain)
     domain = domain.coalesce()
-    result = Statement(
-        block,
-        uid,
-        around.path,
-        around.dims,
-        domain,
-        at,
-        instance,
-        origin,
-        tuple(c for c, _ in opaque),
-        around.launch,
-    )
+    conditions = tuple(c for c, _ in opaque)
+    path, dims, launch = around.path, around.dims, around.launch
+    result = Statement(block, uid, path, dims, domain, at, instance, origin, conditions, launch)
     storages = {s.name: s for s in around.storages}
     for condition, where in opaque:
         result.guards.extend(reads_of(result, condition, where, storages))
@@ -378,7 +370,7 @@ def _access(
     known = [_known(expr, at) for expr in indices]
     free = sum(value is None for value in known)
     events = domain.add_dims(isl.dim_type.set, free)
-    place = isl.Map.from_domain(events)
+    place = isl.Map.from_domain(isl.Set.universe(events.get_space()))
     unused = iter(range(depth, depth + free))
     for expr, value in zip((None,) * len(outer) + indices, (*outer, *known), strict=True):
         if value is None:
@@ -387,7 +379,8 @@ def _access(
         else:
             part = isl.Map.from_pw_aff(value).add_dims(isl.dim_type.in_, free)
         place = place.flat_range_product(part)
-    return Access(statement, number, storage, free, place)
+    # The events last: each product would go through all of their constraints.
+    return Access(statement, number, storage, free, place.intersect_domain(events))
 
 
 def _on(axis: LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:

@@ -5,7 +5,8 @@ proved: the writer writes that very place, runs before, and nothing overwrites t
 Copies are composed away: what is read from a copy is what the copy's own read takes.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 import islpy as isl
@@ -16,7 +17,8 @@ from .covered import covered
 from .flow import Computed, Contents, Identity, Logical, Values, contents, element, merged, through
 from .last import Writers, between, settled
 from .order import agreeing
-from .reduction import Reductions, needed
+from .parts import Part
+from .reduction import Reductions, Terms, needed
 from .roles import Execution, Role, in_a_circle
 from .statement import Access
 from .terms import SharedTerms
@@ -26,18 +28,20 @@ from .witness import Refused, Sample, Witness, partner, sample
 @final
 @dataclass(frozen=True)
 class Taken:
-    """Answers for one execution. copies: what each copy stores, once found; asked: those that are
-    being followed.
+    """Answers for one execution. shared: which terms are one; copies: what each copy stores, once
+    found; held: what each update or join adds; asked: the copies that are being followed.
     """
 
     run: Execution
     logical: Logical
+    shared: SharedTerms
     copies: dict[Access, Values] = field(default_factory=dict)
+    held: dict[Access, Terms] = field(default_factory=dict)
     asked: list[Access] = field(default_factory=list)
-    shared: SharedTerms = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shared", SharedTerms(self.logical))
+    def within(self, part: Part) -> "Taken":
+        """Answers for a part, which has all that its copies copy."""
+        return replace(self, run=self.run.within(part))
 
     def values(self, read: Access, source: Source | None, wanted: Values | None) -> Values:
         """What the read takes. source: None where nothing states it, at the end of the kernel.
@@ -48,10 +52,11 @@ class Taken:
         writers = self.run.writers(read, source)
         shared = source.shared if source else ()
         stores = self._stores(read, writers, shared, wanted)
-        got = merged(*(through(m, self.stored(w)) for w, m in stores.items()))
-        if covered(read.domain, [_valued(m, self.stored(w)) for w, m in stores.items()]):
-            return got
-        rest = _without(read.domain, got)
+        valued = [_valued(m, self.stored(w)) for w, m in stores.items()]
+        if wanted is not None and covered(read.domain, valued):
+            return wanted  # `_stores` keeps no others
+        rest = _without(read.domain, valued)
+        got = merged(*(through(m, self.stored(w)) for w, m in stores.items() if wanted is None))
         if any(map(self.run.reduces, writers)):
             part = rest if wanted is None else _reductions(rest, wanted, self.logical)
             if not part.is_empty():
@@ -60,10 +65,10 @@ class Taken:
         if not rest.is_empty() and (source is None or source.initial):
             initial = self._initial(read, rest, wanted)
             got = merged(got, initial)
-            rest = _without(rest, initial)
+            rest = _without(rest, initial.values())
         if not rest.is_empty():
             raise self._missing(read, rest, wanted)
-        return got
+        return got if wanted is None else wanted
 
     def joined(self, write: Access) -> None:
         """Refuses a join of what is no partial result, whether or not anything reads the join."""
@@ -71,7 +76,7 @@ class Taken:
 
     @property
     def _reductions(self) -> Reductions:
-        return Reductions(self.run, self.logical, self.shared, self.stored)
+        return Reductions(self.run, self.logical, self.shared, self.stored, self.held)
 
     def stored(self, write: Access) -> Values:
         """What a write that is no reduction stores, by its events; nothing for padding."""
@@ -143,7 +148,7 @@ class Taken:
             if rest.is_empty():
                 return {}
         relations = self.run.relations
-        for x in relations.writes.get(read.storage, ()):
+        for x in relations.writes(read.storage):
             before = relations.earlier(read, x).intersect_domain(rest)
             if before.is_empty():
                 continue
@@ -209,8 +214,8 @@ def _valued(m: isl.Map, values: Values) -> isl.Map:
     return m.intersect_range(valued)
 
 
-def _without(events: isl.Set, values: Values) -> isl.Set:
-    for m in values.values():
+def _without(events: isl.Set, maps: Iterable[isl.Map]) -> isl.Set:
+    for m in maps:
         events = events.subtract(m.domain())
     return events.coalesce()
 

@@ -1,13 +1,18 @@
 """Messages between ranks: what the proof refuses, and that it is right where the interpreter is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from gen.ir.inits import explicit_inits
 from gen.ir.interp import InterpError, run
 from gen.ir.nodes import Kernel
-from gen.poly.certificate import Source
+from gen.poly.certificate import Scheduled, Source
+from gen.poly.extract import outline
+from gen.poly.parts import parts, proved_parts
 
-from .script import accept, block, kernel, nest, refusal
+from .script import accept, block, certificate, kernel, nest, refusal
 
 PLAIN = kernel(
     "p, x: float32[p], y: Out[float32[p]]",
@@ -80,6 +85,18 @@ def test_refusals(body: tuple[str, ...], reason: str) -> None:
     assert refusal(plain, tree, **flow).reason == reason
     with pytest.raises(InterpError):
         run(tree, {"x": np.ones(3, np.float32)})
+
+
+def test_it_is_proved_whole() -> None:
+    """No part becomes known, and none is taken as known."""
+    plain = replace(PLAIN)
+    accept(plain, ranks(PACK, SEND, RECEIVE, TAKE, USE), **FLOW)
+    assert not proved_parts(plain)
+    wrong = ranks(PACK, SEND, RECEIVE, USE, TAKE)
+    state = Scheduled(wrong, certificate(plain, FLOW))
+    found = parts(outline(explicit_inits(wrong)), state).all
+    proved_parts(plain).update(part.digest for part in found)
+    assert "before m_in[r=0] computes it" in refusal(plain, wrong, **FLOW).reason
 
 
 ALONE = kernel(

@@ -23,6 +23,7 @@ from gen.poly.certificate import PROVED, Scheduled, Standing
 from gen.poly.compare import FORMS, compare
 from gen.poly.flow import plain_flow
 from gen.poly.limit import ProofTimeout, prove_within
+from gen.poly.parts import proved_parts
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.proofs import proofs
@@ -113,6 +114,19 @@ def test_a_step_is_tested_where_it_says_so_alone() -> None:
 def test_what_is_proved_is_not_called_tested() -> None:
     (step,) = run(plain_rows(), "- parallel: {loop: y.i, tested: true}")
     assert step.state.standing == PROVED and str(step.state.standing) == "proved"
+
+
+def test_what_is_tested_is_not_known_as_proved() -> None:
+    state = replace(plain_rows(), kernel=replace(plain_rows().kernel))
+    plain = state.kernel
+    prove(plain, state)
+    before = set(proved_parts(plain))
+    merged = run(state, MERGE)[-1].state
+    assert proved_parts(plain) == before
+    with pytest.raises(Refused, match="before w_1"):
+        prove(plain, replace(merged, standing=PROVED))
+    prove(plain, replace(state, standing=merged.standing))
+    assert len(proved_parts(plain)) == 2 * len(before)  # known once for each standing
 
 
 def test_a_difference_is_a_refusal_with_the_arrays() -> None:

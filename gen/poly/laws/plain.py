@@ -21,7 +21,7 @@ from ...ir.nodes import (
     Update,
     Var,
 )
-from ...ir.walk import ancestors, blocks, replace_stmt, substitute, walk
+from ...ir.walk import ancestors, blocks, remembered, replace_stmt, substitute, walk
 from ..certificate import Given
 from ..flow import Computed, Identity, Logical, Value, Values, logical_flow, merged
 from ..witness import Refused
@@ -34,6 +34,21 @@ def under(plain: Kernel, laws: Sequence[Given], context: Kernel) -> Logical:
 
     Raises Refused where a law does not fit, or would change what another block takes.
     """
+    if not laws:
+        return logical_flow(plain, context)
+    found, question = _found(plain), repr((laws, context.phases, context.assumptions))
+    if question not in found:
+        found[question] = _under(plain, laws, context)
+    return found[question]
+
+
+@remembered
+def _found(plain: Kernel) -> dict[str, Logical]:
+    """The values that were asked for: each step that follows a law is proved against them."""
+    return {}
+
+
+def _under(plain: Kernel, laws: Sequence[Given], context: Kernel) -> Logical:
     logical = logical_flow(plain, context)
     for given in laws:
         try:
