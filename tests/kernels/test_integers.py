@@ -68,7 +68,7 @@ def test_integers_are_exact_where_float64_is_not() -> None:
     x = np.array([2**53, 2**53 + 1, 2**53 - 1])
     assert ts.max(x) == 2**53 + 1 and ts.min(-x) == -(2**53) - 1
     assert ts.argmax(x) == ts.argmin(-x) == 1
-    assert ts.argmax((x + 2**63).astype("u8")) == 1
+    assert ts.argmax(x.astype("u8") + np.uint64(2**63)) == 1
     assert ts.cumsum(x)[-1] == 3 * 2**53
 
 

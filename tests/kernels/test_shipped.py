@@ -135,7 +135,7 @@ def test_the_same_bits_on_any_number_of_threads(name: str, dtypes: Dtypes) -> No
     one = call(spec, arrays, num_threads=1)
     for threads in (2, 3):
         for a, b in zip(one, call(spec, arrays, num_threads=threads), strict=True):
-            np.testing.assert_array_equal(a, b)
+            assert a.tobytes() == b.tobytes()
 
 
 @every_case
@@ -147,7 +147,7 @@ def test_out_may_be_the_input(name: str, dtypes: Dtypes) -> None:
     expected = call(spec, arrays)[0]
     both = arrays[first.name].copy()
     call(spec, {**arrays, first.name: both}, out=both)
-    np.testing.assert_array_equal(both, expected)
+    assert both.tobytes() == expected.tobytes()
 
 
 @every_case
@@ -162,7 +162,7 @@ def test_out_may_overlap_the_input(name: str, dtypes: Dtypes) -> None:
     source, target = memory[: x.size].reshape(x.shape), memory[5:].reshape(x.shape)
     source[...] = x
     call(spec, {**arrays, first.name: source}, out=target)
-    np.testing.assert_array_equal(target, expected)
+    assert target.tobytes() == expected.tobytes()
 
 
 @every_case
@@ -174,7 +174,7 @@ def test_leading_axes_broadcast(name: str, dtypes: Dtypes) -> None:
     stack = np.stack([x, x[::-1], np.roll(x, 1)])
     together = call(spec, {**arrays, first: stack})[0]
     for k, one in enumerate(stack):
-        np.testing.assert_array_equal(together[k], call(spec, {**arrays, first: one})[0])
+        assert together[k].tobytes() == call(spec, {**arrays, first: one})[0].tobytes()
 
 
 def test_the_level_is_the_one_asked_for() -> None:

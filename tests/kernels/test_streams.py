@@ -49,7 +49,7 @@ def results(name: str, level: str) -> Iterator[Array]:
                 out = [placed(array, offset) for array in made]
                 yield from call(spec, arrays, num_threads=2, out=_one(out))
             yield from call(spec, arrays, out=_one([driver.spread(array) for array in made]))
-            if in_place:
+            if in_place and arrays[in_place[0]].dtype == made[-1].dtype:
                 mine = {k: a.copy() for k, a in arrays.items()}
                 yield from call(spec, mine, out=mine[in_place[0]])
 
@@ -103,7 +103,8 @@ def test_the_same_bits(names: list[str], level: str) -> None:
 
 @pytest.mark.parametrize("name", STREAMED)
 def test_each_streams_on_some_level(name: str) -> None:
-    assert any("ts_row_push" in driver.c_file(name, Level(level)) for level in SUPPORTED)
+    files = [driver.c_file(name, Level(level)) for level in SUPPORTED]
+    assert any(push in text for text in files for push in ("ts_row_push", "ts_line_push"))
 
 
 def test_streamed_results_are_right() -> None:
