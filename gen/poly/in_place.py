@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from ..ir.inits import explicit_inits
-from ..ir.nodes import Intent, Kernel
+from ..ir.nodes import Buffer, Intent, Kernel
 from ..ir.walk import loops
 from .extract import Tree, extract
 from .order import IN, OUT, Relations, common, space
@@ -25,11 +25,7 @@ def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
     a kernel with launches: that its threads may share elements is not looked into.
     """
     alike = [
-        (p.buffer.name, q.buffer.name)
-        for p in kernel.parameters
-        for q in kernel.parameters
-        if p.intent is Intent.IN and q.intent is Intent.OUT
-        if (p.buffer.shape, p.buffer.dtype) == (q.buffer.shape, q.buffer.dtype)
+        (x.name, y.name) for x, y in _pairs(kernel) if (x.shape, x.dtype) == (y.shape, y.dtype)
     ]
     if not alike or any(loop.kind.is_bound for loop in loops(kernel.body)):
         return frozenset()
@@ -45,13 +41,15 @@ def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
 
 def of_other_sizes(kernel: Kernel) -> frozenset[tuple[str, str]]:
     """The pairs (input, output) whose elements differ in size, which no call gives as one array."""
-    return frozenset(
-        (p.buffer.name, q.buffer.name)
-        for p in kernel.parameters
-        for q in kernel.parameters
-        if p.intent is Intent.IN and q.intent is Intent.OUT
-        if p.buffer.dtype.bits != q.buffer.dtype.bits
-    )
+    return frozenset((x.name, y.name) for x, y in _pairs(kernel) if x.dtype.bits != y.dtype.bits)
+
+
+def _pairs(kernel: Kernel) -> Iterator[tuple[Buffer, Buffer]]:
+    """Every input with every output."""
+    for p in kernel.parameters:
+        for q in kernel.parameters:
+            if p.intent is Intent.IN and q.intent is Intent.OUT:
+                yield p.buffer, q.buffer
 
 
 def _may_share(tree: Tree, relations: Relations, input_: str, output: str) -> bool:

@@ -7,8 +7,9 @@ import pytest
 
 from gen.ir.interp import run
 from gen.ir.nodes import Intent, Kernel, Load, Node
+from gen.ir.parser import from_text
 from gen.ir.walk import map_children
-from gen.poly.in_place import in_place
+from gen.poly.in_place import in_place, of_other_sizes
 
 from .script import block, kernel, nest
 
@@ -147,3 +148,14 @@ def one_array(tree: Kernel) -> Kernel:
     y = next(p for p in tree.parameters if p.buffer.name == "y")
     parameters = (replace(y, intent=Intent.INOUT),)
     return replace(tree, parameters=parameters, body=map_children(tree, go).body)
+
+
+def test_elements_of_other_sizes_are_never_one_array() -> None:
+    sizes = from_text("""
+def sizes(n, x: int8[n], w: int64[n], y: Out[int64[n]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[i] = int64(x[i]) + w[i]
+""")
+    assert of_other_sizes(sizes) == {("x", "y")}
+    assert in_place(sizes) == {("w", "y")}
