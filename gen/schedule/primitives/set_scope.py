@@ -78,7 +78,8 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             "A rank's own where there are no ranks",
             TWICE,
             "- set_scope: {buffer: t, scope: rank}",
-            refused="block 't' accesses 't', which each rank has for itself, in no distributed loop",
+            refused="block 't' accesses 't', which each rank has for itself, in no distributed"
+            " loop",
         ),
     )
 
