@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from build_tools.check_kernel_list import listed  # noqa: E402
-from gen.build import RUNTIME, RUNTIME_SOURCES  # noqa: E402
+from gen.build import RUNTIME, RUNTIME_SOURCES, generate, merge  # noqa: E402
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
 PYTHON = "3.11"  # of Debian 12
@@ -46,9 +46,9 @@ Dir::Cache "{folder}/cache";
 """
 
 
-def _run(*command: str | Path, folder: Path = ROOT, **variables: str) -> None:
+def _run(*command: str | Path, **variables: str) -> None:
     print("$", *command, flush=True)
-    subprocess.run(command, cwd=folder, env=os.environ | variables, check=True)
+    subprocess.run(command, cwd=ROOT, env=os.environ | variables, check=True)
 
 
 def system(folder: Path) -> Path:
@@ -93,13 +93,12 @@ def emulated(root: Path) -> Path:
 def generated(folder: Path) -> Path:
     """The sources of the extension, for neon."""
     folder.mkdir(parents=True, exist_ok=True)
-    generator = (sys.executable, ROOT / "build_tools" / "generator.py")
-    specs, to = ROOT / "kernels_spec", ("--output-dir", folder)
-    for kernel in listed(specs):
-        _run(*generator, "generate", specs / f"{kernel}.yaml", "--levels", "neon", *to)
+    specs = [ROOT / "kernels_spec" / f"{kernel}.yaml" for kernel in listed(ROOT / "kernels_spec")]
+    for spec in specs:
+        print(f"generate {spec.stem}", flush=True)
+        generate(spec, ["neon"], folder, None)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    fragments = [folder / f"{kernel}.json" for kernel in listed(specs)]
-    _run(*generator, "merge", *fragments, "--version", version, *to)
+    merge([folder / f"{spec.stem}.json" for spec in specs], "tilesmith", version, folder, None)
     _run(sys.executable, "-m", "cython", "-3", folder / "_kernels.pyx", "-o", folder / "_kernels.c")
     return folder
 
@@ -138,8 +137,10 @@ def main(arguments: Sequence[str]) -> int:
     there = tree(folder / "tree", generated(folder / "generated"), root, site)
     variables = {"CC": COMPILER, "TILESMITH_CACHE": str(folder / "cache")}
     print(re.sub(r"(?m)^", "  ", _told(python, there)), flush=True)
-    command = [python, "-m", "pytest", "-p", "no:cacheprovider", *(arguments or TESTS)]
-    return subprocess.run(command, cwd=there, env=os.environ | variables, check=False).returncode
+    tests = ("-m", "pytest", "-p", "no:cacheprovider", *(arguments or TESTS))
+    return subprocess.run(
+        [python, *tests], cwd=there, env=os.environ | variables, check=False
+    ).returncode
 
 
 def _told(python: Path, there: Path) -> str:
