@@ -28,7 +28,16 @@ from gen.build import RUNTIME, RUNTIME_SOURCES, generate, merge  # noqa: E402
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
 PYTHON = "3.11"  # of Debian 12
 DEBIAN = (f"python{PYTHON}", f"libpython{PYTHON}-dev", "libgomp1", "libstdc++6")
-WHEELS = ("numpy", "scipy", "scikit-image", "islpy", "ruamel.yaml", "pytest", "hypothesis")
+WHEELS = (
+    "numpy",
+    "ml_dtypes",
+    "scipy",
+    "scikit-image",
+    "islpy",
+    "ruamel.yaml",
+    "pytest",
+    "hypothesis",
+)
 TESTS = ("tests/kernels/test_shipped.py", "tests/kernels/test_examples.py")
 
 FLAGS = (
@@ -74,7 +83,8 @@ def system(folder: Path) -> Path:
 def packages(root: Path) -> Path:
     """The aarch64 wheels, where the Python of the root finds them."""
     site = root / "usr" / "lib" / "python3" / "dist-packages"
-    if not (site / "numpy").exists():
+    there = {folder.name.partition("-")[0] for folder in site.glob("*.dist-info")}
+    if not there.issuperset(name.replace("-", "_") for name in WHEELS):
         platforms = [f"--platform=manylinux{tag}_aarch64" for tag in ("2014", "_2_27", "_2_28")]
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site)]
         which = [*platforms, f"--python-version={PYTHON}", "--only-binary=:all:"]
