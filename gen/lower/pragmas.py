@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ..ir.algebra import sub
+from ..ir.linear import constant
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -23,7 +24,6 @@ from ..ir.nodes import (
     Transfer,
 )
 from ..schedule.notes import EXPLICIT, MAX_STEP, UNROLL, noted
-from .affine import constant
 
 
 @final
