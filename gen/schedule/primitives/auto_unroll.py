@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, assert_never, final
 
 from ...ir.algebra import sub
+from ...ir.linear import constant
 from ...ir.nodes import (
     Allocate,
     Barrier,
@@ -18,7 +19,6 @@ from ...ir.nodes import (
 )
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import linear
 from ..edit import loop_named, tree
 from ..examples import SCALE
 from .unroll import Unroll
@@ -103,12 +103,12 @@ def _short(stmt: Stmt, most: int) -> tuple[int | None, tuple[str, ...]]:
             return _short(stmt.body, most)
         case Loop(var, lower, upper, kind):
             count, names = _short(stmt.body, most)
-            extent = linear(sub(upper, lower))
-            if count is None or extent.terms or kind is LoopKind.PARALLEL or kind.is_bound:
+            extent = constant(sub(upper, lower))
+            if count is None or extent is None or kind is LoopKind.PARALLEL or kind.is_bound:
                 return None, names
             if kind is LoopKind.VECTORIZED:
                 return count, names
-            count *= max(extent.const, 0)
+            count *= max(extent, 0)
             if kind is LoopKind.UNROLLED:
                 return count, names
             return (count, (*names, var)) if count <= most else (None, names)
