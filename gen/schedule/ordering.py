@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
+from ..ir.linear import same
 from ..ir.nodes import Block, Delinearize, Expr, Loop, LoopKind, Seq, Stmt, Var
 from ..ir.print_expr import expr_to_text
 from ..ir.walk import ancestors, replace_stmt, seq, substitute, walk
 from ..poly.certificate import Scheduled
-from .bounds import Range, at_most, same
+from .bounds import Range, at_most
 from .edit import (
     CannotApply,
     block_named,

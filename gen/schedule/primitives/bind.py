@@ -6,13 +6,14 @@ from math import prod
 from typing import ClassVar, Literal, final
 
 from ...ir.algebra import add, conjunction, index, less, sub
+from ...ir.linear import same
 from ...ir.nodes import Block, Const, Expr, Kernel, Loop, LoopKind, Update, Var
 from ...ir.print_expr import expr_to_text
 from ...ir.verify_launch import MOST, MOST_THREADS
 from ...ir.walk import blocks, loops, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import normal, same
+from ..bounds import normal
 from ..edit import (
     CannotApply,
     loop_named,

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
 from ...ir.algebra import index, sub
+from ...ir.linear import same
 from ...ir.nodes import LoopKind, Update
 from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import same
 from ..edit import loop_named, names, rebuild, reduction_loops, taken_loops, tree
 from ..examples import ROW_SUM, SCALE, TWICE
 from ..nesting import unfit
