@@ -27,6 +27,7 @@ from ..edit import (
     taken_loops,
     tree,
     unfused,
+    unshared,
     update_blocks,
 )
 from ..examples import BLOCKED, SCALE, TWICE, UPPER
@@ -220,7 +221,7 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
         body = update_blocks(body, lambda b: _guarded(b, *guards)) if guards else body
         return Scheduled(
             rebuild(state.kernel, replace_stmt(root, loop, nest((outer, *inner), body))),
-            rename_shared(state.flow, {loop.var: self.names()}),
+            rename_shared(unshared(state, loop, value), {loop.var: self.names()}),
         )
 
     def _loops(self, loop: Loop) -> tuple[Loop, ...]:
