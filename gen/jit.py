@@ -117,13 +117,49 @@ class Compiled:
         variant: str | None = None,
     ) -> Callable[[], None]:
         """The call with everything checked and found beforehand: what it takes is the kernel's."""
+        chosen, call, kept = self._found(
+            arrays, scalars or {}, dims or {}, threads, stream, variant
+        )
+
+        def run(keep: object = kept) -> None:  # the call holds their addresses alone
+            if chosen.run(ctypes.byref(call)):
+                raise MemoryError(f"'{self.kernel.name}' could not allocate its temporaries")
+
+        return run
+
+    def variant(
+        self,
+        arrays: Mapping[str, Array],
+        scalars: Mapping[str, Number] | None = None,
+        *,
+        dims: Mapping[str, int] | None = None,
+    ) -> str:
+        """The name of the variant that the call runs, as `names` has it."""
+        chosen, _, _ = self._found(arrays, scalars or {}, dims or {}, 1, None, None)
+        return str(chosen.name.decode())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variants' names, in the order in which they are tried."""
+        return tuple(v.name.decode() for v in self._table())
+
+    def _found(
+        self,
+        arrays: Mapping[str, Array],
+        scalars: Mapping[str, Number],
+        dims: Mapping[str, int],
+        threads: int,
+        stream: bool | None,
+        variant: str | None,
+    ) -> tuple[_Variant, _Call, object]:
+        """The variant that runs, the call, and what must live as long as that."""
         kernel = self.kernel
         for p in kernel.parameters:
             _check(p.buffer.name, arrays[p.buffer.name], p.buffer.dtype.value)
         given = [arrays[p.buffer.name] for p in kernel.parameters]
-        sizes = _sizes(kernel, given, dims or {})
+        sizes = _sizes(kernel, given, dims)
         strides = [s // a.itemsize for a in given for s in a.strides]
-        words = _scalars(kernel, scalars or {})
+        words = _scalars(kernel, scalars)
         call = _Call(
             (ctypes.c_void_p * len(given))(*(a.ctypes.data for a in given)),
             (ctypes.c_int64 * len(strides))(*strides),
@@ -134,12 +170,7 @@ class Compiled:
         )
         chosen = self._chosen(call, _strided(given), variant)
         _check_unit(kernel, given, int(chosen.unit))
-
-        def run(keep: object = (given, words)) -> None:  # the call holds their addresses alone
-            if chosen.run(ctypes.byref(call)):
-                raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
-
-        return run
+        return chosen, call, (given, words)
 
     def _limits(self, threads: int, stream: bool | None) -> tuple[float, float]:
         """The bytes above which a call stores past the caches, and reads ahead."""
@@ -149,11 +180,14 @@ class Compiled:
             return (-1.0, -1.0) if stream else (math.inf, math.inf)
         return library.ts_stream_above(threads), library.ts_prefetch_above()
 
+    def _table(self) -> "ctypes.Array[_Variant]":
+        return (_Variant * self.variants).in_dll(_library(self.library), self.symbol)
+
     def _chosen(self, call: _Call, strided: int, name: str | None) -> _Variant:
         """The variant of that name, or the first one for these sizes, one whose unit strides there
         are if there is one.
         """
-        table = (_Variant * self.variants).in_dll(_library(self.library), self.symbol)
+        table = self._table()
         if name is not None:
             return next(v for v in table if v.name == name.encode())
         fit = [v for v in table if not v.when or v.when(ctypes.byref(call))]
@@ -171,6 +205,10 @@ class Loaded:
     def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
         """Runs the kernel as `Compiled` does."""
         self.compiled(arrays, self.scalars, dims=sizes)
+
+    def variant(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> str:
+        """The name of the variant that the call runs."""
+        return self.compiled.variant(arrays, self.scalars, dims=sizes)
 
 
 def load(

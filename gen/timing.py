@@ -18,17 +18,16 @@ from .errors import TilesmithError
 from .lower.target import Level
 from .pipeline import Dtypes, suffix
 from .progress import SILENT, Progress
+from .sizes import allowed, kernel_dims
 from .spec import oracle
 from .spec.model import KernelSpec
 from .trial import (
     MUTE,
     Array,
     Case,
-    allowed,
     checks,
     chosen,
     compiled,
-    kernel_dims,
     mute,
     random_arrays,
     tried,

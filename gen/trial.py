@@ -1,37 +1,36 @@
 """Kernels tried: what `tilesmith run` prints.
 
-`run`: a kernel compiled and compared with its oracle on random arrays of the sizes asked for and
-on small sizes around its vectors' lengths. Invariant: NaN alone beside NaN is not called right.
+`run`: a kernel compiled and compared with its oracle, or with its plain schedule where the spec has
+none, on random arrays of the sizes asked for, on small sizes around its vectors' lengths and on
+sizes on either side of each variant's `when`. Invariant: NaN alone beside NaN is not called right.
 """
 
 import itertools
-import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import jit
+from . import jit, plain
 from . import spec as specs
 from .errors import SpecError, TilesmithError
 from .ir import storage
 from .ir.evaluate import numpy_dtype
 from .ir.nodes import Intent, Kernel
 from .ir.print_expr import expr_to_text
-from .ir.sizes import SizeError, value
+from .ir.sizes import value
 from .ir.types import DType
-from .lower.lower import lower
 from .lower.target import Level, Target
 from .pipeline import Dtypes, emit, prover, schedule, suffix
 from .poly.certificate import Scheduled
-from .poly.flow import plain_flow
 from .progress import SILENT, Progress
 from .schedule.base import Prover
+from .sizes import allowed, edges, kernel_dims, sides, values_of
 from .spec import oracle
 from .spec.build import shape_of
 from .spec.model import KernelSpec
@@ -49,6 +48,7 @@ class Case:
     """One comparison: the sizes, the largest error over the bound, and where it is.
 
     compared: how many results; finite: of how many of these the oracle makes a finite number.
+    variant: which one ran, where that is known.
     """
 
     sizes: Mapping[str, int]
@@ -57,6 +57,7 @@ class Case:
     place: str
     compared: int
     finite: int
+    variant: str = ""
 
     @property
     def mute(self) -> bool:
@@ -84,7 +85,8 @@ def mute(cases: Sequence[Case]) -> bool:
 class Report:
     """A kernel's run: the asked-for case and its time, and the edge cases.
 
-    oracle: whether there is one; without it nothing is right or wrong.
+    oracle: whether there is one; without it the kernel is compared with its plain schedule.
+    variants: the names of all, in the order in which they are tried.
     """
 
     kernel: str
@@ -94,6 +96,7 @@ class Report:
     milliseconds: float
     edges: tuple[Case, ...]
     oracle: bool
+    variants: tuple[str, ...] = ()
 
     @property
     def mute(self) -> bool:
@@ -105,13 +108,14 @@ class Report:
 
     def __str__(self) -> str:
         wrong = [c for c in (self.case, *self.edges) if not c.worst <= 1]
-        edges = f"{len(wrong)} wrong" if self.oracle else "not compared"
         lines = [
             f"{self.kernel} {self.dtypes} {self.level}  {_sizes(self.case)}",
             f"  time   {self.milliseconds:.3f} ms on one thread, median of 7",
             f"  error  {self._error()}",
-            f"  edges  {len(self.edges)} small sizes, {edges}",
+            f"  edges  {len(self.edges)} small sizes, {len(wrong)} wrong",
         ]
+        if len(self.variants) > 1:
+            lines.append(f"  ran    {self._ran()}")
         for c in wrong[:5]:
             lines.append(f"  wrong  {_sizes(c)}: error {c.error:.2e} at {c.place}")
         if self.mute and not wrong:
@@ -119,14 +123,19 @@ class Report:
         return "\n".join(lines)
 
     def _error(self) -> str:
-        case = self.case
-        if not self.oracle:
-            return "not known: the spec has no oracle to compare with"
+        case, other = self.case, "oracle" if self.oracle else "plain schedule"
         if not case.compared:
             return "nothing compared: the outputs have no elements at these sizes"
         if not case.finite and case.worst <= 1:
-            return "nothing compared: all results are NaN or infinite, as the oracle's are"
-        return f"{case.error:.2e} from the oracle, {case.worst:.2f} of what the spec allows"
+            return f"nothing compared: all results are NaN or infinite, as the {other}'s are"
+        allows = "the spec allows" if self.oracle else "is allowed: the spec has no oracle"
+        return f"{case.error:.2e} from the {other}, {case.worst:.2f} of what {allows}"
+
+    def _ran(self) -> str:
+        """Which variants ran, at how many sizes."""
+        counts = Counter(c.variant for c in (self.case, *self.edges))
+        told = (f"variant {v} at {counts[v] or 'none'}" for v in self.variants)
+        return f"of {counts.total()} sizes {', '.join(told)}"
 
 
 def _sizes(case: Case) -> str:
@@ -182,24 +191,41 @@ def run(
     shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
     kernel = compiled(spec, dtypes, level, shown)
     rng = np.random.default_rng(seed)
-    shown.part("comparing with the oracle")
+    shown.part("comparing")
     arrays = random_arrays(spec, dtypes, full, rng)
+    dims, times = kernel_dims(spec, full), []
     case = tried(spec, dtypes, kernel, arrays, full, rng)
-    times, dims = [], kernel_dims(spec, full)
+    case = replace(case, variant=kernel.variant(arrays, dims))
     for _ in range(7):
         start = time.perf_counter()
         kernel(arrays, dims)
         times.append(time.perf_counter() - start)
-    small = tuple(checks(spec, dtypes, level, kernel, rng))
-    middle, oracle_ = sorted(times)[3] * 1e3, bool(spec.oracle)
-    return Report(spec.name, suffix(dtypes), level.value, case, middle, small, oracle_)
+    small = []
+    for sizes_ in (*edges(spec, _lanes(dtypes, level)), *sides(spec, level)):
+        arrays = random_arrays(spec, dtypes, sizes_, rng)
+        variant = kernel.variant(arrays, kernel_dims(spec, sizes_))
+        small.append(replace(tried(spec, dtypes, kernel, arrays, sizes_, rng), variant=variant))
+    return Report(
+        spec.name,
+        suffix(dtypes),
+        level.value,
+        case,
+        sorted(times)[3] * 1e3,
+        tuple(small),
+        bool(spec.oracle),
+        kernel.compiled.names,
+    )
+
+
+def _lanes(dtypes: Dtypes, level: Level) -> int:
+    return Target(level).lanes(next(iter(dtypes.values())).computed)
 
 
 def checks(
     spec: KernelSpec, dtypes: Dtypes, level: Level, kernel: Call, rng: np.random.Generator
 ) -> Iterator[Case]:
     """The kernel beside its oracle at small sizes around the level's vectors' length."""
-    for edge in edges(spec, Target(level).lanes(next(iter(dtypes.values())).computed)):
+    for edge in edges(spec, _lanes(dtypes, level)):
         yield tried(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge, rng)
 
 
@@ -220,58 +246,6 @@ def tried(
     worse = max(other, case, key=lambda c: c.worst)
     finite = case.finite + other.finite
     return replace(worse, compared=case.compared + other.compared, finite=finite)
-
-
-def edges(spec: KernelSpec, lanes: int) -> Iterator[dict[str, int]]:
-    """Small sizes around the vectors' length: every pair of them for each two of the dims, and
-    where constraints relate dims, which leaves few of these, others as well.
-    """
-    around = sorted({0, 1, 2, lanes - 1, lanes, lanes + 1, 4 * lanes + 3})
-    if len(spec.dims) == 1:
-        combos: list[tuple[int, ...]] = [(n,) for n in around]
-    else:
-        combos = [
-            tuple(pair[k % 2] for k in range(len(spec.dims)))
-            for pair in itertools.product(around, around)
-        ]
-    if specs.relations(spec) or spec.sizes:
-        drawn = np.random.default_rng(0).choice([*around, 3], (_DRAWS, len(spec.dims)))
-        combos += [tuple(map(int, combo)) for combo in drawn]
-    for combo in combos:
-        edge = dict(zip(spec.dims, combo, strict=True))
-        if math.prod(combo) <= _MOST_POINTS and allowed(spec, edge):
-            yield edge
-
-
-_DRAWS = 100
-_MOST_POINTS = 2**19  # of kernels with many dims
-
-
-def allowed(spec: KernelSpec, sizes: Mapping[str, int]) -> bool:
-    """Whether a call may have these sizes, its scalars at their defaults."""
-    least = specs.least_sizes(spec).items()
-    try:
-        values = _values(spec, sizes)
-        needed = [value(c, values) for c in (*spec.constraints, *not_negative(spec))]
-    except SizeError:
-        return False
-    least_ = [sizes[dim] >= size for dim, size in least]
-    return all(least_) and all(needed) and all(values[s.name] >= 0 for s in spec.sizes)
-
-
-def _values(
-    spec: KernelSpec, sizes: Mapping[str, int], scalars: Mapping[str, float] | None = None
-) -> dict[str, float]:
-    """The dims' values and the scalars', by default their defaults, and the named sizes'."""
-    return specs.with_named(spec, {**oracle.defaults(spec), **(scalars or {}), **sizes})
-
-
-def kernel_dims(
-    spec: KernelSpec, sizes: Mapping[str, int], scalars: Mapping[str, float] | None = None
-) -> dict[str, int]:
-    """The values of all dims of the kernel."""
-    values = _values(spec, sizes, scalars)
-    return {dim: int(values[dim]) for dim in spec.all_dims}
 
 
 def chosen(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int]:
@@ -311,7 +285,7 @@ def random_arrays(
     not at their defaults.
     """
     arrays: dict[str, Array] = {}
-    values = _values(spec, sizes, scalars)
+    values = values_of(spec, sizes, scalars)
 
     def normal(*shape: int) -> Array:
         drawn = rng.standard_normal(shape)
@@ -348,9 +322,9 @@ def compare(
         kernel(arrays, dims)  # nothing to compare, and not every oracle takes nothing
         return Case(dict(sizes), 0.0, 0.0, "", 0, 0)
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-        exact = _exact(spec, arrays)
+        exact = _exact(spec, dtypes, arrays, sizes)
     kernel(arrays, dims)
-    values = {**arrays, **temporaries(spec, dtypes, arrays, sizes)}
+    values = {**arrays, **plain.temporaries(spec, dtypes, arrays, sizes)}
     bounds = oracle.accuracy_bound(spec, values)
     worst, error, place, compared, finite = 0.0, 0.0, "", 0, 0
     for name, expected in exact.items():
@@ -374,8 +348,14 @@ def compare(
     return Case(dict(sizes), worst, error, place, compared, finite)
 
 
-def _exact(spec: KernelSpec, arrays: Arrays) -> dict[str, Array]:
-    """The oracle's outputs. Raises SpecError at the oracle for whatever goes wrong in it."""
+def _exact(
+    spec: KernelSpec, dtypes: Dtypes, arrays: Arrays, sizes: Mapping[str, int]
+) -> dict[str, Array]:
+    """The oracle's outputs, or those of the plain schedule where there is no oracle. Raises
+    SpecError at the oracle for whatever goes wrong in it.
+    """
+    if not spec.oracle:
+        return plain.results(spec, dtypes, arrays, sizes)
     try:
         return oracle.evaluate(spec, arrays)
     except (ArithmeticError, MemoryError, TypeError, ValueError) as error:
@@ -389,32 +369,3 @@ def _usual(expected: Array, got: Array) -> float:
         return 0.0
     finite = np.abs(expected[np.isfinite(expected)])
     return float(1000 * storage.eps(got) * finite.max(initial=0))
-
-
-def temporaries(
-    spec: KernelSpec,
-    dtypes: Dtypes,
-    arrays: Arrays,
-    sizes: Mapping[str, int],
-    scalars: Mapping[str, float] | None = None,
-) -> dict[str, Array]:
-    """The values of the temporaries that the accuracy formula names, by the plain schedule."""
-    if not (wanted := oracle.needed_temporaries(spec)):
-        return {}
-    compiled = _exposing(spec, tuple(dtypes.items()))
-    given, dims = dict(arrays), kernel_dims(spec, sizes, scalars)
-    values = {**oracle.defaults(spec), **(scalars or {}), **dims}
-    for p in compiled.kernel.parameters:
-        if p.buffer.name not in given or p.intent is Intent.OUT:
-            shape = jit.shape_of(p.buffer, values)
-            given[p.buffer.name] = np.empty(shape, numpy_dtype(p.buffer.dtype))
-    compiled(given, values, dims=dims)
-    return {name: given[name] for name in wanted}
-
-
-@cache
-def _exposing(spec: KernelSpec, dtypes: tuple[tuple[str, DType], ...]) -> jit.Compiled:
-    """The plain schedule, compiled, with the temporaries that its accuracy names as outputs."""
-    plain = oracle.expose(specs.build(spec, dict(dtypes)), oracle.needed_temporaries(spec))
-    state, level = Scheduled(plain, plain_flow(plain)), jit.lowest_level()
-    return jit.compile_kernel(lower(state, Target(level)).kernel, level)

@@ -14,6 +14,7 @@ from gen import spec as specs
 from gen.jit import Loaded
 from gen.lower.target import Level, Target
 from gen.pipeline import Dtypes, emit, prover, schedule, suffix
+from gen.sizes import edges
 from gen.spec.model import KernelSpec
 
 SPECS = sorted((Path(__file__).parent / "spec" / "complex").glob("*.yaml"))
@@ -49,7 +50,7 @@ def test_compiled(path: Path, level: str, plain: bool) -> None:
     for spec, dtypes, kernel in _compiled(path, Level(level), plain):
         lanes = Target(Level(level)).lanes(dtypes["T"])
         rng = np.random.default_rng(lanes)
-        for sizes in trial.edges(spec, lanes):
+        for sizes in edges(spec, lanes):
             arrays = trial.random_arrays(spec, dtypes, sizes, rng)
             if spec.name == "mandelbrot":
                 kernel(arrays, sizes)

@@ -24,6 +24,7 @@ from gen.ir.nodes import Intent
 from gen.lower.target import Level, Target
 from gen.pipeline import Dtypes, emit, inputs, schedule, suffix
 from gen.poly.prove import prove
+from gen.sizes import allowed
 from gen.spec import KernelSpec, build, choices, oracle
 
 from .spec.references import INPUTS, REFERENCES
@@ -77,7 +78,7 @@ def sizes(spec: KernelSpec, lengths: tuple[int, ...]) -> Iterator[dict[str, int]
     count = len(spec.dims)
     for n, step in itertools.product(lengths, (0, 1, -1)):
         found = {dim: n + k * step for k, dim in enumerate(spec.dims)}
-        if min(found.values()) >= 0 and (count > 1 or not step) and trial.allowed(spec, found):
+        if min(found.values()) >= 0 and (count > 1 or not step) and allowed(spec, found):
             yield found
 
 

@@ -7,6 +7,7 @@ import pytest
 from gen import timing, trial
 from gen.errors import SpecError, TilesmithError
 from gen.lower.target import Level
+from gen.sizes import sides
 from gen.spec import choices, loads
 
 COPY = """\
@@ -109,8 +110,58 @@ def test_no_elements_and_no_oracle_are_said() -> None:
     )
     oracle = "oracle: np.exp(np.mean(np.log(x), axis=-1))\n"
     alone = gmean((oracle, ""))
-    assert line(alone, "error") == "not known: the spec has no oracle to compare with"
-    assert line(alone, "edges") == f"{len(alone.edges)} small sizes, not compared"
+    assert alone.right and alone.case.compared == 128
+    assert line(alone, "error").endswith("what is allowed: the spec has no oracle")
+    assert line(alone, "edges") == f"{len(alone.edges)} small sizes, 0 wrong"
+
+
+SUMS = """\
+tilesmith: 1
+kernel: sums
+doc: Running sums, which no recipe may break.
+signature: (n)->(n)
+dtypes: {T: [float32]}
+arguments: {y: {type: "T[n]", intent: inout}}
+compute: |
+  for i in range(1, n):
+      y[i] = y[i] + y[i - 1]
+recipes:
+  - target: cpu
+    variants:
+      - when: n >= 300 and not n >= 400
+        steps: [split: {loop: y.i, factors: [null, 4]}]
+      - when: n < 0
+        steps: [split: {loop: y.i, factors: [null, 8]}]
+      - steps: []
+"""
+
+
+def test_without_an_oracle_it_is_the_plain_schedule_that_says_what_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = loads(SUMS, "sums.yaml")
+    report = trial.run(spec, choices(spec)[0], Level.V2, {"n": 50})
+    assert report.right
+    assert line(report, "error") == (
+        "0.00e+00 from the plain schedule, 0.00 of what is allowed: the spec has no oracle"
+    )
+    other = loads(SUMS.replace("+ y[i - 1]", "+ y[i - 1] * 1.01"), "sums.yaml")
+    wrong = trial.compiled(other, choices(other)[0], Level.V2)
+    monkeypatch.setattr(trial, "compiled", lambda *_: wrong)
+    report = trial.run(spec, choices(spec)[0], Level.V2, {"n": 50})
+    assert not report.right and report.case.worst > 1
+
+
+def test_sizes_on_either_side_of_each_when_and_which_variants_ran() -> None:
+    spec = loads(SUMS, "sums.yaml")
+    drawn = [sizes["n"] for sizes in sides(spec, Level.V2)]
+    assert sorted(drawn) == [1, 2, 300, 301, 399, 401]
+    report = trial.run(spec, choices(spec)[0], Level.V2, {"n": 50})
+    sizes = len(report.edges) + 1
+    assert line(report, "ran") == (
+        f"of {sizes} sizes variant 0 at 3, variant 1 at none, variant plain at {sizes - 3}"
+    )
+    assert {c.sizes["n"] for c in report.edges if c.variant == "0"} == {300, 301, 399}
 
 
 def test_bench_does_not_call_right_what_was_not_compared() -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
-from gen import jit, trial
+from gen import jit
 from gen.build import RUNTIME, RUNTIME_SOURCES
 from gen.emit.descriptors import descriptors
 from gen.emit.manifest import Entry, entry_from_json
@@ -28,6 +28,7 @@ from gen.ir.types import DType
 from gen.jit import FLAGS
 from gen.lower.target import Level, Target
 from gen.pipeline import generate
+from gen.sizes import edges
 from gen.spec import choices, oracle
 from gen.spec.model import KernelSpec
 from tilesmith import _kernels
@@ -52,7 +53,7 @@ def edge_calls(kernel: str, dtypes: Mapping[str, DType], level: Level) -> list[d
     """Calls with sizes around the level's vectors; outputs hold what a kernel must write over."""
     spec, rng = SPECS[kernel], np.random.default_rng(5)
     lanes = Target(level).lanes(next(iter(dtypes.values())).computed)
-    calls = [random_arrays(spec, dtypes, sizes, rng) for sizes in trial.edges(spec, lanes)]
+    calls = [random_arrays(spec, dtypes, sizes, rng) for sizes in edges(spec, lanes)]
     for arrays in calls:
         for name in outputs(spec):
             arrays[name][...] = 77

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tilesmith as ts
-from gen import jit, trial
+from gen import jit, plain, trial
 from gen import spec as specs
 from gen.ir import storage
 from gen.ir.nodes import Intent
@@ -18,6 +18,7 @@ from gen.lower.lower import lower
 from gen.lower.target import Target
 from gen.poly.certificate import Scheduled
 from gen.poly.flow import plain_flow
+from gen.sizes import edges
 from gen.spec import oracle
 from gen.spec.build import choices
 from gen.spec.model import KernelSpec
@@ -72,7 +73,7 @@ def assert_right(
         exact = _plain(spec, arrays)
     values = {**arrays, **dict(zip(outputs(spec), results, strict=True))}
     sizes = oracle.sizes(spec, values, given)
-    values |= trial.temporaries(spec, dtypes, values, sizes, given)
+    values |= plain.temporaries(spec, dtypes, values, sizes, given)
     bounds = oracle.accuracy_bound(spec, values, given)
     for name, got in zip(outputs(spec), results, strict=True):
         assert got.shape == exact[name].shape
@@ -126,7 +127,7 @@ def sizes_of(spec: KernelSpec, dtypes: Mapping[str, DType]) -> Iterator[dict[str
     """Sizes around the vectors of every level, and one that is far above every tile."""
     level = ts.show_config("dicts")["level"]
     width = {"v2": 16, "v3": 32, "v4": 64, "neon": 16}[level]
-    yield from trial.edges(spec, width // next(iter(dtypes.values())).computed.bytes)
+    yield from edges(spec, width // next(iter(dtypes.values())).computed.bytes)
     yield sizes_from(spec, far(spec, 150), 31)
 
 

@@ -19,6 +19,7 @@ from gen.ir.printer import to_text
 from gen.lower.target import Level, Target
 from gen.pipeline import emit, manifest_entry, schedule, suffix
 from gen.poly.prove import prove
+from gen.sizes import edges
 from gen.spec import KernelSpec, build, choices, load, loads, oracle
 
 Array = np.ndarray[Any, Any]
@@ -171,7 +172,7 @@ def window_spec(old: str, new: str) -> KernelSpec:
 
 def test_run_draws_sizes_that_are_allowed() -> None:
     spec = load(SPECS / "max_pool2d.yaml")
-    drawn = list(trial.edges(spec, 8))
+    drawn = list(edges(spec, 8))
     assert len(drawn) > 20 and all(e["h"] >= 1 for e in drawn)
     window_ = load(SPECS / "window.yaml")
     assert trial.run(window_, choices(window_)[0], Level.V2, {"m": 3, "n": 50}).right

@@ -18,6 +18,7 @@ from gen.ir.printer import to_text
 from gen.lower.target import Level, Target
 from gen.pipeline import emit, manifest_entry, schedule, suffix
 from gen.poly.prove import prove
+from gen.sizes import edges
 from gen.spec import KernelSpec, build, choices, least_sizes, load, loads, relations
 
 Array = np.ndarray[Any, Any]
@@ -155,7 +156,7 @@ def test_a_notebook_finds_and_checks_sizes() -> None:
 
 def test_run_draws_sizes_that_are_allowed() -> None:
     spec = load(SPECS / "valid_2d.yaml")
-    drawn = list(trial.edges(spec, 8))
+    drawn = list(edges(spec, 8))
     assert len(drawn) > 40
     assert all(e["p"] <= e["h"] and e["q"] <= e["w"] for e in drawn)
     assert any(e["p"] < e["h"] and e["q"] == e["w"] for e in drawn)
