@@ -18,7 +18,7 @@ from .errors import TilesmithError
 from .lower.target import Level, Target
 from .pipeline import generate, prover, schedule, suffix
 from .progress import able, progress
-from .proofs import proofs
+from .proofs import counted, proofs, summary
 
 LEVELS = tuple(level.value for level in Level)
 
@@ -65,7 +65,8 @@ def _check(options: argparse.Namespace) -> int:
             failed += 1
             print(_told(error))
     if tried:
-        print(f"specs tried, not proved: {tried} (tilesmith prove does that)")
+        specs_ = counted(tried, "spec")
+        print(f"{specs_} without errors (not proved: tilesmith prove does that)")
     return 1 if failed else 0
 
 
@@ -109,8 +110,8 @@ def _prove(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([r.as_json() for r in results], indent=2))
     else:
-        for result in results:
-            print(result)
+        for line in (*results, *summary(results)):
+            print(line)
     return 1 if failed or any(r.refused for r in results) else 0
 
 

@@ -195,7 +195,7 @@ def test_refusals(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = make(tmp_path, step)
     lines = path.read_text(encoding="utf-8").splitlines()
     assert main(["prove", str(path), "--levels", "v3"]) == 1
-    result, error, source, caret, *more = capsys.readouterr().out.splitlines()[-4 - len(notes) :]
+    result, error, source, caret, *more = capsys.readouterr().out.splitlines()[-5 - len(notes) : -1]
     assert more == [f"  {note}" for note in notes]
     assert re.fullmatch(r"k float32 v3 +refused +[\d.]+ s  after \d proved", result)
     assert error == f"{path}:{len(lines)}:13: error: {message}"
@@ -225,12 +225,12 @@ def test_the_read_that_is_out_of_bounds_is_shown_not_one_beside_it(
     new = f"{old.partition(' = ')[0]} = y[i, j - 1] + x[i, j - 1] * x[i, j + 1]"
     path.write_text(text.replace(old, new), encoding="utf-8")
     assert main(["prove", str(path), "--levels", "v3"]) == 1
-    _, source, caret = capsys.readouterr().out.splitlines()[-3:]
+    _, source, caret = capsys.readouterr().out.splitlines()[-4:-1]
     assert source.strip() == new.strip()
     assert caret == " " * source.index("x[i, j + 1]") + "^" * len("x[i, j + 1]")
 
 
-NOT_PROVED = "specs tried, not proved: 1 (tilesmith prove does that)\n"
+NOT_PROVED = "1 spec without errors (not proved: tilesmith prove does that)\n"
 
 
 def test_check_and_show_say_that_they_do_not_prove(
@@ -238,7 +238,8 @@ def test_check_and_show_say_that_they_do_not_prove(
 ) -> None:
     races = row_sums(tmp_path, "parallel: {loop: y.j}")
     assert main(["prove", str(races), "--levels", "v3"]) == 1
-    assert "has a race" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "has a race" in printed and printed.endswith("\nrefused: 1 kernel, 1 type, 1 level\n")
     assert main(["check", str(races), "--levels", "v3"]) == 0
     assert capsys.readouterr().out == NOT_PROVED
     assert main(["show", str(races)]) == 0
@@ -267,7 +268,9 @@ def test_mistakes_have_hints(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_a_line_a_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", str(SOFTMAX), "--levels", "v3"]) == 0
     text = capsys.readouterr()
-    lines = [line.split(" s  ", 1) for line in text.out.splitlines()]
+    *given, summary = text.out.splitlines()
+    assert summary == "proved: 1 kernel, 4 types, 1 level"
+    lines = [line.split(" s  ", 1) for line in given]
     found = [re.match(r"softmax (\w+) v3 +proved", left) for left, _ in lines]
     assert {match and match[1] for match in found} == {"float32", "float64", "float16", "bfloat16"}
     steps = [step for _, step in lines]

@@ -67,9 +67,20 @@ def check(spec: KernelSpec) -> None:
         *(a.name for a in spec.arguments),
         *(t.name for t in spec.program.temporaries),
     ]
+    if spec.accuracy:
+        _check_own(spec)
     for accuracy in spec.accuracy:
         axes = axis_names(spec, accuracy.output)
         formula.check(accuracy.text, [*values, "eps", *(a for a in axes if a)], _ACCURACY)
+
+
+def _check_own(spec: KernelSpec) -> None:
+    """Refuses names that the formulas of accuracy have themselves: they would not see the spec's."""
+    named = [*spec.arguments, *spec.scalars, *spec.sizes, *spec.program.temporaries]
+    for name, span in [*((n.name, n.span) for n in named), *((d, spec.span) for d in spec.dims)]:
+        if name in ("eps", *_ACCURACY):
+            message = f"'{name}' has a meaning of its own in 'accuracy'"
+            raise SpecError(message, span, "choose another name")
 
 
 def evaluate(

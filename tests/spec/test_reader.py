@@ -254,6 +254,15 @@ def test_a_shape_that_cannot_be_told_hints_at_temporaries() -> None:
     assert error.hint == "give its shape under 'temporaries'"
 
 
+@pytest.mark.parametrize("name", ["eps", "ulp"])
+def test_a_name_that_accuracy_has_itself(name: str) -> None:
+    error = refused(TEXT.replace("factor", name))
+    message = f"'{name}' has a meaning of its own in 'accuracy'"
+    assert (error.message, error.hint) == (message, "choose another name")
+    assert error.span is not None and error.span.line == 10
+    loads("".join(edited("ulp(y[i, j])", "").partition("accuracy")[0]).replace("factor", name), "k")
+
+
 def test_an_unused_argument() -> None:
     text = edited("(n)->(n)", "(n),(n)->(n)").replace("  y: {", '  w: {type: "T[n]"}\n  y: {')
     assert refused(text).message == "the argument 'w' is not used"
