@@ -59,7 +59,8 @@ def summary(results: Sequence[Proof]) -> Iterator[str]:
     """
     last = {(r.kernel, r.dtypes, r.level): r.status for r in results}
     for status in dict.fromkeys(last.values()):
-        kernels, dtypes, levels = (set(v) for v in zip(*(k for k in last if last[k] == status)))
+        those = (key for key in last if last[key] == status)
+        kernels, dtypes, levels = map(set, zip(*those, strict=True))
         parts = counted(len(kernels), "kernel"), counted(len(dtypes), "type")
         yield f"{status}: {', '.join(parts)}, {counted(len(levels), 'level')}"
 
