@@ -57,12 +57,9 @@ def _visit(stmt: Stmt, facts: Facts, around: Ranges, named: frozenset[str]) -> S
     match stmt:
         case Block() | Barrier() | Transfer():
             return stmt
-        case Loop():
+        case Loop() | Delinearize():
             inside = (*around, *_ranges(stmt))
-            return replace(stmt, body=_visit(stmt.body, facts.loop(stmt), inside, named))
-        case Delinearize():
-            inside = (*around, *_ranges(stmt))
-            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt), inside, named))
+            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt), inside, named))
         case If(condition, body):
             return replace(stmt, body=_visit(body, facts.where(condition), around, named))
         case Seq(body_):
