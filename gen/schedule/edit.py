@@ -10,7 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import assert_never
 
-from ..ir.algebra import conjuncts, index, sub
+from ..ir.algebra import conjunction, conjuncts, index, sub
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -271,6 +271,13 @@ def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
 def update_blocks(stmt: Stmt, f: Callable[[Block], Block]) -> Stmt:
     """The tree with `f` applied to every block."""
     return update_stmts(stmt, lambda s: f(s) if isinstance(s, Block) else s)
+
+
+def guarded(stmt: Stmt, *guards: Expr) -> Stmt:
+    """The tree whose blocks run only where the guards hold, too."""
+    if not guards:
+        return stmt
+    return update_blocks(stmt, lambda b: replace(b, predicate=conjunction(b.predicate, *guards)))
 
 
 def nest(around: Iterable[Loop], body: Stmt) -> Stmt:
