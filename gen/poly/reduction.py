@@ -86,7 +86,7 @@ class Reductions:
         """
         result: dict[Value, isl.Map] = {}
         rest, refusal = part, None
-        for value, m in self._guess(read, part, got).items():
+        for value, m in self._guess(part, got).items():
             here = m.domain()
             try:
                 self._compare(read, {value: m}, got.at(here))
@@ -135,7 +135,7 @@ class Reductions:
     ) -> None:
         """Adds what the events of `w` hold. Refuses a term that is there already."""
         for value, own in held.items():
-            self._require_once(read, w, m, own, value)
+            self._require_once(read, m, own, value)
             added = m.apply_range(own).coalesce()
             if value in terms:
                 twice = terms[value].intersect(added)
@@ -269,10 +269,8 @@ class Reductions:
         assert isinstance(body, Update)
         return body.combiner
 
-    def _require_once(
-        self, read: Access, writer: Access, m: isl.Map, held: isl.Map, value: Computed
-    ) -> None:
-        """Refuses where one read takes one term from two instances of the writer."""
+    def _require_once(self, read: Access, m: isl.Map, held: isl.Map, value: Computed) -> None:
+        """Refuses where one read takes one term from two instances of a writer."""
         if held.is_injective():
             return
         pairs = m.reverse().range_product(held).reverse()
@@ -281,7 +279,7 @@ class Reductions:
         two = pairs.apply_range(_different(pairs)).intersect(pairs)
         raise _twice(read, value, two.domain().unwrap())
 
-    def _guess(self, read: Access, part: isl.Set, got: _Sum) -> Values:
+    def _guess(self, part: isl.Set, got: _Sum) -> Values:
         """The value that a copy takes: the reduction whose terms these are, or the start."""
         result: dict[Value, isl.Map] = {}
         rest = part
