@@ -47,7 +47,7 @@ STACK_BYTES = 16 * 1024
 Span = tuple[Linear, Linear] | None  # the first and last index used; None: not affine
 
 
-def contract(kernel: Kernel) -> Kernel:
+def shrink(kernel: Kernel) -> Kernel:
     named = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))
     return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), (), frozenset(named)))
 
