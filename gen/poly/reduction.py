@@ -119,9 +119,9 @@ class Reductions:
         for w, m in starts.items():
             start = self._start(w)
             base = merged(base, through(m, start.base))
-            self._add(read, terms, w, m, start.terms)
+            self._add(read, terms, m, start.terms)
         for w, m in reached.items():
-            self._add(read, terms, w, m, self._held(w))
+            self._add(read, terms, m, self._held(w))
         rest = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
         if not rest.is_empty():
             base = merged(base, contents(read, rest))
@@ -130,10 +130,8 @@ class Reductions:
             raise _wrong(read, padding, "the reduction that {} reads from '{}' starts from padding")
         return _Sum(terms, base)
 
-    def _add(
-        self, read: Access, terms: dict[Computed, isl.Map], w: Access, m: isl.Map, held: Terms
-    ) -> None:
-        """Adds what the events of `w` hold. Refuses a term that is there already."""
+    def _add(self, read: Access, terms: dict[Computed, isl.Map], m: isl.Map, held: Terms) -> None:
+        """Adds what the events of one writer hold. Refuses a term that is there already."""
         for value, own in held.items():
             self._require_once(read, m, own, value)
             added = m.apply_range(own).coalesce()
@@ -176,7 +174,7 @@ class Reductions:
         terms: dict[Computed, isl.Map] = {}
         for partial in write.statement.reads:
             held = inside._partial(write, partial, start)
-            self._add(partial, terms, write, here, held)
+            self._add(partial, terms, here, held)
         return _Sum(terms, {start: isl.Map.from_domain(write.domain)})
 
     def _following(self, write: Access) -> "Reductions":
