@@ -72,40 +72,43 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
 """,
         ),
         Example(
-            "Blocks of blocks",
+            "Blocks of vectors",
             ROW_SUM,
-            "- cascade: {block: y, loop: y.j, lengths: [8, 16]}",
+            "- vectorize: {loop: y.j, width: 4}\n"
+            "- cascade: {block: y_rf, loop: y.j_0, lengths: [8]}",
             after="""\
 def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
     for y.i in range(m):
-        for y.j_0 in range((n + 127) // 128):
-            with allocate(y_part=float32[m, (n + 127) // 128]):
-                for y.j_1 in range(8):
-                    with allocate(y_part_2=float32[m, (n + 127) // 128, 8]):
-                        for y.j_2 in range(16):
+        with allocate(y_rf=float32[m, 4] @ register):
+            for y.j_0_0 in range(((n + 3) // 4 + 7) // 8):
+                with allocate(y_rf_part=float32[m, 4, ((n + 3) // 4 + 7) // 8] @ register):
+                    for y.j_0_1 in range(8):
+                        for y.j_1 in vectorized(4):
                             with block(
-                                "y_part_2",
+                                "y_rf_part",
                                 i=spatial(y.i),
-                                j_0=spatial(y.j_0),
-                                j_2=reduction(y.j_2),
                                 j_1=spatial(y.j_1),
-                                where=y.j_0 * 128 + y.j_1 * 16 + y.j_2 < n,
+                                j_0_0=spatial(y.j_0_0),
+                                j_0_1=reduction(y.j_0_1),
+                                where=(y.j_0_0 * 8 + y.j_0_1) * 4 + y.j_1 < n and y.j_0_0 * 8 + y.j_0_1 < (n + 3) // 4,
                                 initialises=True,
-                                origin=y[i, j_0 * 128 + j_1 * 16 + j_2],
+                                origin=y[i, (j_0_0 * 8 + j_0_1) * 4 + j_1],
                             ):
-                                y_part_2[i, j_0, j_1] = combine.sum(y_part_2[i, j_0, j_1], x[i, j_0 * 128 + j_1 * 16 + j_2])
+                                y_rf_part[i, j_1, j_0_0] = combine.sum(y_rf_part[i, j_1, j_0_0], x[i, (j_0_0 * 8 + j_0_1) * 4 + j_1])
+                    for y_rf.j_1 in vectorized(4):
                         with block(
-                            "y_part",
+                            "y_rf",
                             i=spatial(y.i),
-                            j_0=spatial(y.j_0),
-                            r0=reduction(y.j_1),
+                            j_1=spatial(y_rf.j_1),
+                            r0=reduction(y.j_0_0),
                             initialises=True,
                             origin=None,
                         ):
-                            y_part[i, j_0] = combine.sum(y_part[i, j_0], y_part_2[i, j_0, r0])
-                with block("y", i=spatial(y.i), r0=reduction(y.j_0), initialises=True, origin=None):
-                    y[i] = combine.sum(y[i], y_part[i, r0])
-""",
+                            y_rf[i, j_1] = combine.sum(y_rf[i, j_1], y_rf_part[i, j_1, r0])
+            for y.r0 in vectorized(4):
+                with block("y", i=spatial(y.i), r0=reduction(y.r0), initialises=True, origin=None):
+                    y[i] = combine.sum(y[i], y_rf[i, r0])
+""",  # noqa: E501
         ),
         Example(
             "A loop over rows",
