@@ -185,8 +185,8 @@ which are tested. A step of a recipe is `- name: {argument: value, ...}`. Every 
 tree after it computes, for every size, what the spec says. `as` names what the step creates.
 Any step takes `tested: true`, for where data hides what is read: see [Proving](authors.md#proving).
 There is no code yet for launches on a GPU (`bind`, `gpu`, `tile_gpu`, ...) and for loops over ranks
-(`distribute`, and with it `send` and `receive`): their trees are proved and interpreted, and a recipe that
-has them is refused where C would be made of it.
+(`distribute`, and with it `send` and `receive`): their trees are proved and interpreted, and a
+recipe that has them is refused where C would be made of it.
 """
 
 _LAYERS = {
