@@ -125,3 +125,9 @@ def test_bench_does_not_call_right_what_was_not_compared() -> None:
         bench(nowhere)
     title = str(bench(re.sub("oracle: .*\n", "", GMEAN))).splitlines()[0]
     assert title == "gmean float32: no oracle to compare with; milliseconds a call"
+
+
+def test_an_error_where_none_is_allowed_is_a_short_number() -> None:
+    case = trial.Case({"n": 1}, 1.5e307, 0.5, "y[0]", 1, 1)
+    text = str(trial.Report("k", "float32", "v3", case, 1.0, (), oracle=True))
+    assert "error  5.00e-01 from the oracle, 1.5e+307 of what the spec allows" in text
