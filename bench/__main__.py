@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import cases, compare, peers, plot, prefer_installed, report, results, run
+from .kernels import KERNELS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,7 +119,7 @@ def _cases(options: argparse.Namespace) -> list[cases.Case]:
     _check_outputs(options)
     kernels, sizes = options.kernels, options.sizes
     if options.quick:
-        kernels = kernels or [name for name, k in cases.KERNELS.items() if k.headline]
+        kernels = kernels or [name for name, k in KERNELS.items() if k.headline]
         sizes = sizes or ["main"]
     return cases.choose(kernels, sizes)
 

@@ -1,4 +1,4 @@
-"""What the kernels compute, in float64: the references of `cases`."""
+"""What the kernels compute, in float64: the references of `kernels`."""
 
 from collections.abc import Callable
 from functools import partial

@@ -25,7 +25,7 @@ def failures() -> int:
     config = ts.show_config("dicts")
     print(f"{config['level']}: {results.attempted} calls, {results.failed} wrong")
     wanted = os.environ.get("TILESMITH_CPU_LEVEL", config["level"])
-    return results.failed + (results.attempted == 0) + (config["level"] != wanted)
+    return results.failed + int(results.attempted == 0) + int(config["level"] != wanted)
 
 
 def main() -> int:

@@ -12,11 +12,10 @@ import time
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from check_kernel_list import listed
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from build_tools.check_kernel_list import listed  # noqa: E402
 from gen.build import RUNTIME  # noqa: E402
 from gen.ir.nodes import Kernel  # noqa: E402
 from gen.pipeline import generate  # noqa: E402

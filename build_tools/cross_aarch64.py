@@ -23,12 +23,21 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from build_tools.check_kernel_list import listed  # noqa: E402
-from gen.build import RUNTIME, RUNTIME_SOURCES  # noqa: E402
+from gen.build import RUNTIME, RUNTIME_SOURCES, generate, merge  # noqa: E402
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
 PYTHON = "3.11"  # of Debian 12
 DEBIAN = (f"python{PYTHON}", f"libpython{PYTHON}-dev", "libgomp1", "libstdc++6")
-WHEELS = ("numpy", "scipy", "scikit-image", "islpy", "ruamel.yaml", "pytest", "hypothesis")
+WHEELS = (
+    "numpy",
+    "ml_dtypes",
+    "scipy",
+    "scikit-image",
+    "islpy",
+    "ruamel.yaml",
+    "pytest",
+    "hypothesis",
+)
 TESTS = ("tests/kernels/test_shipped.py", "tests/kernels/test_examples.py")
 
 FLAGS = (
@@ -46,9 +55,9 @@ Dir::Cache "{folder}/cache";
 """
 
 
-def _run(*command: str | Path, folder: Path = ROOT, **variables: str) -> None:
+def _run(*command: str | Path, **variables: str) -> None:
     print("$", *command, flush=True)
-    subprocess.run(command, cwd=folder, env=os.environ | variables, check=True)
+    subprocess.run(command, cwd=ROOT, env=os.environ | variables, check=True)
 
 
 def system(folder: Path) -> Path:
@@ -74,7 +83,8 @@ def system(folder: Path) -> Path:
 def packages(root: Path) -> Path:
     """The aarch64 wheels, where the Python of the root finds them."""
     site = root / "usr" / "lib" / "python3" / "dist-packages"
-    if not (site / "numpy").exists():
+    there = {folder.name.partition("-")[0] for folder in site.glob("*.dist-info")}
+    if not there.issuperset(name.replace("-", "_") for name in WHEELS):
         platforms = [f"--platform=manylinux{tag}_aarch64" for tag in ("2014", "_2_27", "_2_28")]
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site)]
         which = [*platforms, f"--python-version={PYTHON}", "--only-binary=:all:"]
@@ -93,13 +103,12 @@ def emulated(root: Path) -> Path:
 def generated(folder: Path) -> Path:
     """The sources of the extension, for neon."""
     folder.mkdir(parents=True, exist_ok=True)
-    generator = (sys.executable, ROOT / "build_tools" / "generator.py")
-    specs, to = ROOT / "kernels_spec", ("--output-dir", folder)
-    for kernel in listed(specs):
-        _run(*generator, "generate", specs / f"{kernel}.yaml", "--levels", "neon", *to)
+    specs = [ROOT / "kernels_spec" / f"{kernel}.yaml" for kernel in listed(ROOT / "kernels_spec")]
+    for spec in specs:
+        print(f"generate {spec.stem}", flush=True)
+        generate(spec, ["neon"], folder, None)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    fragments = [folder / f"{kernel}.json" for kernel in listed(specs)]
-    _run(*generator, "merge", *fragments, "--version", version, *to)
+    merge([folder / f"{spec.stem}.json" for spec in specs], "tilesmith", version, folder, None)
     _run(sys.executable, "-m", "cython", "-3", folder / "_kernels.pyx", "-o", folder / "_kernels.c")
     return folder
 
@@ -138,8 +147,10 @@ def main(arguments: Sequence[str]) -> int:
     there = tree(folder / "tree", generated(folder / "generated"), root, site)
     variables = {"CC": COMPILER, "TILESMITH_CACHE": str(folder / "cache")}
     print(re.sub(r"(?m)^", "  ", _told(python, there)), flush=True)
-    command = [python, "-m", "pytest", "-p", "no:cacheprovider", *(arguments or TESTS)]
-    return subprocess.run(command, cwd=there, env=os.environ | variables, check=False).returncode
+    tests = ("-m", "pytest", "-p", "no:cacheprovider", *(arguments or TESTS))
+    return subprocess.run(
+        [python, *tests], cwd=there, env=os.environ | variables, check=False
+    ).returncode
 
 
 def _told(python: Path, there: Path) -> str:

@@ -15,9 +15,10 @@ import tempfile
 from io import BytesIO
 from pathlib import Path
 
-from check_kernel_list import listed
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from build_tools.check_kernel_list import listed  # noqa: E402
 
 
 def export(commit: str, folder: Path) -> None:
@@ -72,7 +73,7 @@ def _generate(command: list[str]) -> None:
 
 def difference(old: dict[str, str], new: dict[str, str]) -> str:
     """The unified diff of two sets of files, in the order of their names."""
-    parts = []
+    parts: list[str] = []
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name, ""), new.get(name, "")
         labels = (

@@ -54,7 +54,7 @@ def scaled_pi(bits: int) -> int:
     return (16 * atan_of_inverse(5) - 4 * atan_of_inverse(239)) >> guard
 
 
-PI = Decimal(scaled_pi(PI_BITS)) / 2**PI_BITS
+PI: Decimal = Decimal(scaled_pi(PI_BITS)) / 2**PI_BITS
 
 
 @cache

@@ -70,7 +70,9 @@ def times(levels: int) -> list[float]:
     plain = heat(levels)
     state = Scheduled(plain, plain_flow(plain))
     timed(plain, state)
-    steps = read(read_recipes(yaml.parse(recipe(levels), "heat"), ())[0], "v3", {"lanes": 8})[0]
+    recipes = yaml.parse(recipe(levels), "heat")
+    assert isinstance(recipes, yaml.List)
+    steps = read(read_recipes(recipes, ())[0], "v3", {"lanes": 8})[0]
     state = run(state, steps, Context(plain, timed))[-1].state
     timed(plain, lower(state, Target(Level.V3)))
     return result

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import assert_never, final
 
 from .ir.algebra import dtype_of, index, mul, sub
+from .ir.linear import constant, tidy
 from .ir.nodes import (
     Allocate,
     Barrier,
@@ -37,7 +38,6 @@ from .ir.nodes import (
 from .ir.print_expr import expr_to_text
 from .ir.types import INDEX
 from .ir.walk import loads, targets, walk
-from .lower.affine import constant, tidy
 
 
 @final

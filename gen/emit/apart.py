@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ..ir.algebra import index
+from ..ir.linear import constant, linear
 from ..ir.nodes import Allocate, Binary, BinaryOp, Expr, Loop, LoopKind, Seq, Stmt, Target
 from ..ir.walk import loads, variables
-from ..lower.affine import affine, constant
 from .context import Apart, Context, Kept, Push
 from .expr import c_type, suffix
 from .forms import WORDS
@@ -56,7 +56,7 @@ def either(
         return plain
     lines = copy({s.target: "" for s in inner.found})
     whole, streams = _whole(inner, {loop.var: first}, context), condition(inner.found, context)
-    most = _most(inner.loop.upper) if context.facts.holds(affine(inner.loop.lower)) else None
+    most = _most(inner.loop.upper) if context.facts.holds(linear(inner.loop.lower)) else None
     if most is None or most * len(inner.rows) * LINE > MOST:
         return choice(f"{streams} && {whole}", lines, plain)
     shifted = _shifted(inner, most, loop, first, context, copy)
@@ -100,7 +100,7 @@ def _goes_on(s: Stored, loop: Loop, inner: Loop, context: Context) -> bool:
     """
     *outer, last = s.target.indices
     bytes_ = context.dtypes[s.target.buffer].bytes
-    apart = any(affine(i).coefficient(inner.var) for i in outer)
+    apart = any(linear(i).coefficient(inner.var) for i in outer)
     steady = all(fixed_step(s.target.indices, var) for var in (loop.var, inner.var))
     return steady and apart and inner.var not in variables(last) and s.lanes * bytes_ % LINE == 0
 

@@ -12,6 +12,7 @@ from typing import assert_never, final
 
 from ..errors import TilesmithError
 from ..ir.algebra import TRUE, conjuncts
+from ..ir.linear import constant
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -30,7 +31,6 @@ from ..ir.nodes import (
 )
 from ..ir.types import DType
 from ..ir.walk import loads, targets, variables
-from ..lower.affine import constant
 from ..schedule.nests import tensorized
 from ..schedule.notes import UNROLL, noted
 from . import rows, scan, streams, tensor, update

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ..ir.algebra import conjunction
+from ..ir.linear import linear
 from ..ir.nodes import (
     Allocate,
     Buffer,
@@ -27,7 +28,6 @@ from ..ir.nodes import (
 from ..ir.nodes import Target as Place
 from ..ir.types import DType
 from ..ir.walk import blocks, loads, loops, targets, variables, walk
-from ..lower.affine import affine
 from ..lower.contract import contract
 from ..lower.facts import Facts, of_kernel
 from ..lower.narrow import narrow
@@ -197,7 +197,7 @@ def _walked(kernel: Kernel) -> dict[Parameter, set[int]]:
             accesses: list[Load | Place] = [*loads(block.body), *targets(block.body)]
             for a in accesses:
                 moving = [k for k, i in enumerate(a.indices) if loop.var in variables(i)]
-                steps = [affine(a.indices[k]).coefficient(loop.var) for k in moving]
+                steps = [linear(a.indices[k]).coefficient(loop.var) for k in moving]
                 if a.buffer in found and steps == [1]:
                     found[a.buffer].add(moving[0])
     return {p: found[p.buffer.name] for p in kernel.parameters}

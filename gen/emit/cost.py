@@ -7,6 +7,7 @@ that is roughly right: trip counts are exact, an operation counts as one whateve
 from typing import assert_never
 
 from ..ir.algebra import add, index, maximum, mul, sub
+from ..ir.linear import constant, tidy
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -28,7 +29,6 @@ from ..ir.nodes import (
     Unary,
 )
 from ..ir.walk import loads, substitute, walk
-from ..lower.affine import constant, tidy
 from .expr import Scalars
 
 CHUNK = 40_000  # operations; some 10 microseconds

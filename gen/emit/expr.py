@@ -13,6 +13,7 @@ from typing import assert_never, final
 
 from ..errors import TilesmithError
 from ..ir.algebra import dtype_of
+from ..ir.linear import linear
 from ..ir.nodes import (
     COMPARISONS,
     AnyCombiner,
@@ -35,7 +36,6 @@ from ..ir.nodes import (
 from ..ir.storage import bits
 from ..ir.types import INDEX, DType
 from ..ir.walk import loads, walk
-from ..lower.affine import affine
 from ..lower.facts import Facts
 from ..lower.resolve import resolve
 from .names import C_TYPE, NUMBER, SUFFIX
@@ -97,7 +97,7 @@ class Scalars:
                 return f"{left} {op.value} {right}"
             case Binary(BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs, Const(divisor)) if int(
                 divisor.real
-            ) > 0 and self.facts.holds(affine(lhs)):
+            ) > 0 and self.facts.holds(linear(lhs)):
                 sign = "/" if op is BinaryOp.FLOORDIV else "%"
                 left = self._index(lhs)
                 if isinstance(lhs, Binary):

@@ -5,6 +5,7 @@ vectors hold them.
 """
 
 from ..ir.algebra import dtype_of
+from ..ir.linear import Linear, linear
 from ..ir.nodes import (
     COMPARISONS,
     Binary,
@@ -23,7 +24,6 @@ from ..ir.nodes import (
 )
 from ..ir.types import DType
 from ..ir.walk import variables
-from ..lower.affine import Affine, affine
 from .expr import is_index
 from .names import SUFFIX
 from .views import fixed_step
@@ -36,15 +36,13 @@ WORDS = frozenset(dtype for dtype in VECTOR_TYPES if dtype.bits >= 32)
 STORED = {DType.BOOL: DType.UINT8}
 
 
-def moves_alone(form: Affine, lane: str) -> bool:
-    return form.coefficient(lane) != 0 and all(
-        lane not in variables(atom) for atom, _ in form.terms if atom != Var(lane)
-    )
+def moves_alone(form: Linear, lane: str) -> bool:
+    return form.coefficient(lane) != 0 and lane not in form.without(Var(lane)).variables()
 
 
 def plain(expr: Expr, lane: str) -> bool:
     """Whether the lane is in the index expression only by an integer multiple."""
-    return moves_alone(affine(expr), lane)
+    return moves_alone(linear(expr), lane)
 
 
 # ---------------------------------------------------------------- what has a vector form

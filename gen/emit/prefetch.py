@@ -7,9 +7,9 @@ integers: they may lie outside the array. `ahead` is 1, or 0 in a call that has 
 
 from ..errors import TilesmithError
 from ..ir.algebra import index
+from ..ir.linear import linear
 from ..ir.nodes import Block, Expr, Stmt
 from ..ir.walk import blocks, loads
-from ..lower.affine import affine
 from .context import Context
 from .expr import c_type
 from .views import Argument, at_lane, element
@@ -31,7 +31,7 @@ def prefetches(block: Block, context: Context, lane: str = "", lanes: int = 1) -
         for read in loads(block.body):
             if read.buffer != buffer:
                 continue
-            moving = lane and affine(read.indices[-1]).coefficient(lane) == 1
+            moving = lane and linear(read.indices[-1]).coefficient(lane) == 1
             first = at_lane(read.indices, lane, index(0)) if lane else read.indices
             width = LINE // read.dtype.bytes
             if any(_near(first, other, width) for other in asked):
@@ -58,7 +58,7 @@ def check_reads(stmt: Stmt) -> None:
 
 def _near(a: tuple[Expr, ...], b: tuple[Expr, ...], width: int) -> bool:
     """Whether two places are less than a line apart, as far as one can tell."""
-    apart = [affine(i) - affine(j) for i, j in zip(a, b, strict=True)]
+    apart = [linear(i) - linear(j) for i, j in zip(a, b, strict=True)]
     if any(d.terms for d in apart) or any(d.constant for d in apart[:-1]):
         return False
     return not apart or abs(apart[-1].constant) < width

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import assert_never, final
 
 from ..ir.algebra import conjuncts, dtype_of
+from ..ir.linear import Linear, constant
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -35,7 +36,7 @@ from ..ir.nodes import (
 )
 from ..ir.types import DType
 from ..ir.walk import children, loads, substitute, variables, walk
-from ..lower.affine import Affine, constant, inequalities
+from ..lower.inequalities import inequalities
 from ..lower.target import Target as Machine
 from .forms import WORDS, by_lane, maskable
 from .shifts import readable
@@ -119,7 +120,7 @@ def _repeated(stmt: Stmt) -> Iterator[Loop]:
     return (n for n in loops if n.kind is not LoopKind.VECTORIZED)
 
 
-def _once(stored: Sequence[Affine], walked: Sequence[str]) -> bool:
+def _once(stored: Sequence[Linear], walked: Sequence[str]) -> bool:
     """Whether stores to vectors of these numbers, in loops over these variables, are to different
     ones: they are constants, or there is one, in a loop that walks the vectors.
     """
@@ -180,7 +181,7 @@ def _blend(accesses: Sequence[_Access], body: Stmt) -> bool:
     forms = [[f for guard in a.guards for f in inequalities(guard) or ()] for a in accesses]
     if any(inequalities(guard) is None for guard in guards):
         return True
-    return len({frozenset((frozenset(f.terms), f.constant) for f in fs) for fs in forms}) > 1
+    return len(set(map(frozenset, forms))) > 1
 
 
 def _places(block: Block, lane: str) -> Iterator[tuple[Load | Target, str]]:

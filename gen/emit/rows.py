@@ -11,6 +11,7 @@ from typing import assert_never, final
 
 from ..errors import Span, TilesmithError
 from ..ir.algebra import TRUE, index
+from ..ir.linear import Linear, constant, linear
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -27,7 +28,6 @@ from ..ir.nodes import (
     Transfer,
 )
 from ..ir.walk import blocks, substitute, targets, variables
-from ..lower.affine import Affine, affine, constant
 from .context import Context
 from .unroll import has_vector_form, in_lanes
 from .views import at_lane, plain_scalars, steps
@@ -147,14 +147,13 @@ def stored_beside(loop: Loop, found: list[Stored]) -> str | None:
 
 def _row(s: Stored) -> object:
     """What tells the rows of an array apart."""
-    *outer, last = (affine(i) for i in at_lane(s.target.indices, s.lane, index(0)))
-    where = tuple((frozenset(a.terms), a.constant) for a in outer)
-    return (s.target.buffer, where, frozenset(last.terms))
+    *outer, last = (linear(i) for i in at_lane(s.target.indices, s.lane, index(0)))
+    return (s.target.buffer, tuple(outer), last - last.constant)
 
 
-def start_of(s: Stored) -> Affine:
+def start_of(s: Stored) -> Linear:
     """Where in its row a vector begins."""
-    return affine(at_lane(s.target.indices, s.lane, index(0))[-1])
+    return linear(at_lane(s.target.indices, s.lane, index(0))[-1])
 
 
 def gap(loop: Loop, row: list[Stored], context: Context) -> str | None:
@@ -164,7 +163,7 @@ def gap(loop: Loop, row: list[Stored], context: Context) -> str | None:
         return "it stores complex numbers, which do not pass the caches by yet"
     native = context.target.lanes(context.dtypes[target.buffer])
     for s in row:
-        by = [affine(i).coefficient(s.lane) for i in s.target.indices]
+        by = [linear(i).coefficient(s.lane) for i in s.target.indices]
         if by != [0] * (len(by) - 1) + [1]:
             return f"its lanes are not neighbours along the last axis of '{target.buffer}'"
         if s.lanes % native:

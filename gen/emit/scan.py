@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from ..ir.algebra import conjunction, conjuncts, index
+from ..ir.linear import linear
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -39,7 +40,7 @@ from ..ir.nodes import (
 )
 from ..ir.types import DType
 from ..ir.walk import loads, seq, substitute, targets, variables
-from ..lower.affine import affine, inequalities
+from ..lower.inequalities import inequalities
 from .before import Parts
 from .expr import COMBINE, suffix
 from .forms import WORDS, moves_alone
@@ -91,7 +92,7 @@ def _scan(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Block | None:
                 return None
             block = replace(inner, predicate=conjunction(condition, inner.predicate))
         case Loop(k, lower, upper, LoopKind.SERIAL, Block() as inside):
-            if lower != index(0) or affine(upper) != affine(Var(lane)) + 1:
+            if lower != index(0) or linear(upper) != linear(Var(lane)) + 1:
                 return None
             if not _runs_over(inside, k, lane):
                 return None

@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ..ir.linear import Linear, linear
 from ..ir.nodes import Delinearize, Expr, Load, Loop, LoopKind, Stmt, Target
 from ..ir.walk import blocks, loads, loops, substitute, variables, walk
-from ..lower.affine import Affine, affine
 from . import apart
 from .context import Context
 from .expr import suffix
@@ -103,8 +103,8 @@ def _hits(
     where it stores, or of all that it reads in step with its stores.
     """
 
-    def place(access: Target | Load) -> list[Affine]:
-        at = [affine(substitute(i, start)) for i in access.indices]
+    def place(access: Target | Load) -> list[Linear]:
+        at = [linear(substitute(i, start)) for i in access.indices]
         return at[-1:] if all_in_step else at
 
     def known(load: Load) -> bool:

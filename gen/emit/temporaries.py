@@ -8,8 +8,8 @@ from dataclasses import replace
 from math import prod
 from typing import assert_never
 
+from ..ir.linear import constant
 from ..ir.nodes import Buffer, Scope, Stmt
-from ..lower.affine import constant
 from .context import Context
 from .expr import c_type, suffix
 from .registers import register_view

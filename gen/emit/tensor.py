@@ -13,7 +13,7 @@ from ..errors import TilesmithError
 from ..ir.algebra import conjunction, conjuncts, index
 from ..ir.nodes import Buffer, Expr, Kernel, Load, Loop, LoopKind, Node, Target
 from ..ir.walk import blocks, loops, map_children, variables
-from ..lower.affine import inequalities
+from ..lower.inequalities import inequalities
 from ..lower.target import Target as Machine
 from ..schedule.edit import CannotApply
 from ..schedule.intrinsics import lookup

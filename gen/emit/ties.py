@@ -6,10 +6,10 @@ growing index, as loops ascend. Of equal values the first then stays, with no lo
 
 from dataclasses import replace
 
+from ..ir.linear import linear
 from ..ir.nodes import Block, Cast, Combiner, Expr, Init, IterKind, Node, Stmt, Update, Var
 from ..ir.types import DType
 from ..ir.walk import blocks, loops, map_children, targets, variables
-from ..lower.affine import affine
 
 _MARK = ("ties", "in order")
 
@@ -52,10 +52,9 @@ def _ascends(block: Block, known: frozenset[str]) -> bool:
             if len(reduced) != 1 or not isinstance(reduced[0][1], Var):
                 return False
             name, loop = reduced[0][0].name, reduced[0][1].name
-            form = affine(_plain(at))
-            inside = (atom for atom, _ in form.terms if name in variables(atom))
+            form = linear(_plain(at))
             outside = all(name not in variables(place) for place in places)
-            alone = list(inside) == [Var(name)]
+            alone = name not in form.without(Var(name)).variables()
             return loop in known and outside and alone and form.coefficient(name) > 0
         case _:
             return False

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from ..ir.algebra import conjuncts, index
+from ..ir.linear import constant
 from ..ir.nodes import (
     Allocate,
     AnyCombiner,
@@ -27,7 +28,6 @@ from ..ir.nodes import (
 )
 from ..ir.types import DType
 from ..ir.walk import seq, substitute, targets, variables
-from ..lower.affine import constant
 from ..schedule.nests import tensorized
 from . import defined
 from .forms import VECTOR_TYPES, maskable

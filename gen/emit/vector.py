@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
-from ..ir.algebra import ceildiv, dtype_of, floordiv, index, maximum, minimum
+from ..ir.algebra import dtype_of, index, maximum, minimum
 from ..ir.evaluate import wrap
+from ..ir.linear import Linear, linear
 from ..ir.nodes import (
     COMPARISONS,
     Binary,
@@ -25,10 +26,11 @@ from ..ir.nodes import (
     Target,
     Unary,
     UnaryOp,
+    Var,
 )
 from ..ir.types import INDEX, DType
 from ..ir.walk import loads, variables
-from ..lower.affine import Affine, affine, expression, inequalities
+from ..lower.inequalities import inequalities, threshold
 from . import casts, masks, shifts
 from .before import Before, Parts
 from .context import Push
@@ -100,7 +102,7 @@ class Vectors:
             case Call(Function() as function, args):
                 return self._map(function.value, dtype_of(args[0]), *args)
             case _ if is_index(expr):
-                return self._indices(affine(expr), dtype)
+                return self._indices(linear(expr), dtype)
             case Binary(BinaryOp.MUL, lhs, rhs) if casts.is_short(lhs) and casts.is_short(rhs):
                 pair = (lhs, rhs) if self.varies(lhs) else (rhs, lhs)
                 return self._map("mul_short", dtype, *pair)
@@ -133,11 +135,11 @@ class Vectors:
         operands = zip(*(self.parts(arg) for arg in args), strict=True)
         return tuple(f"ts_{form}_{suffix(dtype)}({', '.join(parts)})" for parts in operands)
 
-    def _indices(self, value: Affine, dtype: DType) -> Parts:
-        """An affine index, or what is left of it in a type of integers."""
+    def _indices(self, value: Linear, dtype: DType) -> Parts:
+        """A linear index, or what is left of it in a type of integers."""
         s, bits = suffix(dtype), dtype.bits
         step = value.coefficient(self.lane)
-        base = self.scalars.index(expression(value.put(self.lane, Affine(()))))
+        base = self.scalars.index(value.without(Var(self.lane)).expr())
         first = base if dtype is INDEX else f"({c_type(dtype)})({base})"
         iota = f"ts_iota_{s}()"
         if step != 1:
@@ -176,7 +178,7 @@ class Vectors:
                 f"ts_complex_{s}({p}, ts_set_{s}(0))" for p in self._cast(dtype.real, operand)
             )
         if old is INDEX and dtype.is_integer and is_index(operand) and plain(operand, self.lane):
-            return self._indices(affine(operand), dtype)
+            return self._indices(linear(operand), dtype)
         if old is DType.BOOL and not isinstance(operand, Load):
             bits = masks.as_bits(self.where(operand), dtype.bits, self.shape)
             s = suffix(dtype)
@@ -241,11 +243,10 @@ class Vectors:
         found = self._map(FORMS[condition.op], dtype, lhs, rhs)
         return masks.clipped(dtype.lane_bits, found, self.shape)
 
-    def _half(self, form: Affine) -> Mask:
-        """The lanes in which an affine form is >= 0: the first ones, or all but them."""
-        count = _count(form, self.lane)
-        clamped = minimum(maximum(count, 0), self.shape.lanes)
-        first = First(self.scalars.index(clamped))
+    def _half(self, form: Linear) -> Mask:
+        """The lanes in which a linear form is >= 0: the first ones, or all but them."""
+        count = minimum(maximum(threshold(form, self.lane), 0), self.shape.lanes)
+        first = First(self.scalars.index(count))
         if form.coefficient(self.lane) < 0:
             return first
         return masks.negate(masks.as_bits(first, 32, self.shape), self.shape)
@@ -352,15 +353,6 @@ def advanced(place: str, elements: int, step: Steps) -> str:
     if step.unit:
         return f"{place} + {elements}"
     return f"{place} + {elements} * ({step.stride})"
-
-
-def _count(form: Affine, lane: str) -> Expr:
-    """For how many first lanes `form` is >= 0 (or not yet >= 0, where it grows with the lane)."""
-    c = form.coefficient(lane)
-    rest = form.put(lane, Affine(()))
-    if c < 0:
-        return expression(affine(floordiv(expression(rest), -c)) + 1)
-    return expression(affine(ceildiv(expression(rest * -1), c)))
 
 
 def staged(dtype: DType, shape: Shape) -> bool:

@@ -10,9 +10,9 @@ from math import prod
 from typing import assert_never, final
 
 from ..ir.algebra import index
+from ..ir.linear import Linear, constant, linear
 from ..ir.nodes import Buffer, Expr, Var
-from ..ir.walk import substitute, variables
-from ..lower.affine import Affine, affine, constant, expression
+from ..ir.walk import substitute
 from ..lower.facts import Facts
 from .expr import Scalars, suffix
 
@@ -67,11 +67,11 @@ class Registers:
 View = Argument | Dense | Registers
 
 
-def flat(buffer: Buffer, indices: tuple[Expr, ...]) -> Affine:
+def flat(buffer: Buffer, indices: tuple[Expr, ...]) -> Linear:
     """The offset in a buffer of constant inner extents."""
-    total = affine(index(0))
+    total = linear(index(0))
     for extent, i in zip(buffer.shape, indices, strict=True):
-        total = total * (constant(extent) or 0) + affine(i)
+        total = total * (constant(extent) or 0) + linear(i)
     return total
 
 
@@ -85,16 +85,16 @@ def register_start(
     return None if start is None or start.terms else start.constant
 
 
-def _start(view: Registers, indices: tuple[Expr, ...], lane: str, stores: bool) -> Affine | None:
+def _start(view: Registers, indices: tuple[Expr, ...], lane: str, stores: bool) -> Linear | None:
     if view.turn and stores is view.turn.columns:
         indices = indices[::-1]
     offset = flat(view.buffer, indices)
-    return offset.put(lane, Affine(())) if offset.coefficient(lane) == 1 else None
+    return offset.without(Var(lane)) if offset.coefficient(lane) == 1 else None
 
 
 def register_number(
     view: Registers, indices: tuple[Expr, ...], lane: str, *, stores: bool = False
-) -> Affine | None:
+) -> Linear | None:
     """Which vector holds the elements for all values of `lane`, or for the first ones of them, for
     an access that stores or loads; None where no one does. Only in a tile that is transposed may
     it depend on loops around: one that is walked so is in memory while it lives.
@@ -102,15 +102,12 @@ def register_number(
     start = _start(view, indices, lane, stores)
     if start is None or (start.terms and not view.turn):
         return None
-    if start.constant % view.lanes or any(c % view.lanes for _, c in start.terms):
-        return None
-    terms = tuple((atom, c // view.lanes) for atom, c in start.terms)
-    return Affine(terms, start.constant // view.lanes)
+    return start // view.lanes if start.modulo(view.lanes) == Linear() else None
 
 
-def vectors(view: Registers, number: Affine, count: int, scalars: Scalars) -> tuple[str, ...]:
+def vectors(view: Registers, number: Linear, count: int, scalars: Scalars) -> tuple[str, ...]:
     """The C lvalues of `count` vectors from that number on."""
-    places = (scalars.index(expression(number + q)) for q in range(count))
+    places = (scalars.index((number + q).expr()) for q in range(count))
     return tuple(f"{view.name}[{place}]" for place in places)
 
 
@@ -183,7 +180,7 @@ class Steps:
 
 def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Steps | None:
     """How the access moves with the lane; None where it is not by a fixed stride."""
-    moves = [(axis, affine(i)) for axis, i in enumerate(at)]
+    moves = [(axis, linear(i)) for axis, i in enumerate(at)]
     if not fixed_step(at, lane):
         return None
     by = [(axis, a.coefficient(lane)) for axis, a in moves if a.coefficient(lane)]
@@ -193,8 +190,7 @@ def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Step
 
 def fixed_step(at: tuple[Expr, ...], lane: str) -> bool:
     """Whether the indices move with the lane by integers, if at all."""
-    atoms = (atom for i in at for atom, _ in affine(i).terms)
-    return all(lane not in variables(atom) for atom in atoms if atom != Var(lane))
+    return all(lane not in linear(i).without(Var(lane)).variables() for i in at)
 
 
 def _step(view: View, axis: int, c: int, scalars: Scalars) -> str:
@@ -209,7 +205,7 @@ def _step(view: View, axis: int, c: int, scalars: Scalars) -> str:
 
 
 def at_lane(indices: tuple[Expr, ...], lane: str, value: Expr) -> tuple[Expr, ...]:
-    return tuple(expression(affine(substitute(i, {lane: value}))) for i in indices)
+    return tuple(linear(substitute(i, {lane: value})).expr() for i in indices)
 
 
 def plain_scalars(names: Mapping[str, str], views: Mapping[str, View], facts: Facts) -> Scalars:

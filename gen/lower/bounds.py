@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
-from ..ir.algebra import ceildiv, conjunction, conjuncts, floordiv
+from ..ir.algebra import conjunction, conjuncts
+from ..ir.linear import Linear, constant, linear
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -37,8 +38,8 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, loads, loops, remembered, seq, substitute, variables, walk
 from ..schedule.nests import tensorized
-from .affine import Affine, Ranges, affine, constant, expression, inequalities, least
 from .facts import Facts, of_kernel
+from .inequalities import Ranges, inequalities, least, threshold
 
 _WHOLE = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
 
@@ -105,34 +106,34 @@ def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
 def _reached(edge: Loop, facts: Facts) -> Loop:
     """The edge without iterations in which no lane of any block is active."""
     inner = _bound_inside(edge.body)
-    ends: list[list[Affine]] = []
+    ends: list[list[Linear]] = []
     for block, ranges, _ in _placed(edge.body, (), frozenset()):
         forms = [f for p in conjuncts(block.predicate) for f in inequalities(p) or ()]
         best = [low * -1 for f in forms if (low := least(f * -1, ranges))]
-        ends.append([f for f in best if not variables(expression(f)) & inner])
+        ends.append([f for f in best if not f.variables() & inner])
     for form in ends[0] if ends else ():
-        shared = all(any(f - form == Affine(()) for f in others) for others in ends)
-        alone = all(edge.var not in variables(a) for a, _ in form.put(edge.var, Affine(())).terms)
+        shared = all(form in others for others in ends)
+        alone = edge.var not in form.without(Var(edge.var)).variables()
         if form.coefficient(edge.var) and shared and alone:
             edge = bounded(edge, form, facts)
     return edge
 
 
 def _at_most_once(loop: Loop, facts: Facts) -> bool:
-    return facts.holds(affine(loop.lower) - affine(loop.upper) + 1)
+    return facts.holds(linear(loop.lower) - linear(loop.upper) + 1)
 
 
 def lesser(a: Expr, b: Expr, facts: Facts) -> Expr:
     """The minimum, as one of the two where the facts decide."""
-    if facts.holds(affine(b) - affine(a)):
+    if facts.holds(linear(b) - linear(a)):
         return a
-    return b if facts.holds(affine(a) - affine(b)) else Binary(BinaryOp.MIN, a, b)
+    return b if facts.holds(linear(a) - linear(b)) else Binary(BinaryOp.MIN, a, b)
 
 
 def greater(a: Expr, b: Expr, facts: Facts) -> Expr:
-    if facts.holds(affine(a) - affine(b)):
+    if facts.holds(linear(a) - linear(b)):
         return a
-    return b if facts.holds(affine(b) - affine(a)) else Binary(BinaryOp.MAX, a, b)
+    return b if facts.holds(linear(b) - linear(a)) else Binary(BinaryOp.MAX, a, b)
 
 
 # ---------------------------------------------------------------- guards as bounds
@@ -164,19 +165,13 @@ def _reach(loop: Loop, facts: Facts) -> Loop:
         for guards, ranges in _guards(loop.body, ())
     ]
     for form in found[0] if found else ():
-        shared = all(any(_equal(form, f) for f in forms) for forms in found)
-        names = variables(expression(form))
-        if shared and form.coefficient(loop.var) and not names & inner:
+        shared = all(form in forms for forms in found)
+        if shared and form.coefficient(loop.var) and not form.variables() & inner:
             loop = bounded(loop, form, facts)
     return loop
 
 
-def _equal(a: Affine, b: Affine) -> bool:
-    difference = a - b
-    return not difference.terms and not difference.constant
-
-
-def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Affine], Ranges]]:
+def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Linear], Ranges]]:
     """What each block's guards hold >= 0, and the unrolled and vectorized loops around it."""
     match stmt:
         case Barrier() | Transfer():
@@ -185,7 +180,7 @@ def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Affine], Ranges]]
             conditions = conjuncts(stmt.predicate)
             yield [f for p in conditions for f in inequalities(p) or ()], ranges
         case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
-            inside = (*ranges, (var, affine(lower), affine(upper) - 1))
+            inside = (*ranges, (var, linear(lower), linear(upper) - 1))
             yield from _guards(stmt.body, inside)
         case Loop() | Delinearize() | If() | Allocate():
             yield from _guards(stmt.body, ranges)
@@ -196,21 +191,12 @@ def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Affine], Ranges]]
             assert_never(stmt)
 
 
-def bounded(loop: Loop, form: Affine, facts: Facts) -> Loop:
+def bounded(loop: Loop, form: Linear, facts: Facts) -> Loop:
     """The loop over those of its iterations in which the form is >= 0."""
-    limit = _limit(form, loop.var)
+    end = threshold(form, loop.var)
     if form.coefficient(loop.var) < 0:
-        return replace(loop, upper=lesser(loop.upper, limit, facts))
-    return replace(loop, lower=greater(loop.lower, limit, facts))
-
-
-def _limit(form: Affine, var: str) -> Expr:
-    """The first value of `var` from which on `form` >= 0 (or from which on it is not)."""
-    c = form.coefficient(var)
-    rest = form.put(var, Affine(()))
-    if c < 0:
-        return expression(affine(floordiv(expression(rest), -c)) + 1)
-    return expression(affine(ceildiv(expression(rest * -1), c)))
+        return replace(loop, upper=lesser(loop.upper, end, facts))
+    return replace(loop, lower=greater(loop.lower, end, facts))
 
 
 def _without(stmt: Stmt, guard: Expr) -> Stmt:
@@ -243,7 +229,7 @@ def _bound_inside(stmt: Stmt) -> frozenset[str]:
 class _Wanted:
     """A form that the full part makes >= 0, over the unrolled and vectorized loops inside."""
 
-    form: Affine
+    form: Linear
     ranges: Ranges
     vectorized: frozenset[str]
 
@@ -260,19 +246,19 @@ def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Ex
     tile = any(b.scope is Scope.REGISTER for b in _temporaries(loop.body))
     for want in _wanted(loop.body):
         c = want.form.coefficient(loop.var)
-        names = {atom.name for atom, _ in want.form.terms if isinstance(atom, Var)}
+        names = {atom.name for atom in want.form.terms if isinstance(atom, Var)}
         if not c or not names & {name for name, _, _ in want.ranges}:
             continue
         if in_edge and not names & want.vectorized and not tile:
             continue
         bound = least(want.form, want.ranges)
-        if bound is None or variables(expression(bound)) & _bound_inside(loop.body):
+        if bound is None or bound.variables() & _bound_inside(loop.body):
             continue
-        if any(loop.var in variables(a) for a, _ in bound.put(loop.var, Affine(())).terms):
+        if loop.var in bound.without(Var(loop.var)).variables():
             continue
         if inner.holds(bound):
             continue
-        limit = _limit(bound, loop.var)
+        limit = threshold(bound, loop.var)
         if c < 0:
             last = limit if last is None else lesser(last, limit, facts)
         else:
@@ -304,7 +290,7 @@ def _placed(
         case Block():
             yield stmt, ranges, vectorized
         case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
-            inside = (*ranges, (var, affine(lower), affine(upper) - 1))
+            inside = (*ranges, (var, linear(lower), linear(upper) - 1))
             lanes = vectorized | {var} if kind is LoopKind.VECTORIZED else vectorized
             if tensorized(stmt):
                 lanes |= {own.var for own in loops(stmt)}
@@ -318,10 +304,10 @@ def _placed(
             assert_never(stmt)
 
 
-def _clamps(block: Block) -> list[Affine]:
+def _clamps(block: Block) -> list[Linear]:
     """What makes the block's clamped indices and affine selections take their first choice."""
     values = {it.name: b for it, b in zip(block.iters, block.bindings, strict=True)}
-    forms: list[Affine] = []
+    forms: list[Linear] = []
     for node in walk(block.body):
         if isinstance(node, Select):
             for part in conjuncts(substitute(node.condition, values)):
@@ -333,13 +319,13 @@ def _clamps(block: Block) -> list[Affine]:
     return forms
 
 
-def _unclamped(expr: Expr) -> tuple[Expr, list[Affine]]:
+def _unclamped(expr: Expr) -> tuple[Expr, list[Linear]]:
     """The expression with each clamp replaced by the side that moves, and what that takes."""
     match expr:
         case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
             (a, fa), (b, fb) = _unclamped(lhs), _unclamped(rhs)
-            moving, fixed = (a, b) if len(affine(a).terms) >= len(affine(b).terms) else (b, a)
-            room = affine(fixed) - affine(moving)
+            moving, fixed = (a, b) if len(linear(a).terms) >= len(linear(b).terms) else (b, a)
+            room = linear(fixed) - linear(moving)
             return moving, [*fa, *fb, room if op is BinaryOp.MIN else room * -1]
         case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs):
             (a, fa), (b, fb) = _unclamped(lhs), _unclamped(rhs)

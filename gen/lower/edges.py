@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ..ir.algebra import conjunction, conjuncts, index
+from ..ir.linear import Linear, constant, linear
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -38,9 +39,9 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.walk import blocks, loops, map_children, seq, substitute, targets, variables, walk
-from .affine import Affine, affine, constant, inequalities
 from .bounds import bounded, implied
 from .facts import Facts, of_kernel
+from .inequalities import inequalities
 from .resolve import resolve
 
 _STEP, _LANE = "#", "@"  # stand for the unrolled loop's variable, and for the lane inside it
@@ -86,7 +87,7 @@ class _Walkers:
 
     loops: tuple[Loop, ...]
     extent: int
-    forms: tuple[Affine, ...]
+    forms: tuple[Linear, ...]
     lanes: int
 
 
@@ -94,8 +95,8 @@ def _walkers(body: Stmt) -> Iterator[_Walkers]:
     found: dict[object, list[Loop]] = {}
     for loop in loops(body):
         if loop.kind is LoopKind.UNROLLED and (forms := _guards(loop)):
-            sets = frozenset((frozenset(f.terms), f.constant) for f in forms)
-            found.setdefault((loop.lower, loop.upper, _lanes(loop), sets), []).append(loop)
+            alike = loop.lower, loop.upper, _lanes(loop), frozenset(forms)
+            found.setdefault(alike, []).append(loop)
     for group in found.values():
         first, extent = group[0], constant(group[0].upper)
         inside = [b for loop in group for b in blocks(loop)]
@@ -103,10 +104,10 @@ def _walkers(body: Stmt) -> Iterator[_Walkers]:
             yield _Walkers(tuple(group), extent, _guards(first) or (), _lanes(first))
 
 
-def _guards(loop: Loop) -> tuple[Affine, ...] | None:
+def _guards(loop: Loop) -> tuple[Linear, ...] | None:
     """The guards on the loop's variable, the same in all blocks; None where they are not."""
     names = _names(loop)
-    every: list[tuple[Affine, ...]] = []
+    every: list[tuple[Linear, ...]] = []
     for block in blocks(loop):
         guards = [p for p in conjuncts(block.predicate) if loop.var in variables(p)]
         forms = [inequalities(substitute(p, names)) for p in guards]
@@ -189,13 +190,13 @@ def _place(uses: Sequence[tuple[Expr, ...]], walkers: _Walkers) -> _Place | None
     for axis, i in enumerate(uses[0]):
         value, modulo = _modulo(i)
         step = value.coefficient(_STEP)
-        rest = value.put(_STEP, Affine(()))
+        rest = value.without(Var(_STEP))
         reach = value.coefficient(_LANE) * (walkers.lanes - 1)
         inner = variables(i) & {_STEP, _LANE}
         if (
             step <= 0
             or not 0 <= reach < step
-            or any({_STEP, _LANE} & variables(atom) for atom, _ in rest.terms if atom != Var(_LANE))
+            or rest.without(Var(_LANE)).variables() & {_STEP, _LANE}
         ):
             continue
         if modulo and (modulo % step or modulo < step * walkers.extent):
@@ -205,17 +206,16 @@ def _place(uses: Sequence[tuple[Expr, ...]], walkers: _Walkers) -> _Place | None
     return None
 
 
-def _modulo(i: Expr) -> tuple[Affine, int]:
+def _modulo(i: Expr) -> tuple[Linear, int]:
     match i:
         case Binary(BinaryOp.MOD, value, Const(int(modulo))):
-            return affine(value), int(modulo)
+            return linear(value), int(modulo)
         case _:
-            return affine(i), 0
+            return linear(i), 0
 
 
 def _same(a: Expr, b: Expr) -> bool:
-    (x, m), (y, n) = _modulo(a), _modulo(b)
-    return m == n and not (x - y).terms and not (x - y).constant
+    return _modulo(a) == _modulo(b)
 
 
 def _shrinks(buffer: Buffer, place: _Place, use: tuple[Expr, ...]) -> bool:
@@ -223,7 +223,7 @@ def _shrinks(buffer: Buffer, place: _Place, use: tuple[Expr, ...]) -> bool:
     value, modulo = _modulo(use[place.axis])
     rest = value.modulo(place.step)
     whole = constant(buffer.shape[place.axis]) == modulo
-    return whole and not rest.constant and all(a == Var(_LANE) for a, _ in rest.terms)
+    return whole and not rest.constant and rest.terms.keys() <= {Var(_LANE)}
 
 
 # ---------------------------------------------------------------- rewriting
@@ -241,8 +241,8 @@ def _a_step_at_a_time(
     loop = Loop(var, index(0), index(walkers.extent), LoopKind.SERIAL, Allocate(buffers, body))
     for form in walkers.forms:
         lane = form.coefficient(_LANE)
-        widest = form.put(_LANE, Affine((), walkers.lanes - 1 if lane > 0 else 0))
-        loop = bounded(loop, widest.put(_STEP, affine(Var(var))), facts)
+        widest = form.put(_LANE, Linear({}, walkers.lanes - 1 if lane > 0 else 0))
+        loop = bounded(loop, widest.put(_STEP, linear(Var(var))), facts)
     return replace(loop, body=_unguarded(loop.body, facts.loop(loop)))
 
 

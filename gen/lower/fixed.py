@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from ..ir import algebra, walk
 from ..ir import nodes as ir
+from ..ir.linear import linear
 from ..ir.nodes import BinaryOp
 from ..spec.indices import tidy
 from ..spec.model import NamedSize
 from ..spec.shapes import is_affine
-from .affine import affine
 from .facts import Facts, of_kernel
 from .resolve import resolve
 
@@ -48,8 +48,8 @@ def _settled(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:
     for v in stmt.iters:
         if (v.lower, v.upper) == (algebra.index(0), algebra.index(1)):
             only[v.name] = algebra.index(0)
-        name = affine(ir.Var(v.name))
-        within = (name - affine(v.lower), affine(v.upper) - name - 1)
+        name = linear(ir.Var(v.name))
+        within = (name - linear(v.lower), linear(v.upper) - name - 1)
         facts = Facts((*facts.order, v.name), (*facts.known, *within))
     return replace(stmt, body=_resolved(walk.substitute(stmt.body, only), facts))
 

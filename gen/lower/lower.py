@@ -14,6 +14,7 @@ from ..errors import ScheduleError
 from ..ir.algebra import FALSE, TRUE
 from ..ir.inits import explicit_inits
 from ..ir.launch import has_barrier, launches
+from ..ir.linear import constant, tidy
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -31,7 +32,6 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, loops, map_children, seq, substitute
 from ..poly.certificate import Flow, Scheduled
-from .affine import constant, tidy
 from .bounds import hoist_guards, split_guards
 from .edges import edge_tiles
 from .pragmas import auto_unroll

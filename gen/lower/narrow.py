@@ -27,6 +27,7 @@ from ..ir.algebra import (
     sub,
 )
 from ..ir.evaluate import identity
+from ..ir.linear import Linear, linear
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -45,11 +46,12 @@ from ..ir.nodes import (
     Stmt,
     Transfer,
     Update,
+    Var,
 )
 from ..ir.types import INDEX
 from ..ir.walk import blocks, loads, loops, map_children, seq, targets, variables, walk
-from .affine import Affine, affine, expression, inequalities, least
 from .facts import Facts
+from .inequalities import inequalities, least
 
 FAR = 2**60  # sums and differences of a few numbers this large do not overflow
 
@@ -111,9 +113,9 @@ def _inside(expr: Expr, facts: Facts, shapes: Shapes) -> Iterator[Expr]:
     """
     for load in reversed(loads(expr)):
         for i, extent in zip(load.indices, shapes[load.buffer], strict=True):
-            if not facts.holds(affine(i)):
+            if not facts.holds(linear(i)):
                 yield Binary(BinaryOp.GE, i, Const(0, INDEX))
-            if not facts.holds(affine(extent) - affine(i) - 1):
+            if not facts.holds(linear(extent) - linear(i) - 1):
                 yield Binary(BinaryOp.LT, i, extent)
 
 
@@ -161,21 +163,19 @@ class _Bound:
         return replace(loop, upper=minimum(loop.upper, add(floordiv(self.rest, -self.by), 1)))
 
 
-def _bound(form: Affine, loop: Loop, *, one_side: bool) -> _Bound | None:
+def _bound(form: Linear, loop: Loop, *, one_side: bool) -> _Bound | None:
     """What `form` being at least 0 says of the loop's variable, whatever those of inner loops are;
     None where that is not known before the loop starts. one_side: of the comparison reads memory.
     """
     by = form.coefficient(loop.var)
-    inner = tuple((i.var, affine(i.lower), affine(i.upper) - 1) for i in loops(loop.body))
-    smallest = least(form.put(loop.var, Affine(())) * -1, inner)
+    inner = tuple((i.var, linear(i.lower), linear(i.upper) - 1) for i in loops(loop.body))
+    smallest = least(form.without(Var(loop.var)) * -1, inner)
     if not by or smallest is None:
         return None
     rest = _held(smallest * -1, one_side=one_side)
     if rest is None or variables(rest) & {loop.var, *_bound_in(loop.body)}:
         return None
-    return _Bound(
-        by, rest, abs(by) == 1 and not variables(expression(form)) & {i[0] for i in inner}
-    )
+    return _Bound(by, rest, abs(by) == 1 and not form.variables() & {i[0] for i in inner})
 
 
 def _bound_in(stmt: Stmt) -> frozenset[str]:
@@ -185,23 +185,22 @@ def _bound_in(stmt: Stmt) -> frozenset[str]:
     return frozenset((*of_loops, *of_parts))
 
 
-def _held(form: Affine, *, one_side: bool) -> Expr | None:
+def _held(form: Linear, *, one_side: bool) -> Expr | None:
     """The form, what is read from memory held between -FAR and FAR so that nothing overflows; None
     where that could change it: each of several large numbers cannot be held, but their sum can,
     which does not overflow where the comparison's own side does not.
     """
-    read = tuple((atom, by) for atom, by in form.terms if loads(atom))
-    if any(isinstance(n, Select) for atom, _ in read for n in walk(atom)):
+    read = {atom: by for atom, by in form.terms.items() if loads(atom)}
+    if any(isinstance(n, Select) for atom in read for n in walk(atom)):
         return None
-    large = [by for atom, by in read if not _small(atom)]
-    if any(abs(by) > 4 for _, by in read) or (not one_side and large not in ([], [1], [-1])):
+    large = [by for atom, by in read.items() if not _small(atom)]
+    if any(abs(by) > 4 for by in read.values()) or (not one_side and large not in ([], [1], [-1])):
         return None
-    sign = 1 if read and read[0][1] > 0 else -1  # -(-2**63) would overflow
-    held = expression(Affine(read) * sign)
+    sign = 1 if next(iter(read.values()), 0) > 0 else -1  # -(-2**63) would overflow
+    held = (Linear(read) * sign).expr()
     if large:
         held = maximum(minimum(held, FAR), -FAR)
-    rest = tuple(t for t in form.terms if not loads(t[0]))
-    return add(expression(Affine(rest, form.constant)), mul(held, sign))
+    return add((form - Linear(read)).expr(), mul(held, sign))
 
 
 def _small(atom: Expr) -> bool:

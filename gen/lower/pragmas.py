@@ -6,24 +6,14 @@ the serial loops of constant extent that come to at most so many statements are 
 """
 
 from dataclasses import dataclass, replace
-from typing import assert_never, final
+from typing import final
 
 from ..ir.algebra import sub
-from ..ir.nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Delinearize,
-    If,
-    Kernel,
-    Loop,
-    LoopKind,
-    Seq,
-    Stmt,
-    Transfer,
-)
+from ..ir.linear import constant
+from ..ir.nodes import Block, Kernel, Loop, LoopKind, Stmt
+from ..ir.walk import map_children
 from ..schedule.notes import EXPLICIT, MAX_STEP, UNROLL, noted
-from .affine import constant
+from ..schedule.unrolling import written_out
 
 
 @final
@@ -41,42 +31,27 @@ class _Wish:
 
 
 def auto_unroll(kernel: Kernel) -> Kernel:
-    return replace(kernel, body=_visit(kernel.body, _Wish())[0])
+    return replace(kernel, body=_visit(kernel.body, _Wish()))
 
 
-def _visit(stmt: Stmt, wish: _Wish) -> tuple[Stmt, int | None]:
-    """The statement, and how many it comes to; None where loops stay in it."""
+def _visit(stmt: Stmt, wish: _Wish) -> Stmt:
     match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt, 1
-        case Seq(body):
-            parts = [_visit(s, wish) for s in body]
-            counts = [count for _, count in parts if count is not None]
-            whole = len(counts) == len(parts)
-            return replace(stmt, body=tuple(s for s, _ in parts)), sum(counts) if whole else None
-        case Delinearize() | If() | Allocate():
-            inner, count = _visit(stmt.body, wish)
-            return replace(stmt, body=inner), count
+        case Block():
+            return stmt
         case Loop():
-            return _loop(stmt, wish.of(stmt))
+            wish = wish.of(stmt)
+            left = tuple(n for n in stmt.annotations if n[0] not in (MAX_STEP, EXPLICIT))
+            return _loop(replace(stmt, body=_visit(stmt.body, wish), annotations=left), wish)
         case _:
-            assert_never(stmt)
+            return map_children(stmt, lambda n: _visit(n, wish) if isinstance(n, Stmt) else n)
 
 
-def _loop(loop: Loop, wish: _Wish) -> tuple[Loop, int | None]:
-    body, count = _visit(loop.body, wish)
-    left = tuple(note for note in loop.annotations if note[0] not in (MAX_STEP, EXPLICIT))
-    new = replace(loop, body=body, annotations=left)
-    extent = constant(sub(loop.upper, loop.lower))
-    if count is None or extent is None or loop.kind is LoopKind.PARALLEL:
-        return new, None
-    if loop.kind is LoopKind.VECTORIZED:
-        return new, count
-    count *= max(extent, 0)
-    if loop.kind is LoopKind.UNROLLED:
-        return new, count
-    if count > wish.most:
-        return new, None
+def _loop(loop: Loop, wish: _Wish) -> Loop:
+    """The loop, those inside being done."""
+    count = written_out(loop)
+    if loop.kind is not LoopKind.SERIAL or count is None or count > wish.most:
+        return loop
     if wish.explicit:
-        return replace(new, kind=LoopKind.UNROLLED), count
-    return replace(new, annotations=(*left, (UNROLL, max(extent, 1)))), count
+        return replace(loop, kind=LoopKind.UNROLLED)
+    extent = constant(sub(loop.upper, loop.lower)) or 1
+    return replace(loop, annotations=(*loop.annotations, (UNROLL, max(extent, 1))))

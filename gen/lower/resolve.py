@@ -7,9 +7,9 @@ maxima, quotients and remainders gone that the facts decide.
 from math import gcd
 
 from ..ir.algebra import add, floordiv, index
+from ..ir.linear import Linear, linear, tidy
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Var
 from ..ir.walk import remembered
-from .affine import Affine, affine, expression, tidy
 from .facts import Facts
 
 
@@ -32,36 +32,36 @@ def _resolve(expr: Expr, facts: Facts) -> Expr:
     match expr:
         case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
             a, b = _resolve(lhs, facts), _resolve(rhs, facts)
-            if facts.holds(affine(b) - affine(a)):
+            if facts.holds(linear(b) - linear(a)):
                 return a if op is BinaryOp.MIN else b
-            if facts.holds(affine(a) - affine(b)):
+            if facts.holds(linear(a) - linear(b)):
                 return b if op is BinaryOp.MIN else a
             return Binary(op, a, b)
         case Binary(BinaryOp.MOD, lhs, Const(int(divisor))) if divisor > 0:
-            value = affine(_resolve(lhs, facts)).modulo(int(divisor))
-            if _within(expression(value), int(divisor), facts):
-                return expression(value)
+            value = linear(_resolve(lhs, facts)).modulo(int(divisor))
+            if _within(value.expr(), int(divisor), facts):
+                return value.expr()
             return _remainder(value, int(divisor), facts)
         case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
-            whole = affine(floordiv(expression(affine(_resolve(lhs, facts))), int(divisor)))
-            left = tuple((atom, c) for atom, c in whole.terms if not _is_zero(atom, facts))
-            return expression(Affine(left, whole.constant))
+            whole = linear(floordiv(linear(_resolve(lhs, facts)).expr(), int(divisor)))
+            left = {atom: c for atom, c in whole.terms.items() if not _is_zero(atom, facts)}
+            return Linear(left, whole.constant).expr()
         case Binary(op, lhs, rhs):
             return Binary(op, _resolve(lhs, facts), _resolve(rhs, facts))
         case _:
             return expr
 
 
-def _remainder(value: Affine, divisor: int, facts: Facts) -> Expr:
+def _remainder(value: Linear, divisor: int, facts: Facts) -> Expr:
     """The remainder, with what stays below a factor of the divisor outside of it, so that lanes lie
     side by side: (4*i + l) % 8 as 4*i % 8 + l, where l is below 4.
     """
-    for factor in sorted({gcd(c, divisor) for _, c in value.terms}, reverse=True):
+    for factor in sorted({gcd(c, divisor) for c in value.terms.values()}, reverse=True):
         rest = value.modulo(factor)
-        if factor > 1 and rest.terms and _within(expression(rest), factor, facts):
-            steps = expression((value - rest).modulo(divisor))
-            return add(Binary(BinaryOp.MOD, steps, index(divisor)), expression(rest))
-    return Binary(BinaryOp.MOD, expression(value), index(divisor))
+        if factor > 1 and rest.terms and _within(rest.expr(), factor, facts):
+            steps = (value - rest).modulo(divisor).expr()
+            return add(Binary(BinaryOp.MOD, steps, index(divisor)), rest.expr())
+    return Binary(BinaryOp.MOD, value.expr(), index(divisor))
 
 
 def _is_zero(atom: Expr, facts: Facts) -> bool:
@@ -74,5 +74,5 @@ def _is_zero(atom: Expr, facts: Facts) -> bool:
 
 def _within(expr: Expr, size: int, facts: Facts) -> bool:
     """Whether 0 <= expr < size."""
-    value = affine(expr)
+    value = linear(expr)
     return facts.holds(value) and facts.holds(value * -1 + (size - 1))

@@ -14,6 +14,7 @@ from typing import assert_never, final
 
 from ..errors import TilesmithError
 from ..ir.algebra import add, mod, sub
+from ..ir.linear import Linear, constant, linear
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -38,12 +39,12 @@ from ..ir.nodes import (
 )
 from ..ir.print_expr import expr_to_text
 from ..ir.walk import accessed, blocks, map_children, seq, substitute, variables, walk
-from .affine import Affine, Ranges, affine, constant, expression, least
 from .facts import Facts, of_kernel
+from .inequalities import Ranges, least
 
 STACK_BYTES = 16 * 1024
 
-Span = tuple[Affine, Affine] | None  # the first and last index used; None: not affine
+Span = tuple[Linear, Linear] | None  # the first and last index used; None: not affine
 
 
 def contract(kernel: Kernel) -> Kernel:
@@ -78,10 +79,10 @@ def _ranges(stmt: Loop | Delinearize) -> Ranges:
     """The first and last value of each variable that the statement binds."""
     match stmt:
         case Loop(var, lower, upper):
-            return ((var, affine(lower), affine(upper) - 1),)
+            return ((var, linear(lower), linear(upper) - 1),)
         case Delinearize(vars_, extents):
             pairs = zip(vars_, extents, strict=True)
-            return tuple((v, Affine(()), affine(e) - 1) for v, e in pairs)
+            return tuple((v, Linear(), linear(e) - 1) for v, e in pairs)
 
 
 def _shrink(
@@ -95,14 +96,14 @@ def _shrink(
     windows: list[Expr | _Window] = []
     for axis, extent in enumerate(buffer.shape):
         span = reduce(lambda a, b: _join(a, b, facts), [access[axis] for access in used])
-        window = None if span is None else _window(span, affine(extent), speaks, facts)
+        window = None if span is None else _window(span, linear(extent), speaks, facts)
         if window is not None and window.folded and span is not None:
             if buffer.scope is Scope.REGISTER:
                 window = _told(span, around)  # a remainder is no register
             elif axis == len(buffer.shape) - 1:
                 window = None  # a remainder that stays would break vectors up
         windows.append(extent if window is None else window)
-    shape = tuple(expression(w.length) if isinstance(w, _Window) else w for w in windows)
+    shape = tuple(w.length.expr() if isinstance(w, _Window) else w for w in windows)
     new = replace(buffer, shape=shape)
     if new == buffer:
         return allocate
@@ -121,14 +122,14 @@ class _Window:
     (`folded`). Else blocks are told, by an iteration variable from `told[0]` to `told[1]`.
     """
 
-    offset: Affine
-    length: Affine
+    offset: Linear
+    length: Linear
     modulo: int = 0
     folded: bool = False
-    told: tuple[Affine, Affine] | None = None
+    told: tuple[Linear, Linear] | None = None
 
 
-def _told(span: tuple[Affine, Affine], around: Ranges) -> _Window | None:
+def _told(span: tuple[Linear, Linear], around: Ranges) -> _Window | None:
     offset, length = span[0], span[1] - span[0] + 1
     first, below = least(offset, around), least(offset * -1, around)
     if first is None or below is None:
@@ -137,21 +138,21 @@ def _told(span: tuple[Affine, Affine], around: Ranges) -> _Window | None:
 
 
 def _window(
-    span: tuple[Affine, Affine], extent: Affine, speaks: frozenset[str], facts: Facts
+    span: tuple[Linear, Linear], extent: Linear, speaks: frozenset[str], facts: Facts
 ) -> _Window | None:
     """The window of a span; None where it is no smaller than the whole, or cannot be said."""
     offset, length = span[0], span[1] - span[0] + 1
     bounded = extent.terms and not length.terms  # of constant size, if not always smaller
     if length == extent or not (bounded or facts.holds(extent - length)):
         return None
-    if variables(expression(offset)) <= speaks:
+    if offset.variables() <= speaks:
         return _Window(offset, length)
     if length.terms or length.constant < 1:
         return None
     rest = offset.modulo(length.constant)
-    if variables(expression(rest)) <= speaks:
+    if rest.variables() <= speaks:
         return _Window(rest, length, length.constant)
-    start = Affine((), rest.constant)
+    start = Linear({}, rest.constant)
     return _Window(start, length, length.constant, folded=bool(rest.terms))
 
 
@@ -182,7 +183,7 @@ def _join(a: Span, b: Span, facts: Facts) -> Span:
     return (a if first else b)[0], (a if last else b)[1]
 
 
-def _ordered(a: Affine, b: Affine, facts: Facts) -> bool | None:
+def _ordered(a: Linear, b: Linear, facts: Facts) -> bool | None:
     """Whether a <= b, where the facts decide."""
     if facts.holds(b - a):
         return True
@@ -221,7 +222,7 @@ def _span(index: Expr, ranges: Ranges) -> Span:
         case Binary(BinaryOp.MIN | BinaryOp.MAX):
             return None
         case _:
-            value = affine(index)
+            value = linear(index)
             first, below = least(value, ranges), least(value * -1, ranges)
             return None if first is None or below is None else (first, below * -1)
 
@@ -262,8 +263,8 @@ def _shift_block(
         window = windows[axis]
         if not isinstance(window, _Window):
             return index
-        known = starts.get(axis, substitute(expression(window.offset), names))
-        shifted = expression(affine(index) - affine(known))
+        known = starts.get(axis, substitute(window.offset.expr(), names))
+        shifted = (linear(index) - linear(known)).expr()
         return mod(shifted, window.modulo) if window.modulo else shifted
 
     def go(node: Node) -> Node:
@@ -286,12 +287,12 @@ def _with_starts(
         used = {*named, *(v.name for v in block.iters)}
         start = next(s for k in count(1) if (s := f"start_{k}") not in used)
         first, last = window.told
-        known = IterVar(start, expression(first), expression(last + 1))
+        known = IterVar(start, first.expr(), (last + 1).expr())
         starts[axis] = Var(start)
         block = replace(
             block,
             iters=(*block.iters, known),
-            bindings=(*block.bindings, expression(window.offset)),
+            bindings=(*block.bindings, window.offset.expr()),
         )
     return block, starts
 

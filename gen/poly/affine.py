@@ -2,8 +2,8 @@
 
 Input: expressions, and the values of their variables as functions of the point of one set space (a
 `Frame`). Output: piecewise quasi-affine functions and sets over that space, exactly equal to the
-expressions; what isl cannot say raises `NotAffine`, so nothing is ever approximated here. Only
-INDEX arithmetic counts: narrower integers wrap.
+expressions at all points that the frame is for; what isl cannot say raises `NotAffine`, so nothing
+is ever approximated here. Only INDEX arithmetic counts: narrower integers wrap.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,10 +42,15 @@ class NotAffine(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The variables' values at each point of `space`; dims are parameters of the space."""
+    """The variables' values at each point of `space`; dims are parameters of the space.
+
+    known: holds all the points that functions and sets are taken at, if something is known of
+        them. Elsewhere these may be anything.
+    """
 
     space: isl.Space
     values: Mapping[str, isl.PwAff]
+    known: isl.Set | None = None
 
     def bind(self, names: Mapping[str, isl.PwAff]) -> "Frame":
         return replace(self, values={**self.values, **names})
@@ -106,12 +111,41 @@ def _arithmetic(expr: Binary, at: Frame) -> isl.PwAff:
             return lhs.max(rhs)
         case BinaryOp.MUL if lhs.is_cst() or rhs.is_cst():
             return lhs.mul(rhs)
-        case BinaryOp.FLOORDIV if _positive(rhs):
-            return lhs.div(rhs).floor()
-        case BinaryOp.MOD if _positive(rhs):
-            return lhs.sub(lhs.div(rhs).floor().mul(rhs))
+        case BinaryOp.FLOORDIV | BinaryOp.MOD:
+            quotient = lhs.div(rhs).floor() if _positive(rhs) else _quotient(lhs, rhs, at)
+            if quotient is None:
+                raise NotAffine(expr)
+            return quotient if expr.op is BinaryOp.FLOORDIV else lhs.sub(quotient.mul(rhs))
         case _:
             raise NotAffine(expr)
+
+
+_QUOTIENTS = (0, 1, -1, 2, -2, 3, -3)
+
+
+def _quotient(lhs: isl.PwAff, rhs: isl.PwAff, at: Frame) -> isl.PwAff | None:
+    """The quotient, rounded down, by a positive number that is no constant: of `i + 1` by n it is 0
+    or 1 where i < n. None where it may be anything but a few numbers at the frame's points.
+    """
+    if at.known is None:
+        return None
+    rest, pieces = at.known, list[tuple[isl.PwAff, isl.Set]]()
+    for quotient in map(at.constant, _QUOTIENTS):
+        low = rhs.mul(quotient)
+        here = lhs.ge_set(low).intersect(lhs.lt_set(low.add(rhs)))  # so the divisor is positive
+        if rest.is_disjoint(here):
+            continue
+        pieces.append((quotient, here.gist(at.known)))
+        rest = rest.subtract(here)
+        if rest.is_empty():
+            break
+    if not rest.is_empty():
+        return None
+    *others, (result, _) = pieces or [(at.constant(0), rest)]
+    for quotient, here in others:
+        elsewhere = result.intersect_domain(here.complement())
+        result = quotient.intersect_domain(here).union_add(elsewhere)
+    return result
 
 
 def _positive(value: isl.PwAff) -> bool:
@@ -141,8 +175,8 @@ def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]
             if op is BinaryOp.ADD:
                 return low.add(other_low), high.add(other_high)
             return low.sub(other_high), high.sub(other_low)
-        case Binary(BinaryOp.MOD, _, Const(int() as divisor)) if divisor > 0:
-            return at.constant(0), at.constant(divisor - 1)
+        case Binary(BinaryOp.MOD, _, divisor) if (number := _divisor(divisor, at)) is not None:
+            return at.constant(0), number.sub(at.constant(1))
         case Binary(BinaryOp.BITAND, _, Const(int() as mask)) | Binary(
             BinaryOp.BITAND, Const(int() as mask), _
         ) if not isinstance(mask, bool) and mask >= 0:
@@ -153,6 +187,17 @@ def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]
             return _widened(operand, at)
         case _:
             return None, None
+
+
+def _divisor(expr: Expr, at: Frame) -> isl.PwAff | None:
+    """A number that is positive at all of the frame's points."""
+    if isinstance(expr, Const) and isinstance(expr.value, int):
+        return at.constant(expr.value) if expr.value > 0 else None
+    try:
+        value = affine(expr, at)
+    except NotAffine:
+        return None
+    return value if at.known is not None and at.known.is_subset(value.pos_set()) else None
 
 
 def _widened(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:

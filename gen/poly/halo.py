@@ -1,24 +1,27 @@
 """What ranks need of each other: the elements that one computes and another reads.
 
 Input: a kernel whose temporaries are at the root, a buffer, and a distributed loop that reads it.
-Output: for a distance between ranks the elements to hand over: what the sender has computed and the
+Output: for a way between ranks the elements to hand over: what the sender has computed and the
 receiver needs, as in Tiramisu; that has it not, since no two ranks compute one element. For a
 primitive; the proof does not trust it.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import final
 
 import islpy as isl
 
+from ..ir.algebra import less
 from ..ir.inits import explicit_inits
-from ..ir.nodes import Kernel, Loop, LoopKind
-from .extract import extract
+from ..ir.nodes import Binary, BinaryOp, Expr, Kernel, Loop, LoopKind, Var
+from .affine import NotAffine, affine, frame, region, tuple_map
+from .extract import extract, parameters_of
 from .statement import Access, Level
 from .times import IN, PARAM, Timed
 
+Way = isl.Map  # from the loops outside of the distributed one, and a rank, to those and another
 Elements = isl.Map  # from the loops outside of the distributed one, and a rank, to elements
 
 
@@ -34,21 +37,35 @@ class Halo:
     owned: isl.Map
     needed: isl.Map
 
-    def sent(self, distance: int) -> isl.Map:
-        """By each rank to the one that many further."""
-        return self._to(self.received(distance), -distance)
-
-    def received(self, distance: int) -> isl.Map:
-        """By each rank from the one that many before."""
-        found = self.needed.intersect(self._to(self.owned, distance))
-        return found.coalesce()
-
-    def _to(self, elements: isl.Map, distance: int) -> isl.Map:
-        """The same elements for ranks that many further."""
+    def along(self, distance: int) -> Way:
+        """From each rank to the one that many further."""
         names = ", ".join(f"o{k}" for k in range(len(self.outside)))
         outer = f"{names}, " if names else ""
-        further = isl.Map(f"{{ [{outer}r] -> [{outer}r + {distance}] }}")
-        return elements.apply_domain(further)
+        return isl.Map(f"{{ [{outer}r] -> [{outer}r + {distance}] }}")
+
+    def around(self, peer: Expr, kernel: Kernel, loop: Loop) -> Way | None:
+        """From each rank of the loop to the one that the expression says, unless it is the same;
+        None where that is not affine.
+        """
+        at = frame(parameters_of(kernel), (*self.outside, loop.var))
+        rank = Var(loop.var)
+        first, last = Binary(BinaryOp.LE, loop.lower, rank), less(rank, loop.upper)
+        try:
+            inside = region(first, at).intersect(region(last, at))
+            to = affine(peer, replace(at, known=inside))
+        except NotAffine:
+            return None
+        outer = tuple(at.values[name] for name in self.outside)
+        others = inside.intersect(to.ne_set(at.values[loop.var]))
+        return tuple_map((*outer, to), at).intersect_domain(others)
+
+    def sent(self, way: Way) -> Elements:
+        """By each rank to the one that the way leads to."""
+        return self.received(way).apply_domain(way.reverse())
+
+    def received(self, way: Way) -> Elements:
+        """By each rank from the one that the way leads from."""
+        return self.needed.intersect(self.owned.apply_domain(way)).coalesce()
 
     def timed(self, block: str, loops: tuple[str, ...], rank: str, elements: isl.Map) -> Timed:
         """A block over the elements of one rank, in their order; the rank is a parameter."""

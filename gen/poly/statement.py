@@ -237,6 +237,7 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
     opaque: list[tuple[Expr, isl.Set]] = []
     guarded: list[Expr] = []
     for step in (*around.steps, block.predicate):
+        at = replace(at, known=opaque[0][1] if opaque else domain)
         match step:
             case (name, value):
                 at = at.bind({name: _affine(value, at, block)})
@@ -251,6 +252,8 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
                     except NotAffine:
                         _require_readable(condition, block, around)
                         opaque.append((condition, domain))
+    domain = domain.coalesce()
+    at = replace(at, known=opaque[0][1] if opaque else domain)  # where guards are read, too
     for condition in guarded:
         _require_guard(condition, at, domain, block)
     pairs = zip(block.iters, block.bindings, strict=True)
@@ -260,7 +263,6 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
     if block.origin:
         origin = tuple_map(tuple(_affine(e, at, block) for e in block.origin.at), at)
         origin = origin.intersect_domain(domain)
-    domain = domain.coalesce()
     conditions = tuple(c for c, _ in opaque)
     path, dims, launch = around.path, around.dims, around.launch
     result = Statement(block, uid, path, dims, domain, at, instance, origin, conditions, launch)

@@ -7,14 +7,14 @@ wrong. Nothing here is trusted by the prover.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
-from typing import cast, final
+from typing import final
 
-from ..ir.algebra import add, dtype_of, floordiv, index, maximum, minimum, mul, sub
-from ..ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, Var
-from ..ir.types import INDEX
-from ..ir.walk import remembered, variables
+from ..ir.algebra import add, floordiv, index, maximum, minimum, sub
+from ..ir.linear import Linear, linear
+from ..ir.nodes import Binary, BinaryOp, Const, Expr, Select, Var
+from ..ir.walk import variables
 
 
 @final
@@ -27,69 +27,15 @@ class Range:
     upper: Expr
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """A sum of integer multiples of atoms (expressions that are no sums themselves)."""
-
-    terms: dict[Expr, int] = field(default_factory=dict)
-    const: int = 0
-
-    def plus(self, other: "Linear", factor: int = 1) -> "Linear":
-        terms = dict(self.terms)
-        for atom, c in other.terms.items():
-            terms[atom] = terms.get(atom, 0) + c * factor
-        kept = {a: c for a, c in terms.items() if c}
-        return Linear(kept, self.const + other.const * factor)
-
-    def without(self, atom: Expr) -> "Linear":
-        return Linear({a: c for a, c in self.terms.items() if a != atom}, self.const)
-
-    def expr(self) -> Expr:
-        result: Expr = index(0)
-        for atom, c in sorted(self.terms.items(), key=lambda item: item[1] < 0):
-            result = sub(result, mul(atom, -c)) if c < 0 else add(result, mul(atom, c))
-        return sub(result, -self.const) if self.const < 0 else add(result, self.const)
-
-
-@remembered
-def linear(e: Expr) -> Linear:
-    """The normal form of an index expression: equal forms are equal values."""
-    match e:
-        case Const(value, _) if dtype_of(e) is INDEX:
-            return Linear({}, int(cast(int, value)))
-        case Unary(UnaryOp.NEG, operand):
-            return Linear().plus(linear(operand), -1)
-        case Binary(BinaryOp.ADD, lhs, rhs):
-            return linear(lhs).plus(linear(rhs))
-        case Binary(BinaryOp.SUB, lhs, rhs):
-            return linear(lhs).plus(linear(rhs), -1)
-        case Binary(BinaryOp.MUL, lhs, rhs):
-            a, b = linear(lhs), linear(rhs)
-            if not a.terms:
-                return Linear().plus(b, a.const)
-            if not b.terms:
-                return Linear().plus(a, b.const)
-            return Linear({e: 1})
-        case _:
-            return Linear({e: 1})
-
-
 def normal(e: Expr) -> Expr:
     """The expression with its terms gathered, and constants inside a min or max."""
     form = linear(e)
     match [*form.terms.items()]:
         case [(Binary(BinaryOp.MIN | BinaryOp.MAX as op, a, b), 1)]:
             both = minimum if op is BinaryOp.MIN else maximum
-            return both(normal(add(a, form.const)), normal(add(b, form.const)))
+            return both(normal(add(a, form.constant)), normal(add(b, form.constant)))
         case _:
             return form.expr()
-
-
-def same(a: Expr, b: Expr) -> bool:
-    """Whether the two are equal for all values of their variables, as far as sums tell."""
-    difference = linear(a).plus(linear(b), -1)
-    return not difference.terms and difference.const == 0
 
 
 def lowest(e: Expr, ranges: Iterable[Range]) -> Expr | None:
@@ -111,17 +57,17 @@ def _extreme_over(e: Expr, ranges: tuple[Range, ...], sign: int) -> Expr | None:
 
 def _extreme(form: Linear, r: Range, sign: int) -> Linear | None:
     """A bound above (sign 1) or below (sign -1), with `r.var` at whichever end attains it."""
-    if not any(r.var in variables(atom) for atom in form.terms):
+    if r.var not in form.variables():
         return form
-    result = Linear({}, form.const)
+    result = Linear({}, form.constant)
     for atom, c in form.terms.items():
         if r.var not in variables(atom):
-            result = result.plus(Linear({atom: c}))
+            result += Linear({atom: c})
             continue
         bound = _extreme_atom(atom, r, sign if c > 0 else -sign)
         if bound is None:
             return None
-        result = result.plus(linear(bound), c)
+        result += linear(bound) * c
     return result
 
 
@@ -175,11 +121,11 @@ def _not_negative(form: Linear, ranges: tuple[Range, ...]) -> bool:
     # What has to hold of both sides comes first: then another one helps each.
     for one_is_enough, atom, c in sorted(extremes, key=lambda found: found[0]):
         rest = form.without(atom)
-        parts = (_not_negative(rest.plus(linear(x), c), ranges) for x in (atom.lhs, atom.rhs))
+        parts = (_not_negative(rest + linear(x) * c, ranges) for x in (atom.lhs, atom.rhs))
         return any(parts) if one_is_enough else all(parts)
     if _without_ranges(form, ranges):
         return True
-    return any(_without_ranges(form.plus(fact, -1), ranges) for fact in _facts(ranges))
+    return any(_without_ranges(form - fact, ranges) for fact in _facts(ranges))
 
 
 def _facts(ranges: tuple[Range, ...]) -> Iterator[Linear]:
@@ -190,7 +136,7 @@ def _facts(ranges: tuple[Range, ...]) -> Iterator[Linear]:
         for atom in extent.terms:
             match atom:
                 case Binary(BinaryOp.FLOORDIV, _, Const(int(d))):
-                    yield Linear().plus(extent, d)
+                    yield extent * int(d)
 
 
 def _without_ranges(form: Linear, ranges: tuple[Range, ...]) -> bool:
@@ -212,14 +158,14 @@ def _sum_not_negative(form: Linear) -> bool:
                 pass
             case Binary(BinaryOp.FLOORDIV, x, Const(int(d))) if d > 0 and c % d == 0:
                 # d*(x // d) lies in [x - d + 1, x].
-                inside = linear(x).plus(Linear({}, d - 1), -1) if c > 0 else linear(x)
-                return _not_negative(form.without(atom).plus(inside, c // d), ())
+                inside = linear(x) - (int(d) - 1) if c > 0 else linear(x)
+                return _not_negative(form.without(atom) + inside * (c // int(d)), ())
             case Binary(BinaryOp.FLOORDIV, x, Const(int(d))) if d > 0 and c > 0:
                 if not not_negative(x):
                     return False
             case _:
                 return False
-    return form.const >= 0
+    return form.constant >= 0
 
 
 def larger(a: Expr, b: Expr, ranges: tuple[Range, ...]) -> Expr:

@@ -55,6 +55,17 @@ def ranks(n, x: float32[n], y: Out[float32[n]]):
 NEIGHBOURS = RANKS.replace("+ t[i]", "+ t[min(i + 1, n - 1)]")
 """The same with a neighbour on each side."""
 
+RING = """\
+def ring(p, x: float32[p], y: Out[float32[p]]):
+    with allocate(t=float32[p]):
+        for t.r in distributed(p):
+            with block("t", r=spatial(t.r)):
+                t[r] = x[r] * 2.0
+        for y.r in distributed(p):
+            with block("y", r=spatial(y.r)):
+                y[r] = t[(r - 1) % p] + t[r]
+"""
+
 ROW_SUM = """\
 def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
     for y.i in range(m):

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir.algebra import add, ceildiv, floordiv, mul, sub
+from ..ir.linear import linear
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Loop, Var
 from ..ir.print_expr import expr_to_text
 from ..ir.walk import variables
-from .bounds import Range, highest, larger, linear, lowest, normal, sides, smaller
+from .bounds import Range, highest, larger, lowest, normal, sides, smaller
 from .edit import CannotApply
 
 
@@ -83,10 +84,10 @@ def _sides(op: BinaryOp, bound: Expr, outer: Loop, j: Expr) -> Iterator[tuple[Ex
 def _solved(side: Expr, inner: Loop, outer: Loop) -> tuple[int, Expr]:
     """The factor of the outer variable in a sum, and the rest of the sum."""
     form = linear(side)
-    rest = form.without(Var(outer.var)).expr()
-    if outer.var in variables(rest):
+    rest = form.without(Var(outer.var))
+    if outer.var in rest.variables():
         raise _refusal(inner, outer, side)
-    return form.terms.get(Var(outer.var), 0), rest
+    return form.coefficient(outer.var), rest.expr()
 
 
 def _refusal(inner: Loop, outer: Loop, bound: Expr) -> CannotApply:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import final
 
-from ..ir.algebra import add, floordiv, index, mod, simplify
+from ..ir.algebra import floordiv, index, mod, simplify
+from ..ir.linear import Linear, constant, linear
 from ..ir.nodes import (
     Binary,
     BinaryOp,
@@ -28,8 +29,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import loops, substitute, variables, walk
-from .bounds import Linear, linear
+from ..ir.walk import loops, substitute, walk
 from .edit import CannotApply, chain, nearest, reduction_loops
 from .intrinsics import Intrinsic, lookup
 
@@ -127,18 +127,18 @@ def match(loop: Loop, intrinsic: Intrinsic, buffers: Mapping[str, Buffer]) -> Ma
 
 
 def _extent(loop: Loop) -> int:
-    lower, upper = linear(loop.lower), linear(loop.upper)
-    if lower.terms or upper.terms or lower.const:
+    extent = constant(loop.upper)
+    if extent is None or constant(loop.lower) != 0:
         raise CannotApply(f"loop '{loop.var}' does not run from 0 over a constant extent")
-    return upper.const
+    return extent
 
 
 def _check_extent(own: Loop, wanted: Loop, intrinsic: Intrinsic) -> None:
-    extent, upper = _extent(own), linear(wanted.upper)
-    if not upper.terms and extent != upper.const:
+    extent, upper = _extent(own), constant(wanted.upper)
+    if upper is not None and extent != upper:
         raise CannotApply(
-            f"loop '{own.var}' runs {extent} times, and that of '{intrinsic.name}' {upper.const}",
-            f"split it by {upper.const}" if extent > upper.const else None,
+            f"loop '{own.var}' runs {extent} times, and that of '{intrinsic.name}' {upper}",
+            f"split it by {upper}" if extent > upper else None,
         )
     if not 1 <= extent <= MOST_LANES:
         raise CannotApply(f"loop '{own.var}' has {extent} lanes: 1 to {MOST_LANES} can be")
@@ -247,7 +247,7 @@ def _expected(intrinsic: Intrinsic, wanted: Buffer) -> tuple[int, ...]:
     strides = _strides(replace(wanted, scope=Scope.AUTO))
     forms = [(linear(i), stride or 0) for i, stride in zip(indices, strides, strict=True)]
     return tuple(
-        sum(_coefficient(form, loop.var) * stride for form, stride in forms)
+        sum(form.coefficient(loop.var) * stride for form, stride in forms)
         for loop in intrinsic.nest
     )
 
@@ -260,14 +260,9 @@ def _strides(buffer: Buffer) -> tuple[int | None, ...]:
     size: int | None = 1
     for extent in reversed(buffer.shape):
         found.insert(0, size)
-        form = linear(extent)
-        known = size is not None and not form.terms and buffer.scope is not Scope.GLOBAL
-        size = size * form.const if known and size is not None else None
+        length = None if buffer.scope is Scope.GLOBAL else constant(extent)
+        size = None if size is None or length is None else size * length
     return tuple(found)
-
-
-def _coefficient(form: Linear, var: str) -> int:
-    return sum(c for atom, c in form.terms.items() if isinstance(atom, Var) and atom.name == var)
 
 
 def steps(i: Expr, nest: Sequence[Loop]) -> tuple[int, ...] | None:
@@ -282,16 +277,17 @@ def steps(i: Expr, nest: Sequence[Loop]) -> tuple[int, ...] | None:
 
     extents = [_extent(loop) for loop in short]
     first = at([0] * len(short))
-    with_lane = _coefficient(first, lane.var)
+    with_lane = first.coefficient(lane.var)
+    alone = [at([int(k == one) for k in range(len(short))]) for one in range(len(short))]
     by = [
-        at([int(k == one) for k in range(len(short))]).const - first.const if extent > 1 else 0
-        for one, extent in enumerate(extents)
+        moved.constant - first.constant if extent > 1 else 0
+        for moved, extent in zip(alone, extents, strict=True)
     ]
-    if any(lane.var in variables(atom) for atom in first.terms if not isinstance(atom, Var)):
+    if lane.var in first.without(Var(lane.var)).variables():
         return None
     for values in product(*map(range, extents)):
         moved = sum(v * step for v, step in zip(values, by, strict=True))
-        if at(values) != Linear(first.terms, first.const + moved):
+        if at(values) != first + moved:
             return None
     return (with_lane, *by)
 
@@ -301,12 +297,9 @@ def settled(e: Expr) -> Expr:
     match e:
         case Binary(BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs, Const(int(d))) if d > 0:
             form, d = linear(settled(lhs)), int(d)
-            even = Linear({a: c for a, c in form.terms.items() if c % d == 0}, form.const // d * d)
-            rest = form.plus(even, -1).expr()
             if op is BinaryOp.MOD:
-                return mod(rest, d)
-            quotient = Linear({a: c // d for a, c in even.terms.items()}, even.const // d)
-            return add(quotient.expr(), floordiv(rest, d))
+                return mod(form.modulo(d).expr(), d)
+            return linear(floordiv(form.expr(), d)).expr()
         case Binary(op, lhs, rhs):
             return simplify(Binary(op, settled(lhs), settled(rhs)))
         case _:

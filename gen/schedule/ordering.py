@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
+from ..ir.linear import same
 from ..ir.nodes import Block, Delinearize, Expr, Loop, LoopKind, Seq, Stmt, Var
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import ancestors, blocks, replace_stmt, seq, substitute
+from ..ir.walk import ancestors, replace_stmt, seq, substitute, walk
 from ..poly.certificate import Scheduled
-from .bounds import Range, at_most, same
+from .bounds import Range, at_most
 from .edit import (
     CannotApply,
     block_named,
@@ -144,8 +145,8 @@ def moved(state: Scheduled, block: Block, loop: str | None, place: Place) -> Sch
     statements there; those of its own loops that none stands for go with it.
     """
     root = tree(state.kernel)
-    nest = _nested(state, block, alike(state, block, loop))
     rest = remove(root, block)
+    nest = _nested(state, block, alike(state, block, loop), rest)
     if loop is None:
         items = rest.body if isinstance(rest, Seq) else (rest,)
         kernel = rebuild(state.kernel, seq(insert(items, place(items), nest)))
@@ -160,12 +161,15 @@ def moved(state: Scheduled, block: Block, loop: str | None, place: Place) -> Sch
     return Scheduled(kernel, flow)
 
 
-def _nested(state: Scheduled, block: Block, match_: Alike) -> Stmt:
-    """The block in the loops that stay its own; of one that holds other blocks, too, in a copy."""
+def _nested(state: Scheduled, block: Block, match_: Alike, left: Stmt) -> Stmt:
+    """The block in the loops that stay its own; of one that the tree without the block has still,
+    around other blocks or a barrier, in a copy.
+    """
     values, used, nest = dict(match_.values), set(names(state.kernel)), []
+    staying = set(scope_of(s for s in walk(left) if isinstance(s, Loop | Delinearize)))
     for s in match_.rest:
         s = _with_bounds(s, values)
-        if len(blocks(s)) > 1:
+        if staying.intersection(scope_of((s,))):
             new = {v: fresh(f"{block.name}.{index_of(v)}", used) for v in scope_of((s,))}
             used.update(new.values())
             values.update({old: Var(name) for old, name in new.items()})

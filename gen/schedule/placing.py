@@ -10,20 +10,10 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ..ir.algebra import add, ceildiv, conjunction, conjuncts, floordiv, index, less, sub
+from ..ir.linear import constant, linear, same
 from ..ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, IterVar, Loop, Stmt, Var
 from ..ir.walk import substitute, variables
-from .bounds import (
-    Range,
-    at_most,
-    highest,
-    larger,
-    linear,
-    lowest,
-    normal,
-    same,
-    sides,
-    smaller,
-)
+from .bounds import Range, at_most, highest, larger, lowest, normal, sides, smaller
 from .edit import CannotApply, fresh, nest, ranges_of, scope_of, serial_loop
 
 
@@ -199,10 +189,10 @@ def _tile(lower: Expr, upper: Expr) -> tuple[Expr, int] | None:
     tiles: list[tuple[int, Expr]] = []
     for start in sides(BinaryOp.MAX, lower):
         for end in sides(BinaryOp.MIN, upper):
-            size = linear(sub(end, start))
-            if not size.terms and size.const > 0:
-                tiles.append((size.const, start))
-    if not tiles or (not linear(sub(upper, lower)).terms and is_over_dims(lower)):
+            size = constant(sub(end, start))
+            if size is not None and size > 0:
+                tiles.append((size, start))
+    if not tiles or (constant(sub(upper, lower)) is not None and is_over_dims(lower)):
         return None
     size_, start = min(tiles, key=lambda tile: tile[0])
     return start, size_

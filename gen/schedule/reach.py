@@ -1,4 +1,4 @@
-"""Who reaches which memory: the host, a launch, its threads.
+"""Who reaches which memory: the host, a launch, its threads, ranks.
 
 Input: the hoisted state after a step. Output: the same, or the reason why a block would not reach a
 temporary. The verifier has the same rules for every tree; here a step says them with what to do.
@@ -7,6 +7,8 @@ temporary. The verifier has the same rules for every tree; here a step says them
 from typing import NoReturn
 
 from ..ir.nodes import Block, Buffer, Load, Loop, LoopKind, Scope, Store
+from ..ir.verify import IRError
+from ..ir.verify_transfers import check_transfers
 from ..ir.walk import accessed, blocks
 from ..poly.certificate import Scheduled
 from .allocation import home
@@ -29,6 +31,10 @@ def reached(state: Scheduled) -> Scheduled:
             _require_outside(state, buffer, users, around)
         if buffer.scope in _INSIDE:
             _require_inside(state, buffer, users, around)
+    try:
+        check_transfers(state.kernel)
+    except IRError as broken:
+        raise CannotApply(broken.message) from None
     return state
 
 

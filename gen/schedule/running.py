@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ..ir.algebra import add, index
+from ..ir.linear import same
 from ..ir.nodes import (
     Block,
     Buffer,
@@ -22,7 +23,6 @@ from ..ir.nodes import (
 )
 from ..ir.print_expr import expr_to_text
 from ..ir.walk import blocks, substitute, variables
-from .bounds import same
 from .edit import block_named, buffer_named, local_name, loops_around, reduction_loops, serial, tree
 
 Bound = tuple[tuple[IterVar, Expr], ...]  # iteration variables and their values

@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import final
 
+from ..ir.linear import Linear, constant, linear
 from ..ir.nodes import Block, Expr, Kernel, Stmt, Var
 from ..ir.walk import ancestors, blocks, loads, substitute, targets
 from ..poly.certificate import Flow, Source
-from .bounds import Linear, highest, linear, lowest
+from .bounds import highest, lowest
 from .edit import loops_around, ranges_of, tree
 
 
@@ -71,11 +72,10 @@ def _spans(
 
     def span(form: Linear) -> _Span | None:
         base = Linear({a: c for a, c in form.terms.items() if a in fixed})
-        rest = form.plus(base, -1).expr()
+        rest = (form - base).expr()
         low, high = lowest(rest, ranges), highest(rest, ranges)
-        if low is None or high is None or linear(low).terms or linear(high).terms:
-            return None
-        return _Span(base, linear(low).const, linear(high).const)
+        first, last = (None if end is None else constant(end) for end in (low, high))
+        return None if first is None or last is None else _Span(base, first, last)
 
     return tuple(span(linear(i)) for i in in_loops(block, indices))
 

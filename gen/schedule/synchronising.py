@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from ..ir.launch import Axes, axes, launches
 from ..ir.nodes import Barrier, Const, Kernel, Loop, Stmt
+from ..ir.verify import IRError
+from ..ir.verify_launch import check_launches
 from ..ir.walk import loops, replace_stmt, seq, walk
 from ..poly.barriers import spare_barriers
 from ..poly.certificate import Scheduled
 from .allocation import sink
-from .edit import loop_named, rebuild, remove, tree, under, with_body
+from .edit import CannotApply, loop_named, rebuild, remove, tree, under, with_body
 
 
 def launch_of(kernel: Kernel, loop: Loop) -> Loop | None:
@@ -29,6 +31,15 @@ def axes_around(kernel: Kernel, loop: Loop) -> Axes:
 def constant_extents(found: Axes) -> dict[str, int]:
     """The axes of constant extent."""
     return {k.value: int(e.value.real) for k, e in found.items() if isinstance(e, Const)}
+
+
+def require_met(state: Scheduled) -> None:
+    """Refuses barriers that not all threads of a block would reach."""
+    try:
+        check_launches(replace(state.kernel, body=tree(state.kernel)))
+    except IRError as divergent:
+        hint = "put the barrier where every thread comes by"
+        raise CannotApply(divergent.message, hint) from None
 
 
 def with_barriers(state: Scheduled, var: str, beside: Stmt) -> Scheduled:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, final
 
 from ..ir.algebra import add, index, mod, sub
+from ..ir.linear import constant, linear
 from ..ir.nodes import (
     BinaryOp,
     Block,
@@ -26,7 +27,7 @@ from ..ir.nodes import (
 )
 from ..ir.print_expr import expr_to_text
 from ..ir.walk import accessed, map_children, variables
-from .bounds import highest, linear, lowest, normal, sides
+from .bounds import highest, lowest, normal, sides
 from .edit import CannotApply, ranges_of, update_blocks
 from .placing import Interval, Region
 
@@ -97,11 +98,11 @@ def window(buffer: str, region: Region, loop: Loop) -> Window:
     assert interval is not None
     for first in sides(BinaryOp.MAX, normal(interval.lower)):
         for last in sides(BinaryOp.MIN, normal(interval.upper)):
-            size = linear(sub(last, first))
-            step = linear(first).terms.get(Var(loop.var), 0)
+            length = constant(add(sub(last, first), 1))
+            step = linear(first).coefficient(loop.var)
             fixed = linear(first).without(Var(loop.var))
-            if not size.terms and step and loop.var not in variables(fixed.expr()):
-                return _overlapping(Window(axis, first, size.const + 1, step, region), buffer, loop)
+            if length is not None and step and loop.var not in fixed.variables():
+                return _overlapping(Window(axis, first, length, step, region), buffer, loop)
     lower, upper = (expr_to_text(normal(e)) for e in (interval.lower, interval.upper))
     raise CannotApply(
         f"{moves} along axis {axis}, {lower} to {upper}, is not of constant size, or does not move"

@@ -5,13 +5,13 @@ them, so the prover knows every domain exactly.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
-from typing import final
 
 from ..errors import SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
+from ..ir.linear import Linear, linear
 from ..ir.nodes import BinaryOp, UnaryOp
 from . import syntax, yaml
 from .program import Range
@@ -64,47 +64,6 @@ def condition_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
                 expr.span,
                 "compare integers, as in n <= 16; choose between values with select",
             )
-
-
-# ---------------------------------------------------------------- linear forms
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """A sum of coefficient * term, and a constant; what is not linear is a term itself."""
-
-    terms: Mapping[ir.Expr, int]
-    constant: int
-
-
-def linear(expr: ir.Expr) -> Linear:
-    match expr:
-        case ir.Const(int(value)):
-            return Linear({}, value)
-        case ir.Binary(BinaryOp.ADD, lhs, rhs):
-            return _plus(linear(lhs), linear(rhs), 1)
-        case ir.Binary(BinaryOp.SUB, lhs, rhs):
-            return _plus(linear(lhs), linear(rhs), -1)
-        case ir.Binary(BinaryOp.MUL, ir.Const(int(factor)), other):
-            return _plus(Linear({}, 0), linear(other), factor)
-        case ir.Binary(BinaryOp.MUL, other, ir.Const(int(factor))):
-            return _plus(Linear({}, 0), linear(other), factor)
-        case _:
-            return Linear({expr: 1}, 0)
-
-
-def _plus(a: Linear, b: Linear, factor: int) -> Linear:
-    terms = dict(a.terms)
-    for term, coefficient in b.terms.items():
-        terms[term] = terms.get(term, 0) + factor * coefficient
-    return Linear({t: c for t, c in terms.items() if c}, a.constant + factor * b.constant)
-
-
-def difference(a: ir.Expr, b: ir.Expr) -> int | None:
-    """The difference a - b where that is a constant."""
-    result = _plus(linear(a), linear(b), -1)
-    return None if result.terms else result.constant
 
 
 # ---------------------------------------------------------------- extents
@@ -170,9 +129,9 @@ def is_not_negative(form: Linear, dims: Collection[str], choices: int = _MAX_CHO
             case ir.Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs) if choices:
                 # A max that is added, or a min that is subtracted, is at least with either operand.
                 enough = any if (op is BinaryOp.MAX) == (coefficient > 0) else all
-                rest = _plus(form, Linear({term: 1}, 0), -coefficient)
+                rest = form.without(term)
                 return enough(
-                    is_not_negative(_plus(rest, linear(e), coefficient), dims, choices - 1)
+                    is_not_negative(rest + linear(e) * coefficient, dims, choices - 1)
                     for e in (lhs, rhs)
                 )
     return form.constant >= 0 and all(c > 0 and known(term) for term, c in form.terms.items())
@@ -227,4 +186,4 @@ def _maxima(expr: ir.Expr) -> tuple[ir.Expr, ...]:
 
 
 def _at_least(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> bool:
-    return is_not_negative(_plus(linear(a), linear(b), -1), dims)
+    return is_not_negative(linear(a) - linear(b), dims)

@@ -12,11 +12,12 @@ from typing import assert_never
 from ..errors import SpecError
 from ..ir import algebra
 from ..ir import nodes as ir
+from ..ir.linear import constant, same
 from ..ir.nodes import BinaryOp, Combiner, UnaryOp
 from . import program, syntax, yaml
 from .data import with_guards
 from .hoist import check_combines, check_targets, fold_definition, hoist
-from .indices import condition_expr, cover, difference, extent, index_expr
+from .indices import condition_expr, cover, extent, index_expr
 from .language import CONSTANTS, RESERVED
 from .program import Definition, For, Part, Program, Range
 from .scope import Declared, Scope, enter, range_of, unused
@@ -255,7 +256,7 @@ def _check_whole(element: syntax.Element, scope: Scope) -> None:
 
 
 def _check_agrees(index: syntax.Name, over: ir.Expr, size: ir.Expr, array: str, axis: int) -> None:
-    if difference(over, size) != 0:
+    if not same(over, size):
         raise SpecError(
             f"index '{index.name}' runs over {_show(over)} but axis {axis} of '{array}' has"
             f" size {_show(size)}",
@@ -326,13 +327,13 @@ def _check_order(statement: syntax.Assign, implicit: tuple[Range, ...], scope: S
         if not isinstance(element, syntax.Element) or element.array not in defined:
             continue
         pairs = list(zip(statement.target.indices, element.indices, strict=True))
-        same = all(a == b for a, b in pairs if syntax.names(a) & unordered)
+        itself = all(a == b for a, b in pairs if syntax.names(a) & unordered)
         apart = any(
-            difference(index_expr(a, names), index_expr(b, names)) not in (None, 0)
+            constant(algebra.sub(index_expr(a, names), index_expr(b, names))) not in (None, 0)
             for a, b in pairs
             if (syntax.names(a) | syntax.names(b)) <= names and _is_plain(b)
         )
-        if unordered and not same and not apart:
+        if unordered and not itself and not apart:
             index = min(unordered)
             raise SpecError(
                 f"'{element.array}' is read at another point than the one defined, and index"

@@ -11,11 +11,12 @@ from collections.abc import Collection, Mapping
 from ..errors import SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
+from ..ir.linear import linear, same
 from ..ir.nodes import BinaryOp
 from ..ir.sizes import told
 from ..ir.types import INDEX
 from . import language, syntax, yaml
-from .indices import condition_expr, difference, index_expr, is_not_negative, linear, size, tidy
+from .indices import condition_expr, index_expr, is_not_negative, size, tidy
 from .model import Argument, KernelSpec, Size
 
 _COMPARISON = "compare sizes, as in k <= n or n % 4 == 0"
@@ -140,7 +141,7 @@ def extent(axis: Size) -> ir.Expr:
 
 
 def same_size(a: Size, b: Size) -> bool:
-    return a == b or difference(extent(a), extent(b)) == 0
+    return a == b or same(extent(a), extent(b))
 
 
 def names_in(axis: Size) -> frozenset[str]:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bench import cases, worker
-from bench.cases import KERNELS, Case, UnknownName
+from bench.cases import Case, UnknownName
+from bench.kernels import KERNELS
 from bench.peers import tilesmith
 
 SPECS = Path(__file__).parents[2] / "kernels_spec"

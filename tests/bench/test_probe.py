@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from bench import native, peers
-from bench.cases import KERNELS, Case, Dims
+from bench.cases import Case
+from bench.kernels import KERNELS
+from bench.kernels.kernel import Dims
 from bench.processes import Worker
 from bench.worker import largest_error, placed
 

@@ -15,7 +15,7 @@ from gen.ir import storage
 from gen.ir.nodes import Intent
 from gen.ir.types import DType
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
+from gen.lower.target import Target
 from gen.poly.certificate import Scheduled
 from gen.poly.flow import plain_flow
 from gen.spec import oracle
@@ -95,8 +95,9 @@ def _plain(spec: KernelSpec, arrays: Mapping[str, Array]) -> dict[str, Array]:
 @cache
 def _compiled_plain(spec: KernelSpec) -> jit.Compiled:
     plain = specs.build(spec, {variable.name: DType.FLOAT64 for variable in spec.dtypes})
-    lowered = lower(Scheduled(plain, plain_flow(plain)), Target(Level.V2))
-    return jit.compile_kernel(lowered.kernel, Level.V2)
+    level = jit.lowest_level()
+    lowered = lower(Scheduled(plain, plain_flow(plain)), Target(level))
+    return jit.compile_kernel(lowered.kernel, level)
 
 
 # What a recurrence multiplies its state by: errors grow from step to step where that is large.

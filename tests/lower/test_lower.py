@@ -6,12 +6,12 @@ import pytest
 from gen.errors import TilesmithError
 from gen.ir.algebra import TRUE, index
 from gen.ir.interp import run
+from gen.ir.linear import Linear, linear, tidy
 from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
 from gen.ir.parser import from_text
 from gen.ir.printer import to_text
 from gen.ir.types import DType
 from gen.ir.walk import blocks, loops, walk
-from gen.lower.affine import Affine, affine, expression, tidy
 from gen.lower.bounds import implied
 from gen.lower.facts import of_kernel
 from gen.lower.lower import lower
@@ -31,7 +31,7 @@ def buffers(kernel: Kernel) -> dict[str, Buffer]:
 
 
 def shape(kernel: Kernel, name: str) -> str:
-    return ", ".join(str(affine(e).constant) for e in buffers(kernel)[name].shape)
+    return ", ".join(str(linear(e).constant) for e in buffers(kernel)[name].shape)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -212,7 +212,7 @@ def k(n, y: Out[int64[n]]):
     assert isinstance(block.predicate, Binary)
     facts = of_kernel(kernel).loop(loops(kernel.body)[0])
     found, wanted = resolve(block.predicate.lhs, facts), block.predicate.rhs
-    assert affine(found) - affine(wanted) == Affine(())
+    assert linear(found) - linear(wanted) == Linear()
 
 
 def test_guards_of_serial_loops_become_bounds() -> None:
@@ -236,9 +236,9 @@ def test_guards_that_a_loop_does_not_change_stand_around_it() -> None:
 def test_temporaries_shrink_to_what_their_allocation_uses() -> None:
     softmax, matmul = lowered(CASES["softmax"].scheduled), lowered(CASES["matmul"].scheduled)
     assert [shape(softmax, name) for name in ("peak", "p_rf")] == ["1", "1, 2, 4"]
-    assert expression(affine(buffers(softmax)["e"].shape[1])) == Var("n")
+    assert linear(buffers(softmax)["e"].shape[1]).expr() == Var("n")
     tiles = [b for n in walk(matmul.body) if isinstance(n, Allocate) for b in n.buffers]
-    shapes = [tuple(affine(e).constant for e in t.shape) for t in tiles]
+    shapes = [tuple(linear(e).constant for e in t.shape) for t in tiles]
     assert shapes == [(3, 8), (3, 4), (1, 8), (1, 4)]
 
 
@@ -336,7 +336,7 @@ def k(m, n, y: Out[int64[n]]):
 """)
     equal = kernel.assumptions[0]
     assert isinstance(equal, Binary)
-    assert affine(tidy(equal.lhs)) - affine(equal.rhs) == Affine(())
+    assert linear(tidy(equal.lhs)) - linear(equal.rhs) == Linear()
 
 
 @pytest.mark.parametrize(

@@ -169,3 +169,46 @@ def test_ranks_in_a_circle_of_three() -> None:
     assert found.hint == "with `blocking: false` ranks wait when all of them have sent"
     with pytest.raises(InterpError, match="ranks wait for each other: rank 0 waits for rank 1"):
         run(tree, {}, dims={"p": 0})
+
+
+RING = kernel(
+    "p, x: float32[p], y: Out[float32[p]]",
+    nest("for t.r in range(p)", block("t", "r=t.r", "t[r] = x[r] * 2.0")),
+    nest("for y.r in range(p)", block("y", "r=y.r", "y[r] = t[r] + t[(r - 1) % p]")),
+    temporaries="t=float32[p]",
+)
+
+
+def ring(to: str, source: str, taken: str, notes: str = ", blocking=False") -> Kernel:
+    wait = ("wait(m)",) if notes else ()
+    take = block("m_in", f"r:p={taken}", "t[r] = m[r]", "origin=None")
+    use = block("y", "r=y.r", "y[r] = t[r] + t[(r - 1) % p]")
+    send, receive = f"send(m, to={to}{notes})", f"receive(m, source={source})"
+    return ranks(PACK, send, receive, take, use, *wait)
+
+
+def test_a_ring_of_ranks() -> None:
+    """Of any number of them; of one, which sends to itself, too."""
+    tree = ring("(y.r + 1) % p", "(y.r - 1) % p", "(y.r + p - 1) % p")
+    accept(RING, tree, **FLOW)
+    for p in range(4):
+        x = np.arange(p, dtype=np.float32)
+        y = run(tree, {"x": x}, seed=p)["y"]
+        np.testing.assert_array_equal(y, 2 * x + 2 * np.roll(x, 1))
+
+
+@pytest.mark.parametrize(
+    ("to", "source", "taken", "notes", "reason"),
+    [
+        ("(y.r + 1) % p", "(y.r - 2) % p", "(y.r - 1) % p", ", blocking=False",
+         "m_in[r=1] copies from 'm', but rank 0 does not send it to rank 0"),
+        ("y.r + 1", "(y.r - 1) % p", "(y.r - 1) % p", ", blocking=False",
+         "m_in[r=0] copies from 'm', but rank 0 does not send it to rank 0"),
+        ("(y.r + 1) % p", "(y.r - 1) % p", "(y.r - 1) % p", "",
+         "ranks wait for each other: rank 0 in the send of 'm', and rank 0 in the send of 'm'"),
+        ("(y.r + 5) % p", "(y.r - 5) % p", "(y.r - 1) % p", ", blocking=False",
+         "block 'm' depends on `(y.r + 5) % p`, which is not affine"),
+    ],
+)  # fmt: skip
+def test_rings_that_do_not_close(to: str, source: str, taken: str, notes: str, reason: str) -> None:
+    assert refusal(RING, ring(to, source, taken, notes), **FLOW).reason == reason

@@ -11,11 +11,11 @@ from gen import jit
 from gen.emit.c import LoweredVariant, emit_file, emit_kernel
 from gen.ir.evaluate import numpy_dtype
 from gen.ir.nodes import Intent
+from gen.ir.sizes import value
 from gen.lower.lower import lower
 from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
-from gen.schedule.bounds import linear
 
 from .support import Array, inputs, schedule
 
@@ -75,8 +75,7 @@ def assert_right(
         wanted = case.reference(**{n: a.copy() for n, a in arrays.items()}, **(scalars or {}))
         for p in kernel.parameters:
             if p.intent is Intent.OUT:
-                forms = map(linear, p.buffer.shape)
-                shape = [f.const + sum(c * dims[v.name] for v, c in f.terms.items()) for f in forms]
+                shape = [value(e, dims) for e in p.buffer.shape]
                 arrays[p.buffer.name] = np.full(shape, 77, numpy_dtype(p.buffer.dtype))
         compiled(arrays, scalars, dims=dims, threads=2)
         for name, array in wanted.items():

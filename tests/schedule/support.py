@@ -12,10 +12,10 @@ from gen.ir.evaluate import numpy_dtype
 from gen.ir.interp import run
 from gen.ir.nodes import Intent, Kernel
 from gen.ir.parser import from_text
+from gen.ir.sizes import value
 from gen.poly.certificate import Scheduled
 from gen.poly.flow import plain_flow
 from gen.schedule.base import Context, Primitive, Step
-from gen.schedule.bounds import linear
 from gen.schedule.recipe import read
 from gen.schedule.recipe import run as run_steps
 from gen.spec import yaml
@@ -61,8 +61,7 @@ def inputs(kernel: Kernel, dims: Mapping[str, int]) -> dict[str, Array]:
     result = {}
     for p in kernel.parameters:
         if p.intent is not Intent.OUT:
-            forms = map(linear, p.buffer.shape)
-            shape = [f.const + sum(c * dims[v.name] for v, c in f.terms.items()) for f in forms]
+            shape = [value(e, dims) for e in p.buffer.shape]
             result[p.buffer.name] = random.integers(-8, 9, shape).astype(
                 numpy_dtype(p.buffer.dtype)
             )

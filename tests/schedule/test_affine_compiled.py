@@ -11,6 +11,7 @@ from gen.schedule.examples import BLOCKED, PAIR, ROW_SUM, SCALE, STENCIL, TRIANG
 from .compiled import Case, assert_right, compile_all
 from .support import Array, start
 from .test_affine import CHAIN
+from .test_periodic import TORUS
 
 SIZES = (0, 1, 2, 3, 4, 5, 9)
 
@@ -51,6 +52,11 @@ def upper(x: Array, y: Array) -> Mapping[str, Array]:
     return {"y": np.triu(2 * x) + np.tril(y, -1)}
 
 
+def torus(x: Array) -> Mapping[str, Array]:
+    t = np.roll(x, -1, 1) - np.roll(x, 1, 0)
+    return {"y": np.roll(t, -1, 0) + np.roll(t, 2, 1)}
+
+
 TEXTS = {
     scale: SCALE,
     blocked: BLOCKED,
@@ -61,6 +67,7 @@ TEXTS = {
     row_sum: ROW_SUM,
     triangle: TRIANGLE,
     upper: UPPER,
+    torus: TORUS,
 }
 
 MERGED = "- merge: {loops: [t.i, y.i, z.i], as: [w.i]}\n"
@@ -154,6 +161,18 @@ STEPS = {
         upper,
         "- tile: {loops: [y.i, y.j], sizes: [3, 4]}\n- vectorize: {loop: y.j_1, width: 4}\n"
         "- parallel: {loop: y.i_0}",
+    ),
+    "rings in tiles, and fused": (
+        torus,
+        "- tile: {loops: [y.i, y.j], sizes: [2, 4]}\n- parallel: {loop: y.i_0}\n"
+        "- vectorize: {loop: y.j_1, width: 4}\n- fuse: {loops: [t.i, t.j]}\n"
+        "- parallel: {loop: t.i_j}",
+    ),
+    "rings, but for the last cell": (
+        torus,
+        "- peel: {loop: y.j, at: -1, as: [y.rest, y.last]}\n"
+        "- vectorize: {loop: y.rest, width: 4}\n- reorder: {loops: [t.j, t.i]}\n"
+        "- reverse: {loop: t.j}\n- cache_read: {block: y, buffer: t, at: y.i}",
     ),
 }
 

@@ -177,6 +177,14 @@ def test_what_cannot_be_sent(step: str, reason: str) -> None:
         ("", "receive: {buffer: t_sent, before: t_sent}",
          "'t_sent' stands before 't_sent' is sent"),
         ("", "receive: {buffer: t_sent, before: t_sent_in}", "'t_sent_in' is what takes 't_sent'"),
+        ("", "set_scope: {buffer: t_sent, scope: heap}",
+         "'t_sent' is a message, which ranks send and receive"),
+        ("", "after: {block: t_sent_in, other: t}",
+         "block 't_sent_in' reads 't_sent' where it is not received"),
+        ("", "after: {block: t_sent, other: y, loop: y.i_0}",
+         "block 't_sent' stores in 't_sent' where it is not sent after"),
+        ("", "compute_inline: {block: t_sent}",
+         "'t_sent' is sent or received, but no message in scope"),
         ("", "fission: {loop: y.i_0}", "ranks hand each other messages in loop 'y.i_0'"),
         ("- receive: {buffer: t_sent, before: y, blocking: false}\n",
          "receive: {buffer: t_sent, before: y}", "'t_sent' is received without blocking already"),
@@ -202,6 +210,34 @@ def test_all_that_computes_it_is_distributed() -> None:
         "send (loop y.i_0, buffer t): block 't' accesses 't' in no distributed loop, or in one that"
         " is fused or runs over parts of a symbolic size"
     )
+
+
+def test_neighbours_around_a_ring() -> None:
+    """Of one rank, of two, of which each is both neighbours of the other, and of more."""
+    text = examples.NEIGHBOURS.replace("max(i - 1, 0)", "(i - 1) % n")
+    plain = start(text.replace("min(i + 1, n - 1)", "(i + 1) % n"))
+    send = "send: {buffer: t, loop: y.i_0, to: [1, -1], blocking: false"
+    kernel = schedule(plain, f"- {send}, periodic: true}}")[-1].state.kernel
+    assert "send(t_sent_2, to=(y.i_0 - 1) % ((n + 3) // 4), blocking=False)" in to_text(kernel)
+    assert_same(plain.kernel, kernel, sizes=(0, 1, 4, 5, 7, 8, 9, 13))
+    with pytest.raises(ScheduleError, match="but rank 0 has neither computed nor received it"):
+        schedule(plain, f"- {send}}}")
+
+
+@pytest.mark.parametrize(
+    ("first", "to", "reason"),
+    [
+        ("", 4, "4 may be more than a few times around the ranks of loop 'y.r'"),
+        ("- peel: {loop: y.r, at: 1, as: [y.a, y.b]}\n- distribute: {loop: y.b}\n", 1,
+         "the ranks of loop 'y.b' do not start at 0, and are no ring"),
+    ],
+)  # fmt: skip
+def test_what_is_no_ring(first: str, to: int, reason: str) -> None:
+    text, loop = examples.RING, "y.r"
+    if first:
+        text, loop = text.replace("y.r in distributed(p)", "y.r in range(p)"), "y.b"
+    step = f"send: {{buffer: t, loop: {loop}, to: [{to}], blocking: false, periodic: true}}"
+    assert refusal(text, f"{first}- {step}").message.partition("): ")[2] == reason
 
 
 def test_one_wait_is_for_both_ends() -> None:

@@ -259,3 +259,19 @@ def test_fission_at_a_barrier() -> None:
         "for y.i in range(m):",
         "for y.j in range(4):",
     ]
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "- vectorize: {loop: y.j, width: 4}\n- bind: {loop: y.i, axis: threadIdx.x}",
+        "- bind: {loop: y.i, axis: blockIdx.x}\n- vectorize: {loop: y.j, width: 4}",
+    ],
+)
+def test_a_barrier_in_a_vector(recipe: str) -> None:
+    """Whichever of the two steps comes last says why there can be no such tree."""
+    refused = refusal(examples.SCALE, f"- sync_threads: {{block: y}}\n{recipe}")
+    assert refused.message.partition("): ")[2] == (
+        "not all threads of a block reach a barrier: it is in vectorized loop 'y.j_1'"
+    )
+    assert refused.hint == "put the barrier where every thread comes by"

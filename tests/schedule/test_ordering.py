@@ -309,3 +309,15 @@ def test_what_is_overwritten_before_its_use_is_not_inlined() -> None:
     with pytest.raises(ScheduleError) as refusal:
         schedule(before, "- compute_inline: {block: a}")
     assert "but x[i=0] writes it before" in refusal.value.message
+
+
+@pytest.mark.parametrize("loop", [None, "y.i"])
+def test_a_barrier_stays_in_its_loop(loop: str | None) -> None:
+    """The loop that a block leaves still has a barrier, so the block's own gets another name."""
+    there = "{block: z, other: y" + (f", loop: {loop}}}" if loop else "}")
+    plain = start(PAIR)
+    kernel = schedule(plain, f"- sync_threads: {{block: z}}\n- after: {there}")[-1].state.kernel
+    text = to_text(kernel)
+    assert ("for z.i_2 in range(n)" in text) is (loop is None)
+    assert text.index('block("z"') < text.index("for z.i in range(n)") < text.index("barrier()")
+    assert_same(plain.kernel, kernel, sizes=(0, 3))

@@ -1,5 +1,6 @@
 """Random steps on small kernels: what the prover lets pass computes the same."""
 
+from collections.abc import Callable
 from itertools import permutations
 
 import pytest
@@ -7,8 +8,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gen.errors import ScheduleError
-from gen.ir.nodes import Kernel
-from gen.ir.walk import blocks, loads, loops
+from gen.ir.nodes import Allocate, Kernel, LoopKind, Scope
+from gen.ir.walk import blocks, loads, loops, walk
 from gen.poly.certificate import Scheduled
 from gen.schedule import examples
 from gen.schedule.base import Context, Primitive
@@ -26,6 +27,7 @@ from gen.schedule.primitives.compute_at import ComputeAt
 from gen.schedule.primitives.compute_inline import ComputeInline
 from gen.schedule.primitives.decompose_padding import DecomposePadding
 from gen.schedule.primitives.decompose_reduction import DecomposeReduction
+from gen.schedule.primitives.distribute import Distribute
 from gen.schedule.primitives.fission import Fission
 from gen.schedule.primitives.fold_storage import FoldStorage
 from gen.schedule.primitives.fuse import Fuse
@@ -35,6 +37,7 @@ from gen.schedule.primitives.normalize import Normalize
 from gen.schedule.primitives.pad import Pad
 from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.peel import Peel
+from gen.schedule.primitives.receive import Receive
 from gen.schedule.primitives.reindex import Reindex
 from gen.schedule.primitives.reorder import Reorder
 from gen.schedule.primitives.rescale import Rescale
@@ -43,6 +46,7 @@ from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.reverse_compute_at import ReverseComputeAt
 from gen.schedule.primitives.reverse_compute_inline import ReverseComputeInline
 from gen.schedule.primitives.rfactor import Rfactor
+from gen.schedule.primitives.send import Send
 from gen.schedule.primitives.set_schedule import SetSchedule
 from gen.schedule.primitives.shift import Shift
 from gen.schedule.primitives.simple_compute_at import SimpleComputeAt
@@ -98,6 +102,7 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(Tile, two, st.sampled_from([(2, 3), (4, 1)])),
         st.builds(Unroll, loop, few),
         st.builds(Parallel, loop),
+        st.builds(Distribute, loop),
         st.builds(Bind, axis, loop),
         st.builds(SyncThreads, loop),
         st.builds(lambda c, a: CacheSharedAt(c[0], c[1], a), cached, loop),
@@ -143,20 +148,68 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
     )
 
 
-@pytest.mark.parametrize("name", KERNELS)
-@settings(
+RANKS = {name: start(getattr(examples, name)) for name in ("NEIGHBOURS", "RING")}
+
+
+def a_step_of_ranks(kernel: Kernel) -> st.SearchStrategy[Primitive]:
+    """A step for kernels whose loops are distributed, mostly one that is about that."""
+    ranks = [x for x in loops(kernel.body) if x.kind is LoopKind.DISTRIBUTED]
+    local = [b for x in walk(kernel.body) if isinstance(x, Allocate) for b in x.buffers]
+    read = [
+        (b.name, loop.var)
+        for loop in ranks
+        for b in local
+        if any(x.buffer == b.name for x in loads(loop.body))
+    ]
+    if not read:
+        return a_step(kernel)
+    block = st.sampled_from([b.name for b in blocks(kernel.body)])
+    to = st.sampled_from([(1,), (-1,), (1, -1)])
+    sent = st.builds(
+        lambda pair, to, blocking, periodic: Send(*pair, to, blocking=blocking, periodic=periodic),
+        st.sampled_from(read),
+        to,
+        st.booleans(),
+        st.booleans(),
+    )
+    messages = [b.name for b in local if b.scope is Scope.MESSAGE]
+    received = st.builds(Receive, st.sampled_from(messages or ["none"]), block, st.booleans())
+    about = received if messages else sent
+    return st.integers(0, 2).flatmap(lambda k: about if k else a_step(kernel))
+
+
+EACH = settings(
     max_examples=10,
     deadline=None,
     derandomize=True,
     phases=[Phase.generate],  # a failure is a step sequence that is short already
     suppress_health_check=list(HealthCheck),
 )
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@EACH
 @given(st.data())
 def test_steps_keep_what_a_kernel_computes(name: str, data: st.DataObject) -> None:
-    plain = KERNELS[name]
+    keep(KERNELS[name], a_step, data)
+
+
+@pytest.mark.parametrize("name", RANKS)
+@settings(EACH, max_examples=6)
+@given(st.data())
+def test_ranks_compute_the_same(name: str, data: st.DataObject) -> None:
+    keep(RANKS[name], a_step_of_ranks, data)
+
+
+def keep(
+    plain: Scheduled,
+    draw: Callable[[Kernel], st.SearchStrategy[Primitive]],
+    data: st.DataObject,
+) -> None:
+    """Takes steps that are proved, and compares."""
     state, done = plain, 0
     for _ in range(12):
-        step = data.draw(a_step(state.kernel))
+        step = data.draw(draw(state.kernel))
         try:
             state = step(state, Context(plain.kernel))
         except ScheduleError:

@@ -127,7 +127,7 @@ def test_what_one_tile_alone_uses_stays_in_its_loop() -> None:
         to_text(state.kernel)
         == """\
 def twice(n, x: float32[n], y: Out[float32[n]]):
-    for z.o in range((n - 1) // 4 + 1):
+    for z.o in range((n + 3) // 4):
         with allocate(t=float32[n]):
             for z.i in range(z.o * 4, min(n, z.o * 4 + 4)):
                 with block("t", i=spatial(z.i, n)):

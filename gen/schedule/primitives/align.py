@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, conjunction, dtype_of, sub
+from ...ir.linear import linear
 from ...ir.nodes import (
     Binary,
     BinaryOp,
@@ -22,7 +23,6 @@ from ...ir.nodes import (
 from ...ir.walk import blocks, replace_stmt, substitute, variables, walk
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import linear
 from ..edit import (
     buffer_named,
     is_argument,
@@ -146,7 +146,7 @@ def _walks(block: Block, loop: Loop, buffer: str) -> bool:
         for n in walk(block.body)
         if isinstance(n, Load | Target) and n.buffer == buffer and n.indices
     )
-    return any(linear(row).terms.get(Var(loop.var)) == 1 for row in rows)
+    return any(linear(row).coefficient(loop.var) == 1 for row in rows)
 
 
 def _adds(block: Block, loop: Loop) -> bool:

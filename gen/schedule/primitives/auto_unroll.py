@@ -1,26 +1,14 @@
 """auto_unroll: short loops written out."""
 
-from dataclasses import dataclass
-from typing import ClassVar, assert_never, final
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
 
-from ...ir.algebra import sub
-from ...ir.nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Delinearize,
-    If,
-    Loop,
-    LoopKind,
-    Seq,
-    Stmt,
-    Transfer,
-)
+from ...ir.nodes import Loop, LoopKind, Stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import linear
-from ..edit import loop_named, tree
+from ..edit import loop_named, tree, update_stmts
 from ..examples import SCALE
+from ..unrolling import written_out
 from .unroll import Unroll
 
 
@@ -84,33 +72,21 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
         kernel = state.kernel
         root = tree(kernel) if self.loop is None else loop_named(kernel, self.loop)
-        return tuple(Unroll(name, span=self.span) for name in _short(root, self.max_step)[1])
+        return tuple(Unroll(name, span=self.span) for name in _short(root, self.max_step))
 
 
-def _short(stmt: Stmt, most: int) -> tuple[int | None, tuple[str, ...]]:
-    """How many statements it comes to, None where loops stay in it; and the serial loops in it
-    that come to at most so many, innermost first.
-    """
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return 1, ()
-        case Seq(body):
-            parts = [_short(s, most) for s in body]
-            counts = [count for count, _ in parts if count is not None]
-            names = tuple(name for _, found in parts for name in found)
-            return (sum(counts) if len(counts) == len(parts) else None), names
-        case Delinearize() | If() | Allocate():
-            return _short(stmt.body, most)
-        case Loop(var, lower, upper, kind):
-            count, names = _short(stmt.body, most)
-            extent = linear(sub(upper, lower))
-            if count is None or extent.terms or kind is LoopKind.PARALLEL or kind.is_bound:
-                return None, names
-            if kind is LoopKind.VECTORIZED:
-                return count, names
-            count *= max(extent.const, 0)
-            if kind is LoopKind.UNROLLED:
-                return count, names
-            return (count, (*names, var)) if count <= most else (None, names)
-        case _:
-            assert_never(stmt)
+def _short(root: Stmt, most: int) -> tuple[str, ...]:
+    """The serial loops that come to at most so many statements, innermost first."""
+    names: list[str] = []
+
+    def go(s: Stmt) -> Stmt:
+        if not isinstance(s, Loop) or s.kind is not LoopKind.SERIAL:
+            return s
+        count = written_out(s)
+        if count is None or count > most:
+            return s
+        names.append(s.var)
+        return replace(s, kind=LoopKind.UNROLLED)
+
+    update_stmts(root, go)
+    return tuple(names)

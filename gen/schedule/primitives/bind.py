@@ -6,13 +6,14 @@ from math import prod
 from typing import ClassVar, Literal, final
 
 from ...ir.algebra import add, conjunction, index, less, sub
+from ...ir.linear import same
 from ...ir.nodes import Block, Const, Expr, Kernel, Loop, LoopKind, Update, Var
 from ...ir.print_expr import expr_to_text
 from ...ir.verify_launch import MOST, MOST_THREADS
 from ...ir.walk import blocks, loops, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import normal, same
+from ..bounds import normal
 from ..edit import (
     CannotApply,
     loop_named,
@@ -22,9 +23,9 @@ from ..edit import (
     tree,
     update_blocks,
 )
-from ..examples import ROW_SUM, SCALE, TWICE, UPPER
+from ..examples import ROW_SUM, RUNNING_SUM, SCALE, TWICE, UPPER
 from ..nesting import require_fixed, require_nesting, unfit
-from ..synchronising import axes_around, constant_extents, launch_of
+from ..synchronising import axes_around, constant_extents, launch_of, require_met
 
 Axis = Literal[
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"
@@ -91,6 +92,13 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             " loop in a nest",
         ),
         Example(
+            "Around a barrier that some threads reach more often than others",
+            RUNNING_SUM,
+            "- sync_threads: {block: y}\n- bind: {loop: y.j, axis: threadIdx.x}",
+            refused="not all threads of a block reach a barrier: the bounds of loop 'y.k' differ"
+            " from thread to thread",
+        ),
+        Example(
             "An extent that differs from row to row",
             UPPER,
             "- bind: {loop: y.j, axis: threadIdx.x}",
@@ -144,6 +152,7 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             state = self._alike(state, loop_named(state.kernel, name))
         for name in self._loops():
             _require_room(state.kernel, loop_named(state.kernel, name))
+        require_met(state)
         return state
 
     def _alike(self, state: Scheduled, loop: Loop) -> Scheduled:

@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any, ClassVar, final
 
 from ...ir.algebra import add, index, mod, mul, sub
+from ...ir.linear import linear
 from ...ir.nodes import (
     BinaryOp,
     Block,
@@ -23,7 +24,7 @@ from ...ir.nodes import (
 from ...ir.walk import accessed, blocks, map_children, targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import highest, linear, lowest, normal, sides
+from ..bounds import highest, lowest, normal, sides
 from ..edit import (
     CannotApply,
     buffer_named,
@@ -160,8 +161,8 @@ def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
             if axis not in moves:
                 return old
             begin = linear(moves[axis].lower)
-            step = begin.terms[Var(loop.var)]
-            return normal(sub(old, add(mul(Var(name), step), begin.const)))
+            step = begin.coefficient(loop.var)
+            return normal(sub(old, add(mul(Var(name), step), begin.constant)))
 
         def go(node: Any) -> Any:
             new = map_children(node, go)

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import conjunction, less
+from ...ir.linear import same
 from ...ir.nodes import Binary, BinaryOp, Expr, Loop, Seq, Stmt, Var
 from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ...poly.distances import lag
 from ..base import Example, Layer, Primitive
-from ..bounds import larger, same, smaller
+from ..bounds import larger, smaller
 from ..edit import (
     loop_named,
     ranges_of,

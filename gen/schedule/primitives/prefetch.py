@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
+from ...ir.linear import linear
 from ...ir.nodes import Block, Expr, Load, Var
 from ...ir.walk import loads, variables
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import linear
 from ..edit import (
     CannotApply,
     block_named,

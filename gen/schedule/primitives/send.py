@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir import transfers
-from ...ir.algebra import TRUE, add, index, sub
+from ...ir.algebra import TRUE, add, index, mod
 from ...ir.nodes import (
     Block,
     Buffer,
+    Expr,
     IterVar,
     Kernel,
     Load,
@@ -22,11 +23,12 @@ from ...ir.nodes import (
 from ...ir.walk import ancestors, blocks, loads, replace_stmt
 from ...poly.certificate import Flow, Scheduled, Source
 from ...poly.code import generate
-from ...poly.halo import Elements, Halo, halo
+from ...poly.halo import Elements, Halo, Way, halo
 from ...poly.witness import sample
 from ..base import Example, Layer, Primitive
 from ..bounds import normal
 from ..edit import (
+    CannotApply,
     buffer_named,
     is_argument,
     loop_named,
@@ -39,7 +41,7 @@ from ..edit import (
     under,
     with_body,
 )
-from ..examples import NEIGHBOURS, RANKS
+from ..examples import NEIGHBOURS, RANKS, RING
 from ..points import context
 
 
@@ -51,7 +53,8 @@ class Send(Primitive):
     `loop` is the distributed loop whose iterations read what other ranks have computed. `to` says
     to which ranks each sends: 1 is the next one, -1 the one before. What is sent is what the sender
     has computed and the receiver needs and has not. Before anything else in the loop, it is copied
-    into a message, sent, received, and copied into the receiver's buffer.
+    into a message, sent, received, and copied into the receiver's buffer. With `periodic` the ranks
+    are a ring: the first one is next to the last.
 
     A blocking send is done when the message may be changed again, which may be before the other
     rank receives it; if `synchronous`, it is not. Either may wait, so blocking messages go one
@@ -64,6 +67,7 @@ class Send(Primitive):
     to: tuple[int, ...]
     synchronous: bool = False
     blocking: bool = True
+    periodic: bool = False
     as_: tuple[str, ...] = ()
 
     name: ClassVar[str] = "send"
@@ -140,6 +144,41 @@ def ranks(n, x: float32[n], y: Out[float32[n]]):
 """,
         ),
         Example(
+            "Around a ring: the first rank needs what the last one has",
+            RING,
+            "- send: {buffer: t, loop: y.r, to: [1], blocking: false, periodic: true}",
+            after="""\
+def ring(p, x: float32[p], y: Out[float32[p]]):
+    with allocate(t=float32[p] @ rank, t_sent=float32[p] @ message):
+        for t.r in distributed(p):
+            with block("t", r=spatial(t.r)):
+                t[r] = x[r] * 2.0
+        for y.r in distributed(p):
+            with block("t_sent", d0=spatial(y.r), where=p >= 2, origin=None):
+                t_sent[d0] = t[d0]
+            send(t_sent, to=(y.r + 1) % p, blocking=False)
+            receive(t_sent, source=(y.r - 1) % p)
+            for t_sent_in.d0 in range(y.r - 1, p):
+                with block(
+                    "t_sent_in",
+                    d0=spatial(t_sent_in.d0, p),
+                    where=(y.r >= 1 or p >= 2) and (y.r >= 1 and t_sent_in.d0 + 1 == y.r or y.r == 0 and t_sent_in.d0 + 1 == p),
+                    origin=None,
+                ):
+                    t[d0] = t_sent[d0]
+            with block("y", r=spatial(y.r)):
+                y[r] = t[(r - 1) % p] + t[r]
+            wait(t_sent)
+""",  # noqa: E501
+        ),
+        Example(
+            "A ring of ranks that all wait for the next one",
+            RING,
+            "- send: {buffer: t, loop: y.r, to: [1], periodic: true}",
+            refused="the proof was refused: ranks wait for each other: rank 0 in the send of"
+            " 't_sent', and rank 0 in the send of 't_sent'",
+        ),
+        Example(
             "To one neighbour, where the other one needs something, too",
             NEIGHBOURS,
             "- send: {buffer: t, loop: y.i_0, to: [1]}",
@@ -184,12 +223,29 @@ def ranks(n, x: float32[n], y: Out[float32[n]]):
                 " that is fused or runs over parts of a symbolic size"
             )
         made = (n for m in self._messages() for n in (m, _into(m)))
-        return taken(kernel, made) or self._misplaced(found)
+        return taken(kernel, made) or self._misplaced(found, kernel, loop)
 
-    def _misplaced(self, found: Halo) -> str | None:
+    def _peer(self, loop: Loop, distance: int) -> Expr:
+        """The rank that many further."""
+        peer = normal(add(Var(loop.var), distance))
+        return mod(peer, loop.upper) if self.periodic else peer
+
+    def _way(self, found: Halo, kernel: Kernel, loop: Loop, distance: int) -> Way:
+        if not self.periodic:
+            return found.along(distance)
+        if loop.lower != index(0):
+            raise CannotApply(f"the ranks of loop '{loop.var}' do not start at 0, and are no ring")
+        way = found.around(self._peer(loop, distance), kernel, loop)
+        if way is None:
+            raise CannotApply(
+                f"{distance} may be more than a few times around the ranks of loop '{loop.var}'"
+            )
+        return way
+
+    def _misplaced(self, found: Halo, kernel: Kernel, loop: Loop) -> str | None:
         """Why what is to be sent is not, or not by those who have it."""
         for distance in self.to:
-            sent = found.sent(distance)
+            sent = found.sent(self._way(found, kernel, loop, distance))
             if sent.is_empty():
                 way = f"{distance} before it" if distance > 0 else f"{-distance} after it"
                 return f"no rank needs of '{self.buffer}' what the rank {way} would send"
@@ -215,17 +271,18 @@ def ranks(n, x: float32[n], y: Out[float32[n]]):
         old = buffer_named(kernel, self.buffer)
         found = halo(kernel, self.buffer, loop)
         assert isinstance(found, Halo)
-        rank, messages = Var(loop.var), self._messages()
+        messages = self._messages()
         out: list[tuple[Stmt, ...]] = []
         for name, distance in zip(messages, self.to, strict=True):
             pack, unpack = _copy(name, name, old), _copy(_into(name), name, old, back=True)
-            to, source = normal(add(rank, distance)), normal(sub(rank, distance))
+            to, source = self._peer(loop, distance), self._peer(loop, -distance)
+            way = self._way(found, kernel, loop, distance)
             out.append(
                 (
-                    _looped(kernel, loop, found, found.sent(distance), pack),
+                    _looped(kernel, loop, found, found.sent(way), pack),
                     transfers.Send(name, to, self.synchronous, self.blocking),
                     transfers.Receive(name, source),
-                    _looped(kernel, loop, found, found.received(distance), unpack),
+                    _looped(kernel, loop, found, found.received(way), unpack),
                 )
             )
         body = self._ordered(out, under(loop))

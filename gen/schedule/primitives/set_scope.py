@@ -74,11 +74,21 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             refused="the proof was refused: y[i=4] needs t[3] from 't', but rank 1 has neither"
             " computed nor received it",
         ),
+        Example(
+            "A rank's own where there are no ranks",
+            TWICE,
+            "- set_scope: {buffer: t, scope: rank}",
+            refused="block 't' accesses 't', which each rank has for itself, in no distributed"
+            " loop",
+        ),
     )
 
     def check(self, state: Scheduled) -> str | None:
-        if buffer_named(state.kernel, self.buffer).scope is Scope.GLOBAL:
+        scope = buffer_named(state.kernel, self.buffer).scope
+        if scope is Scope.GLOBAL:
             return f"'{self.buffer}' is an argument: the caller decides where it lives"
+        if scope is Scope.MESSAGE:
+            return f"'{self.buffer}' is a message, which ranks send and receive"
         return None
 
     def rewrite(self, state: Scheduled) -> Scheduled:

@@ -6,13 +6,14 @@ from math import prod
 from typing import ClassVar, cast, final
 
 from ...ir.algebra import TRUE, add, ceildiv, conjunction, floordiv, index, less, mul, sub
+from ...ir.linear import Linear, constant, linear, same
 from ...ir.nodes import Binary, BinaryOp, Block, Const, Delinearize, Expr, Kernel, Loop, Var
 from ...ir.types import INDEX
 from ...ir.walk import ancestors, replace_stmt, substitute
 from ...poly.certificate import Scheduled
 from ...poly.times import includes
 from ..base import Example, Layer, Primitive
-from ..bounds import at_most, linear, same
+from ..bounds import at_most
 from ..edit import (
     CannotApply,
     loop_named,
@@ -181,8 +182,8 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
             return f"factor {min(given)} is not positive"
         if len(given) < len(self.factors) - 1:
             return "only one factor can be inferred"
-        extent = linear(sub(loop.upper, loop.lower))
-        if self.factors[0] is not None and None in self.factors and extent.terms:
+        extent = constant(sub(loop.upper, loop.lower))
+        if self.factors[0] is not None and None in self.factors and extent is None:
             return "only the outermost factor can be inferred where the extent is symbolic"
         if self.grid and self.factors[0] is not None:
             return "with `grid` the outermost factor is null: there are as many parts as it takes"
@@ -249,9 +250,7 @@ def _product(*factors: Expr) -> Expr:
 
 
 def _divides(size: Expr, e: Expr) -> bool:
-    form = linear(e)
-    all_ = (*form.terms.values(), form.const)
-    return isinstance(size, Const) and all(c % int(size.value.real) == 0 for c in all_)
+    return isinstance(size, Const) and linear(e).modulo(int(size.value.real)) == Linear()
 
 
 def _guarded(block: Block, *guards: Expr) -> Block:

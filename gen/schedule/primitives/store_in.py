@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from ...ir.algebra import add, index, sub
+from ...ir.linear import linear
 from ...ir.nodes import Block, Expr, Var
 from ...ir.print_expr import expr_to_text
 from ...ir.walk import substitute, targets, variables
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import Range, highest, linear, normal
+from ..bounds import Range, highest, normal
 from ..edit import CannotApply, block_named, buffer_named, written
 from ..examples import CHAIN, ROW_SQUARES, TWICE
 from ..formula import formulas, sizes
@@ -115,7 +116,7 @@ def chain(n, x: float32[n + 1], y: Out[float32[n]]):
             form = linear(place)
             match [*form.terms.items()]:
                 case [(Var(name), 1)] if name not in found:
-                    found[name] = axis, form.const
+                    found[name] = axis, form.constant
                 case _:
                     raise CannotApply(
                         f"axis {axis} of '{target.buffer}' is at `{expr_to_text(place)}`: "

@@ -4,14 +4,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
 from ...ir.nodes import Barrier, Seq, Stmt
-from ...ir.verify import IRError
-from ...ir.verify_launch import check_launches
 from ...ir.walk import ancestors, replace_stmt, seq
 from ...poly.certificate import Scheduled
-from ..allocation import sink
 from ..base import Example, Layer, Primitive
-from ..edit import CannotApply, block_named, loop_named, rebuild, tree
+from ..edit import block_named, loop_named, rebuild, tree
 from ..examples import REVERSED, RUNNING_SUM, TWICE
+from ..synchronising import require_met
 
 
 @final
@@ -97,8 +95,5 @@ def reversed_rows(m, x: float32[m, 4], y: Out[float32[m, 4]]):
         both = (Barrier(), node) if self.where == "before" else (node, Barrier())
         body = replace_stmt(tree(state.kernel), node, seq(both))
         after = replace(state, kernel=rebuild(state.kernel, body))
-        try:
-            check_launches(sink(after).kernel)
-        except IRError as divergent:
-            raise CannotApply(divergent.message, "put it where every thread comes by") from None
+        require_met(after)
         return after

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, conjunction, less, sub
+from ...ir.linear import linear, same
 from ...ir.nodes import (
     Binary,
     BinaryOp,
@@ -22,7 +23,7 @@ from ...ir.walk import ancestors, replace_stmt, substitute, variables
 from ...poly.certificate import Scheduled
 from ...poly.inverse import NoInverse, inverse
 from ..base import Example, Layer, Primitive
-from ..bounds import Range, at_most, highest, linear, lowest, normal, same
+from ..bounds import Range, at_most, highest, lowest, normal
 from ..edit import (
     CannotApply,
     block_named,
@@ -70,7 +71,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         for t.i in range(n):
             with block("t", i=spatial(t.i)):
                 t[i] = x[i] * 2.0
-        for y.o in range((n - 1) // 4 + 1):
+        for y.o in range((n + 3) // 4):
             for y.l in range(4):
                 with block(
                     "y",

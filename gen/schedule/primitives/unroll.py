@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import sub
+from ...ir.linear import constant
 from ...ir.nodes import LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import linear
 from ..edit import loop_named, rebuild, serial, taken_loops, tree
 from ..examples import TWICE
 from .split import Split
@@ -59,7 +59,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         if self.factor is None:
             if self.as_ is not None:
                 return "`as` needs a factor: nothing is created without one"
-            if linear(sub(loop.upper, loop.lower)).terms:
+            if constant(sub(loop.upper, loop.lower)) is None:
                 return f"the extent of loop '{self.loop}' is not constant; give a factor"
             return serial(loop)
         if len(self._names()) != 2:

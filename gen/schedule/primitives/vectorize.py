@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
 from ...ir.algebra import index, sub
+from ...ir.linear import same
 from ...ir.nodes import LoopKind, Update
 from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import same
 from ..edit import loop_named, names, rebuild, reduction_loops, taken_loops, tree
 from ..examples import ROW_SUM, SCALE, TWICE
 from ..nesting import unfit
+from ..synchronising import require_met
 from ..wavefronts import band, wavefronts
 from .rfactor import Rfactor
 from .set_scope import SetScope
@@ -167,6 +168,7 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
     def rewrite(self, state: Scheduled) -> Scheduled:
         loop = loop_named(state.kernel, self.loop)
         new = replace(loop, kind=LoopKind.VECTORIZED)
-        return replace(
-            state, kernel=rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
-        )
+        kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
+        after = replace(state, kernel=kernel)
+        require_met(after)
+        return after

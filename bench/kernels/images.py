@@ -1,0 +1,47 @@
+"""Stencils, convolutions, and what else is of images."""
+
+from collections.abc import Iterator
+
+from .. import references
+from .kernel import IMAGES, Kernel, mapped, one, per_element, same, two
+
+
+def kernels() -> Iterator[Kernel]:
+    yield mapped("blur", references.blur, 5, IMAGES, headline=True)
+    yield Kernel(
+        "grey",
+        lambda m: ((m, 3),),
+        same,
+        references.grey,
+        per_element(5),
+        two((3000 * 4000,), (1 << 15,)),
+    )
+    yield mapped("sobel", references.sobel, 13, two((3000, 4000), (256, 256)))
+    yield mapped("unsharp", lambda x: 2 * x - references.blur(x), 7, two((3000, 4000), (256, 256)))
+    yield mapped("gaussian", references.gaussian, 36, two((3000, 4000), (256, 256)))
+    yield mapped("heat2d", references.heat2d, 6, two((3000, 4000), (256, 256)))
+    yield Kernel(
+        "resize",
+        one,
+        lambda h, w: (224, 224),
+        references.resize,
+        lambda h, w: 6 * 224 * 224,
+        two((3000, 4000), (256, 256)),
+    )
+    yield Kernel(
+        "conv2d",
+        lambda n, c, h, w, o, k: ((n, c, h, w), (o, c, k, k), (o,)),
+        lambda n, c, h, w, o, k: (n, o, h - k + 1, w - k + 1),
+        references.conv2d,
+        lambda n, c, h, w, o, k: 2 * n * o * (h - k + 1) * (w - k + 1) * c * k * k,
+        two((8, 64, 58, 58, 64, 3), (1, 32, 30, 30, 32, 3)),
+        limit=1e-3,
+    )
+    yield Kernel(
+        "depthwise_conv2d",
+        lambda n, c, h, w, k: ((n, c, h, w), (c, k, k), (c,)),
+        lambda n, c, h, w, k: (n, c, h - k + 1, w - k + 1),
+        references.depthwise_conv2d,
+        lambda n, c, h, w, k: 2 * n * c * (h - k + 1) * (w - k + 1) * k * k,
+        two((16, 144, 114, 114, 3), (1, 32, 30, 30, 3)),
+    )

@@ -1,0 +1,53 @@
+"""Linear forms of index expressions."""
+
+import pytest
+
+from gen.ir.algebra import add, floordiv, index, maximum, minimum, mul, sub
+from gen.ir.linear import Linear, constant, linear, same, tidy
+from gen.ir.nodes import Expr, Var
+from gen.ir.print_expr import expr_to_text
+
+X, Y, N = Var("i"), Var("j"), Var("n")
+
+
+def test_equal_sums_are_equal_forms_whatever_their_order() -> None:
+    a, b = linear(add(mul(X, 4), sub(N, Y))), linear(sub(add(N, mul(X, 4)), Y))
+    assert a == b and hash(a) == hash(b) and len({a, b}) == 1
+    assert a != linear(add(mul(X, 4), add(N, Y)))
+
+
+def test_no_coefficient_is_0() -> None:
+    assert linear(sub(add(X, Y), add(Y, X))) == Linear()
+    assert linear(X) * 0 == Linear() == linear(X) - linear(X)
+
+
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (floordiv(add(mul(X, 8), 16), 8), "i + 2"),
+        (floordiv(add(add(mul(X, 8), Y), 17), 8), "i + (j + 1) // 8 + 2"),
+        (floordiv(add(mul(X, 8), -1), 8), "i - 1"),
+        (add(index(3), sub(N, mul(X, 2))), "n - i * 2 + 3"),
+        (sub(N, add(sub(N, X), minimum(X, Y))), "i - min(i, j)"),
+        (mul(N, X), "n * i"),
+    ],
+)
+def test_sums_as_expressions(expr: Expr, text: str) -> None:
+    assert expr_to_text(linear(expr).expr()) == text
+
+
+def test_what_forms_tell() -> None:
+    form = linear(add(add(mul(X, 6), mul(Y, -2)), 7))
+    assert (form.coefficient("i"), form.coefficient("n")) == (6, 0)
+    assert form.modulo(4) == Linear({X: 2, Y: 2}, 3)
+    assert form // 2 == Linear({X: 3, Y: -1}, 3)
+    assert form.put("i", linear(Y)) == Linear({Y: 4}, 7)
+    assert form.variables() == {"i", "j"}
+    assert constant(sub(add(X, 3), X)) == 3 and constant(X) is None
+    assert same(add(X, X), mul(2, X)) and not same(X, Y)
+
+
+def test_minima_that_are_decided_are_dropped() -> None:
+    assert tidy(minimum(add(N, 1), add(N, 2))) == add(N, 1)
+    assert tidy(maximum(add(N, 1), add(N, 2))) == add(N, 2)
+    assert tidy(minimum(X, Y)) == minimum(X, Y)
