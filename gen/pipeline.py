@@ -85,8 +85,8 @@ def prover(folder: Path, seconds: float = PROOF_SECONDS) -> Prover:
 @final
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """The plain schedules of a spec for a choice of dtypes, each made once: what the prover finds
-    out about one, and what parts it proves against it, then counts on all levels.
+    """The plain schedules of a spec for a choice of dtypes, each made once: what is found out about
+    one, such as its flow, then counts on all levels.
     """
 
     spec: KernelSpec
