@@ -293,7 +293,7 @@ def renumbered(state: Scheduled, loop: Loop, lower: Expr, upper: Expr, value: Ex
     """The state with the loop over another range; `value` says what its variable was before."""
     new = replace(loop, lower=lower, upper=upper, body=substitute(loop.body, {loop.var: value}))
     kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
-    return replace(state, kernel=kernel)
+    return replace(state, kernel=kernel, flow=unshared(state, loop, value))
 
 
 def chain(outer: Loop, count: int) -> tuple[Loop, ...]:
@@ -388,6 +388,19 @@ def rename_shared(flow: Flow, new: Mapping[str, tuple[str, ...]]) -> Flow:
         return replace(source, shared=tuple(dict.fromkeys(shared)))
 
     return {read: renamed(source) for read, source in flow.items()}
+
+
+def unshared(state: Scheduled, loop: Loop, value: Expr) -> Flow:
+    """The flow without the loop in `shared` where its iterations are numbered anew, by `value`,
+    which depends on loops around that are not shared: a number is not one iteration there.
+    """
+    depends = variables(value) & set(scope_of(ancestors(tree(state.kernel), loop)))
+
+    def numbered(source: Source) -> Source:
+        kept = tuple(v for v in source.shared if v != loop.var)
+        return source if depends <= set(kept) else replace(source, shared=kept)
+
+    return {read: numbered(source) for read, source in state.flow.items()}
 
 
 def prune_shared(kernel: Kernel, flow: Flow) -> Flow:

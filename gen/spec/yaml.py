@@ -325,7 +325,9 @@ def _decode_fields(node: Map, expected: type, what: str) -> object:
     }
     for key, value in node.entries:
         if key.text not in known:
-            raise SpecError(f"unknown key '{key.text}' in {what}", key.span, hint(key.text, known))
+            listed = ", ".join(sorted(known, key=lambda k: known[k].kw_only))
+            there = hint(key.text, known) or f"its keys are {listed}"
+            raise SpecError(f"unknown key '{key.text}' in {what}", key.span, there)
         name = known[key.text].name
         values[name] = _decode(value, hints[name], f"'{key.text}' of {what}")
     for key_name, f in known.items():

@@ -68,6 +68,21 @@ def test_parameters_refused(text: str, message: str, line: int) -> None:
     [
         ("- splot: {loop: y.i}", "there is no primitive 'splot'", "did you mean 'split'?"),
         ("- parallel: {loup: y.i}", "unknown key 'loup' in parallel", "did you mean 'loop'?"),
+        (
+            "- scan: {loop: y.i}",
+            "unknown key 'loop' in scan",
+            "its keys are block, width, as, tested",
+        ),
+        (
+            "- gpu_blocks: {loop: y.i}",
+            "there is no primitive 'gpu_blocks'",
+            "`bind` takes the axis, as in bind: {loop: y.i, axis: blockIdx.x}",
+        ),
+        (
+            "- fuse_loops: {loops: [y.i, y.j]}",
+            "there is no primitive 'fuse_loops'",
+            "`merge` makes one loop of siblings, `fuse` of loops in one another",
+        ),
         ("- parallel: {}", "parallel needs the key 'loop'", None),
         ("- set_scope: {buffer: e, scope: heat}", None, "did you mean 'heap'?"),
         ("- split: {loop: y.i, factors: [4.5]}", None, None),

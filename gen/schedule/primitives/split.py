@@ -28,6 +28,7 @@ from ..edit import (
     taken_loops,
     tree,
     unfused,
+    unshared,
 )
 from ..examples import BLOCKED, SCALE, TWICE, UPPER
 from ..points import context
@@ -220,7 +221,7 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
         body = guarded(body, *guards)
         return Scheduled(
             rebuild(state.kernel, replace_stmt(root, loop, nest((outer, *inner), body))),
-            rename_shared(state.flow, {loop.var: self.names()}),
+            rename_shared(unshared(state, loop, value), {loop.var: self.names()}),
         )
 
     def _loops(self, loop: Loop) -> tuple[Loop, ...]:
