@@ -325,7 +325,7 @@ def _decode_fields(node: Map, expected: type, what: str) -> object:
     }
     for key, value in node.entries:
         if key.text not in known:
-            listed = ", ".join(sorted(known, key=lambda k: known[k].kw_only))
+            listed = ", ".join(sorted(known, key=lambda k: bool(known[k].kw_only)))
             there = hint(key.text, known) or f"its keys are {listed}"
             raise SpecError(f"unknown key '{key.text}' in {what}", key.span, there)
         name = known[key.text].name
