@@ -171,13 +171,16 @@ def _product(w: _Writer) -> None:
 
 
 def _stencil(w: _Writer) -> None:
-    """Over neighbours along the last axis: clamped, or those of a wider array."""
+    """Over neighbours along the last axis: clamped, around a ring, or those of a wider array."""
     read, shape = w.last, w.shapes[w.last]
     indices = _indices(shape)
     j, extent = indices[-1], shape[-1]
     if extent.endswith("+ 2"):
         inner = _dim(extent)
         places = [j, f"{j} + 1", f"{j} + 2"]
+    elif w.random.random() < 0.3:
+        inner = extent
+        places = [f"({j} - 1) % {extent}", j, f"({j} + {w.random.choice((1, 2))}) % {extent}"]
     else:
         inner = extent
         places = [f"max({j} - 1, 0)", j, f"min({j} + {w.random.choice((1, 2))}, {extent} - 1)"]

@@ -21,7 +21,8 @@ from . import apart
 from .context import Context
 from .expr import suffix
 from .forms import WORDS
-from .rows import Stored, address, choice, condition, indented, marked, refused, rows_of, stored
+from .lines import choice, indented
+from .rows import Stored, address, condition, marked, refused, rows_of, stored
 from .views import Argument
 
 

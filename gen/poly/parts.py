@@ -100,6 +100,7 @@ class _Index:
             for uid, s in self.placed.items()
         }
         self.storages: dict[Storage, bytes] = {}
+        self.levels: dict[Level, bytes] = {}
         self.writers: dict[str, list[int]] = {}
         self.named: dict[str, list[int]] = {}
         for uid, s in self.placed.items():
@@ -107,16 +108,25 @@ class _Index:
             for target in targets(s.block.body):
                 self.writers.setdefault(target.buffer, []).append(uid)
         self.sources: dict[str, list[str]] = {}
-        self.flow: dict[str, list[object]] = {}
+        flow: dict[str, list[object]] = {}
         for (name, number), source in sorted(state.flow.items(), key=lambda item: item[0]):
             self.sources.setdefault(name, []).extend(source.writers)
-            self.flow.setdefault(name, []).append((number, source))
+            flow.setdefault(name, []).append((number, source))
+        self.flow = {name: _digest(*sources) for name, sources in flow.items()}
 
     def storage(self, storage: Storage, numbers: dict[object, int]) -> tuple[int, bytes]:
         """Which buffer of a part it is, and a digest of all that is known of it."""
         if storage not in self.storages:
             self.storages[storage] = _digest(*_but(storage, "box"))
         return numbers.setdefault(storage, len(numbers)), self.storages[storage]
+
+    def level(self, level: Level, numbers: dict[object, int]) -> object:
+        """Which loop of a part it is, of which nest, and a digest of all that is known of it."""
+        if level not in self.levels:
+            self.levels[level] = _digest(*_but(level, "node", "turned"))
+        node = numbers.setdefault(level.node, len(numbers))
+        nest = None if level.turned is None else numbers.setdefault(level.turned, len(numbers))
+        return node, nest, self.levels[level]
 
 
 def _touched(placed: Placed) -> frozenset[str]:
@@ -172,7 +182,7 @@ def _part(
     held = [
         (
             index.contents[s.uid],
-            [_level(item, numbers) for item in s.around.path if isinstance(item, Level)],
+            [index.level(item, numbers) for item in s.around.path if isinstance(item, Level)],
             [index.storage(b, numbers) for b in s.around.storages if b.name in buffers],
             index.flow.get(s.block.name) if s.uid in followed else None,
         )
@@ -199,10 +209,3 @@ def _text(node: Node) -> str:
 
 def _told(step: Step) -> str:
     return _text(step) if isinstance(step, Node) else repr(step)
-
-
-def _level(level: Level, numbers: dict[object, int]) -> object:
-    """A loop, and which of the part's it is."""
-    nodes = (level.node, level.turned)
-    which = tuple(k if k is None else numbers.setdefault(k, len(numbers)) for k in nodes)
-    return (which, *_but(level, "node", "turned"))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from ..ir.nodes import Intent, LoopKind, Update, Var
+from ..ir.nodes import Intent, IterVar, LoopKind, Update, Var
 from ..ir.walk import loads
 from .affine import NotAffine, affine
 from .order import IN, OUT, Relations, common, space
@@ -50,12 +50,14 @@ def check_bounds(statements: Sequence[Statement]) -> None:
 def check_domains(statements: Sequence[Statement]) -> None:
     """Raises Refused where an iteration variable leaves the domain that its block declares."""
     for s in statements:
-        for v in s.block.iters:
-            try:
-                value, lower, upper = (affine(e, s.at) for e in (Var(v.name), v.lower, v.upper))
-            except NotAffine:
-                continue  # a domain that inputs bound: the loops' bounds are matched instead
-            alien = s.domain.subtract(value.ge_set(lower).intersect(value.lt_set(upper)))
+        inside = [(v, found) for v in s.block.iters if (found := _inside(v, s)) is not None]
+        all_ = isl.Set.universe(s.domain.get_space())
+        for _, found in inside:
+            all_ = all_.intersect(found)
+        if s.domain.is_subset(all_):
+            continue
+        for v, found in inside:
+            alien = s.domain.subtract(found)
             if alien.is_empty():
                 continue
             case = sample(alien)
@@ -65,6 +67,17 @@ def check_domains(statements: Sequence[Statement]) -> None:
                 Witness(case.sizes, (instance,)),
                 s.block.span,
             )
+
+
+def _inside(v: IterVar, s: Statement) -> isl.Set | None:
+    """Where an iteration variable is in its domain; None for a domain that inputs bound, of which
+    the loops' bounds are matched instead.
+    """
+    try:
+        value, lower, upper = (affine(e, s.at) for e in (Var(v.name), v.lower, v.upper))
+    except NotAffine:
+        return None
+    return value.ge_set(lower).intersect(value.lt_set(upper))
 
 
 def check_races(run: Execution, buffers: frozenset[str]) -> None:

@@ -141,8 +141,6 @@ def _yaml(value: object) -> str:
             return f'"{value}"'
         case Enum():
             return str(value.value)
-        case str() if set(value) & set("{}[],:#"):
-            return f'"{value}"'
         case _:
             return str(value)
 
