@@ -129,7 +129,7 @@ class Report:
         if not case.finite and case.worst <= 1:
             return f"nothing compared: all results are NaN or infinite, as the {other}'s are"
         allows = "the spec allows" if self.oracle else "is allowed: the spec has no oracle"
-        return f"{case.error:.2e} from the {other}, {case.worst:.2f} of what {allows}"
+        return f"{case.error:.2e} from the {other}, {case.worst:.3g} of what {allows}"
 
     def _ran(self) -> str:
         """Which variants ran, at how many sizes."""

@@ -8,9 +8,10 @@ one that is.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from operator import is_
 from typing import assert_never
 
-from ..ir.algebra import conjuncts, index, sub
+from ..ir.algebra import conjunction, conjuncts, index, sub
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -237,16 +238,12 @@ def remove(root: Stmt, node: Stmt) -> Stmt:
                 return s if body is s.body else body and replace(s, body=body)
             case Seq(items):
                 kept = [new for x in items if (new := go(x)) is not None]
-                unchanged = len(kept) == len(items) and all(map(_is, kept, items))
+                unchanged = len(kept) == len(items) and all(map(is_, kept, items))
                 return s if unchanged else (seq(tuple(kept)) if kept else None)
             case _:
                 assert_never(s)
 
     return go(root) or Seq(())
-
-
-def _is(a: object, b: object) -> bool:
-    return a is b
 
 
 def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
@@ -261,7 +258,7 @@ def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
                 return f(s if body is s.body else replace(s, body=body))
             case Seq(items):
                 new = tuple(map(go, items))
-                return f(s if all(map(_is, new, items)) else seq(new))
+                return f(s if all(map(is_, new, items)) else seq(new))
             case _:
                 assert_never(s)
 
@@ -271,6 +268,13 @@ def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
 def update_blocks(stmt: Stmt, f: Callable[[Block], Block]) -> Stmt:
     """The tree with `f` applied to every block."""
     return update_stmts(stmt, lambda s: f(s) if isinstance(s, Block) else s)
+
+
+def guarded(stmt: Stmt, *guards: Expr) -> Stmt:
+    """The tree whose blocks run only where the guards hold, too."""
+    if not guards:
+        return stmt
+    return update_blocks(stmt, lambda b: replace(b, predicate=conjunction(b.predicate, *guards)))
 
 
 def nest(around: Iterable[Loop], body: Stmt) -> Stmt:

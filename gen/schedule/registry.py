@@ -21,6 +21,7 @@ from .primitives.cache_local_at import CacheLocalAt
 from .primitives.cache_read import CacheRead
 from .primitives.cache_shared_at import CacheSharedAt
 from .primitives.cache_write import CacheWrite
+from .primitives.cascade import Cascade
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
 from .primitives.copy_at import CopyAt
@@ -126,6 +127,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     DecomposeReduction,
     Rfactor,
     Scan,
+    Cascade,
     Rescale,
     Bind,
     Gpu,

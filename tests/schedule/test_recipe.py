@@ -97,6 +97,23 @@ def test_steps_refused(step: str, message: str | None, hint: str | None) -> None
     assert refusal.value.span.line == 4
 
 
+@pytest.mark.parametrize(
+    ("step", "written"),
+    [
+        ("parallel: y.i", "parallel: {loop: y.i}"),
+        ("ComputeAt: y", "ComputeAt: {block: y, loop: ...}"),
+        ("split: 8", "split: {loop: 8, factors: ...}"),
+        ("fuse: [y.i, y.j]", "fuse: {loops: ...}"),
+    ],
+)
+def test_a_step_without_a_map(step: str, written: str) -> None:
+    given = recipe(f"- target: cpu\n  variants:\n  - steps:\n    - {step}")
+    with pytest.raises(SpecError) as refusal:
+        read(given, "v3", {})
+    assert refusal.value.message == "a step is one primitive with a map of arguments"
+    assert refusal.value.hint == f"write '- {written}'"
+
+
 def test_a_refused_step_is_located() -> None:
     _, start = from_spec("softmax")
     with pytest.raises(ScheduleError) as refusal:

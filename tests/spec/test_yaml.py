@@ -54,6 +54,20 @@ def test_decode() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("x: {type: T[m, n], intent: out}", 'quote it: "T[m, n]"'),
+        ("x: {intent: out, type: real(T)[m]}", 'quote it: "real(T)[m]"'),
+        ('x: {type: "T[m, n]", intent: out', None),
+    ],
+)
+def test_brackets_in_braces_are_to_be_quoted(text: str, hint: str | None) -> None:
+    with pytest.raises(SpecError, match="not YAML: ") as info:
+        yaml.parse(text, "k.yaml")
+    assert info.value.hint == hint
+
+
+@pytest.mark.parametrize(
     ("text", "message", "hint", "column"),
     [
         ("{lop: x}", "unknown key 'lop' in split", "did you mean 'loop'?", 2),

@@ -1,13 +1,13 @@
 """split: one loop becomes several nested ones."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import ClassVar, cast, final
 
-from ...ir.algebra import TRUE, add, ceildiv, conjunction, floordiv, index, less, mul, sub
+from ...ir.algebra import TRUE, add, ceildiv, floordiv, index, less, mul, sub
 from ...ir.linear import Linear, constant, linear, same
-from ...ir.nodes import Binary, BinaryOp, Block, Const, Delinearize, Expr, Kernel, Loop, Var
+from ...ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
 from ...ir.types import INDEX
 from ...ir.walk import ancestors, replace_stmt, substitute
 from ...poly.certificate import Scheduled
@@ -16,6 +16,7 @@ from ..base import Example, Layer, Primitive
 from ..bounds import at_most
 from ..edit import (
     CannotApply,
+    guarded,
     loop_named,
     nearest,
     nest,
@@ -28,7 +29,6 @@ from ..edit import (
     tree,
     unfused,
     unshared,
-    update_blocks,
 )
 from ..examples import BLOCKED, SCALE, TWICE, UPPER
 from ..points import context
@@ -218,7 +218,7 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
             guards.append(Binary(BinaryOp.LE, loop.lower, value))
         if not self._exact(loop, size):
             guards.append(less(value, loop.upper))
-        body = update_blocks(body, lambda b: _guarded(b, *guards)) if guards else body
+        body = guarded(body, *guards)
         return Scheduled(
             rebuild(state.kernel, replace_stmt(root, loop, nest((outer, *inner), body))),
             rename_shared(unshared(state, loop, value), {loop.var: self.names()}),
@@ -252,7 +252,3 @@ def _product(*factors: Expr) -> Expr:
 
 def _divides(size: Expr, e: Expr) -> bool:
     return isinstance(size, Const) and linear(e).modulo(int(size.value.real)) == Linear()
-
-
-def _guarded(block: Block, *guards: Expr) -> Block:
-    return replace(block, predicate=conjunction(block.predicate, *guards))
