@@ -181,7 +181,7 @@ def _remedy(primitive: Primitive, state: Scheduled, context: Context) -> str | N
     try:
         for steps in islice(primitive.remedies(state), TRIED):
             if _legal(steps, state, context):
-                return f"this is legal: {', then '.join(map(str, steps))}"
+                return f"legal in place of this step: {', then '.join(map(str, steps))}"
     except (CannotApply, TilesmithError):
         return None  # what is known of the tree is not enough to look for one
     return None
@@ -224,7 +224,12 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
     done: list[Step] = []
     for part in parts:
         part = replace(part, tested=primitive.tested)
-        done += _trace(part, done[-1].state if done else state, context)
+        try:
+            done += _trace(part, done[-1].state if done else state, context)
+        except ScheduleError as error:
+            if not isinstance(part, type(primitive)):
+                error.message = f"{primitive.name} stands for {error.message}"
+            raise
     return tuple(done)
 
 

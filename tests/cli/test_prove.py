@@ -24,7 +24,7 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
             "  y[i=0, j=0] runs at y.i=0, y.j=0",
             "  y[i=0, j=1] runs at y.i=0, y.j=1",
             "  element y[0]",
-            "hint: this is legal: parallel: {loop: y.i}",
+            "hint: legal in place of this step: parallel: {loop: y.i}",
         ),
     ),
     "a recurrence turned round": (
@@ -37,7 +37,8 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
             "  y[i=2, j=0] runs at y.j=0, y.i=2",
             "  y[i=1, j=1] runs at y.j=1, y.i=1",
             "  element y[1, 1]",
-            "hint: this is legal: skew: {loops: [y.i, y.j]}, then reorder: {loops: [y.j, y.i]}",
+            "hint: legal in place of this step: skew: {loops: [y.i, y.j]}, then "
+            "reorder: {loops: [y.j, y.i]}",
         ),
     ),
     "a stencil merged with what it reads": (
@@ -50,7 +51,8 @@ REFUSALS: dict[str, tuple[Make, str, str, tuple[str, ...]]] = {
             "  y[i=0] runs at t.i=0",
             "  t[i=1] runs at t.i=1",
             "  element t[1]",
-            "hint: this is legal: shift: {loop: y.i, by: 1}, then merge: {loops: [t.i, y.i]}",
+            "hint: legal in place of this step: shift: {loop: y.i, by: 1}, then "
+            "merge: {loops: [t.i, y.i]}",
         ),
     ),
     "a recurrence in lanes": (

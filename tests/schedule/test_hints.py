@@ -82,7 +82,7 @@ def test_the_hint_is_accepted(name: str) -> None:
     text, step, steps = HINTS[name]
     error = refusal(start(text), step)
     assert "the proof was refused" in error.message
-    assert error.hint == f"this is legal: {steps}"
+    assert error.hint == f"legal in place of this step: {steps}"
     schedule(start(text), recipe(steps))
 
 
@@ -101,7 +101,7 @@ def test_rows_of_paths_by_way_of_one_node_are_independent() -> None:
         "p[k=0, i=0, j=1] writes 'p' and p[k=0, i=1, j=1] reads it in another iteration"
     )
     assert error.hint == (
-        "this is legal: skew: {loops: [p.i, p.j]}, then reorder: {loops: [p.j, p.i]},"
+        "legal in place of this step: skew: {loops: [p.i, p.j]}, then reorder: {loops: [p.j, p.i]},"
         " then parallel: {loop: p.i}"
     )
 
@@ -110,7 +110,7 @@ def test_paths_by_way_of_several_nodes_at_once() -> None:
     """It takes that a second relaxation changes nothing: no reordering does."""
     error = refusal(start(FLOYD_WARSHALL), "tile: {loops: [p.k, p.i], sizes: [2, 2]}")
     assert error.message == (
-        "reorder (loops [p.k_0, p.i_0, p.k_1, p.i_1]): the proof was refused: "
+        "tile stands for reorder (loops [p.k_0, p.i_0, p.k_1, p.i_1]): the proof was refused: "
         "p[k=3, i=1, j=1] reads 'p' before p[k=2, i=3, j=1] computes it"
     )
     assert error.hint is None

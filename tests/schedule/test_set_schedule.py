@@ -87,7 +87,7 @@ def test_the_init_of_a_sum_goes_outside_of_it_first(text: str, time: str) -> Non
     with pytest.raises(ScheduleError) as refusal:
         schedule(start(text), f"- {step}")
     first = "decompose_reduction: {block: y, loop: y.i}"
-    assert refusal.value.hint == f"this is legal: {first}, then {step}"
+    assert refusal.value.hint == f"legal in place of this step: {first}, then {step}"
     after = schedule(start(text), f"- {first}\n- {step}")[-1].state.kernel
     assert_same(start(text).kernel, after)
 
