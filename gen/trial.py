@@ -27,7 +27,7 @@ from .ir.sizes import SizeError, value
 from .ir.types import DType
 from .lower.lower import lower
 from .lower.target import Level, Target
-from .pipeline import Dtypes, emit, prover, schedule, suffix
+from .pipeline import Dtypes, emit, limits_of, prover, schedule, suffix
 from .poly.certificate import Scheduled
 from .poly.flow import plain_flow
 from .progress import SILENT, Progress
@@ -146,7 +146,7 @@ def compiled(
     variants = schedule(spec, dtypes, Target(level), prove_)
     source = emit(spec, {suffix(dtypes): variants}, level)
     shown.detail("compiling")
-    return jit.load(spec, dtypes, source, level)
+    return jit.load(spec, dtypes, source, level, limits=limits_of(variants))
 
 
 def _need_defaults(spec: KernelSpec) -> None:

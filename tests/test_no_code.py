@@ -1,0 +1,71 @@
+"""Recipes with launches and ranks: proved and shown, though there is no code for them yet."""
+
+from pathlib import Path
+
+import pytest
+
+from gen.cli import main
+
+GPU = """tilesmith: 1
+kernel: twice
+doc: Twice x.
+signature: (n)->(n)
+dtypes: {T: [float32]}
+arguments:
+  x: {type: "T[n]"}
+  y: {type: "T[n]", intent: out}
+compute: |
+  y[i] = x[i] * 2
+recipes:
+  - target: cpu
+    variants:
+      - steps:
+          - split: {loop: y.i, factors: [null, 32]}
+          - bind: {loop: y.i_0, axis: blockIdx.x}
+          - bind: {loop: y.i_1, axis: threadIdx.x}
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    path = tmp_path / "twice.yaml"
+    path.write_text(GPU)
+    return str(path)
+
+
+@pytest.mark.parametrize("view", [["--stage", "scheduled"], ["--step", "3"]])
+def test_what_steps_make_is_shown(
+    view: list[str], spec: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", spec, *view]) == 0
+    assert "for y.i_1 in threadIdx.x(32):" in capsys.readouterr().out
+
+
+def test_each_step_is_shown_and_numbered(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", spec, "--steps"]) == 0
+    out = capsys.readouterr().out
+    assert "# step 3: bind: {loop: y.i_1," in out
+    assert "lowered" not in out
+
+
+def test_check_and_prove(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", spec]) == 0
+    capsys.readouterr()
+    assert main(["prove", spec, "--levels", "v3"]) == 0
+    out = capsys.readouterr().out
+    assert out.count(" proved ") == 4
+    assert "0: no code for this target yet" in out
+    assert "refused" not in out
+
+
+@pytest.mark.parametrize("command", [["show", "--stage", "c"], ["show", "--stage", "lowered"]])
+def test_code_is_refused_at_the_step(
+    command: list[str], spec: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command[0], spec, *command[1:]]) == 1
+    assert capsys.readouterr().err == (
+        f"{spec}:16:13: error: loop 'y.i_0' is bound to blockIdx.x, and C code has no launches\n"
+        "              - bind: {loop: y.i_0, axis: blockIdx.x}\n"
+        "                ^\n"
+        "  hint: leave `bind` and what stands for it to recipes of another target\n"
+    )
