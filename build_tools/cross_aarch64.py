@@ -106,7 +106,7 @@ def generated(folder: Path) -> Path:
     specs = [ROOT / "kernels_spec" / f"{kernel}.yaml" for kernel in listed(ROOT / "kernels_spec")]
     for spec in specs:
         print(f"generate {spec.stem}", flush=True)
-        generate(spec, ["neon"], folder, None)
+        generate([spec], ["neon"], folder, None)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     merge([folder / f"{spec.stem}.json" for spec in specs], "tilesmith", version, folder, None)
     _run(sys.executable, "-m", "cython", "-3", folder / "_kernels.pyx", "-o", folder / "_kernels.c")

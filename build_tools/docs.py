@@ -30,7 +30,7 @@ from gen.schedule.primitives.rescale import Rescale
 from gen.schedule.registry import PRIMITIVES
 from gen.show import unproved
 from gen.spec import yaml
-from gen.spec.model import Argument, KernelSpec, Scalar
+from gen.spec.model import Argument, KernelSpec, Scalar, size_text
 
 from . import hazards
 
@@ -109,9 +109,12 @@ def _kernel(spec: KernelSpec, depth: int) -> str:
         _code(f"{spec.name}({', '.join(parameters(entry))})"),
         spec.doc,
         f"Follows {spec.follows}." if spec.follows else "",
-        f"Signature `{spec.signature}`; {dtypes}. {_least(spec)}".strip(),
+        f"Signature `{spec.signature}`; {dtypes}.",
+        f"Sizes: {_code_list(entry.size_rules)}." if entry.size_rules else "",
         _table(("argument", "shape", "type", ""), (_argument(spec, a) for a in spec.arguments)),
-        _table(("scalar", "type", "default"), map(_scalar, spec.scalars)) if spec.scalars else "",
+        _table(("scalar", "type", "default", ""), map(_scalar, spec.scalars))
+        if spec.scalars
+        else "",
         *(_error(f.output, f.text.text) for f in spec.accuracy),
         _code(spec.example),
         "Computes",
@@ -137,20 +140,20 @@ def _alternatives(choices: Sequence[DType]) -> str:
     return " or ".join(dict.fromkeys(choice.value for choice in choices))
 
 
-def _least(spec: KernelSpec) -> str:
-    return f"{', '.join(spec.requires)} must not be 0." if spec.requires else ""
+def _code_list(texts: Iterable[str]) -> str:
+    return ", ".join(f"`{text}`" for text in texts)
 
 
 def _argument(spec: KernelSpec, argument: Argument) -> tuple[str, ...]:
     looped = bool(argument.shape) and argument.shape[0] == spec.loop_dim
     core = argument.shape[1:] if looped else argument.shape
-    shape = f"`({', '.join(map(str, ['...', *core]))})`"
+    shape = f"`({', '.join(['...', *map(size_text, core)])})`"
     return f"`{argument.name}`", shape, argument.element, argument.intent.value
 
 
 def _scalar(scalar: Scalar) -> tuple[str, ...]:
     default = "" if scalar.default is None else f"`{scalar.default}`"
-    return f"`{scalar.name}`", scalar.element, default
+    return f"`{scalar.name}`", scalar.element, default, scalar.doc
 
 
 def _error(output: str, bound: str) -> str:
@@ -181,6 +184,9 @@ Written by `python -m build_tools.docs` from the primitives' own documentation a
 which are tested. A step of a recipe is `- name: {argument: value, ...}`. Every step is proved: the
 tree after it computes, for every size, what the spec says. `as` names what the step creates.
 Any step takes `tested: true`, for where data hides what is read: see [Proving](authors.md#proving).
+There is no code yet for launches on a GPU (`bind`, `gpu`, `tile_gpu`, ...) and for loops over ranks
+(`distribute`, and with it `send` and `receive`): their trees are proved and interpreted, and a
+recipe that has them is refused where C would be made of it.
 """
 
 _LAYERS = {

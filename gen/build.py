@@ -1,8 +1,8 @@
-"""What a build calls: one spec to C files and a fragment, all fragments to the binding.
+"""What a build calls: specs to C files and fragments, all fragments to the binding.
 
 Input: specs; fragments. Output: files in the build's folder, written only if their text changes, so
 that nothing is compiled again without need. Invariant: the same input gives the same bytes in any
-folder; the depfile names all that a spec's output was made from.
+folder; the depfile names all that an output was made from.
 """
 
 import argparse
@@ -33,26 +33,31 @@ RUNTIME_SOURCES = (
 )
 
 
-def generate(spec: Path, levels: Sequence[str], folder: Path, depfile: Path | None) -> None:
-    """Writes `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into the folder.
+def generate(
+    specs: Sequence[Path], levels: Sequence[str], folder: Path, depfile: Path | None
+) -> None:
+    """Writes of each spec `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into
+    the folder.
 
-    The spec's file is named after its kernel. Raises TilesmithError.
+    A spec's file is named after its kernel. Raises TilesmithError.
     """
     from . import pipeline  # the prover's libraries load only here
 
-    gc.disable()  # trees have no cycles to look for
-    try:
-        generated = pipeline.generate(spec, levels, pipeline.prover(folder / "proofs"))
-    finally:
-        gc.enable()
-    entry = entry_from_json(generated.manifest)
-    if entry.kernel != spec.stem:
-        raise TilesmithError(
-            f"{spec.name} defines kernel {entry.kernel}: name it {entry.kernel}.yaml"
-        )
-    write_kernel(entry, generated.c_files, folder)
+    prove = pipeline.prover(folder / "proofs")
+    for spec in specs:
+        gc.disable()  # trees have no cycles to look for
+        try:
+            generated = pipeline.generate(spec, levels, prove)
+        finally:
+            gc.enable()
+        entry = entry_from_json(generated.manifest)
+        if entry.kernel != spec.stem:
+            raise TilesmithError(
+                f"{spec.name} defines kernel {entry.kernel}: name it {entry.kernel}.yaml"
+            )
+        write_kernel(entry, generated.c_files, folder)
     if depfile is not None:
-        write_if_changed(depfile, dependencies(folder / f"{entry.kernel}.json", [spec]))
+        write_if_changed(depfile, dependencies(folder / f"{specs[0].stem}.json", specs))
 
 
 def write_kernel(entry: Entry, c_files: dict[str, str], folder: Path) -> None:
@@ -126,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         match options.command:
             case "generate":
                 generate(
-                    options.spec, options.levels.split(","), options.output_dir, options.depfile
+                    options.specs, options.levels.split(","), options.output_dir, options.depfile
                 )
             case "merge":
                 merge(
@@ -151,8 +156,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="tilesmith build", description="What a meson.build calls."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("generate", help="a spec's C files and binding fragment")
-    command.add_argument("spec", type=Path)
+    command = commands.add_parser("generate", help="the specs' C files and binding fragments")
+    command.add_argument("specs", type=Path, nargs="+")
     command.add_argument("--levels", required=True, help="ISA levels, for example v2,v3,v4")
     command.add_argument("--output-dir", type=Path, required=True)
     command.add_argument("--depfile", type=Path)

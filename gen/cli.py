@@ -18,7 +18,7 @@ from .errors import TilesmithError
 from .lower.target import Level, Target
 from .pipeline import generate, prover, schedule, suffix
 from .progress import able, progress
-from .proofs import proofs
+from .proofs import counted, proofs, summary
 
 LEVELS = tuple(level.value for level in Level)
 
@@ -65,7 +65,7 @@ def _check(options: argparse.Namespace) -> int:
             failed += 1
             print(_told(error))
     if tried:
-        print(f"specs tried, not proved: {tried} (tilesmith prove does that)")
+        print(counted(tried, "spec"), "without errors (not proved: tilesmith prove does that)")
     return 1 if failed else 0
 
 
@@ -106,11 +106,9 @@ def _prove(options: argparse.Namespace) -> int:
             print(_told(error), file=sys.stderr)
     with progress(len(levels) * sum(len(specs.choices(spec)) for spec in loaded)) as shown:
         results = [result for spec in loaded for result in proofs(spec, levels, shown)]
-    if options.json:
-        print(json.dumps([r.as_json() for r in results], indent=2))
-    else:
-        for result in results:
-            print(result)
+    as_json = json.dumps([r.as_json() for r in results], indent=2)
+    for line in [as_json] if options.json else [*results, *summary(results)]:
+        print(line)
     return 1 if failed or any(r.refused for r in results) else 0
 
 

@@ -90,21 +90,45 @@ def prover(folder: Path, seconds: float = PROOF_SECONDS) -> Prover:
     return lambda plain, state: prove_once(plain, state, folder, within)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """The plain schedules of a spec for a choice of dtypes, each made once: what is found out about
+    one, such as its flow, then counts on all levels.
+    """
+
+    spec: KernelSpec
+    dtypes: Dtypes
+    made: dict[Expr | None, Kernel] = field(default_factory=dict)
+
+    def under(self, when: Expr | None) -> Kernel:
+        """The plain schedule where the condition of a variant holds."""
+        if when not in self.made:
+            self.made[when] = (
+                specs.build(self.spec, self.dtypes)
+                if when is None
+                else where(self.under(None), when, self.spec.sizes)
+            )
+        return self.made[when]
+
+
 def schedule(
     spec: KernelSpec,
     dtypes: Dtypes,
     target: Target,
     prove: Prover,
     *,
-    prove_steps: Prover | None = None,
+    each_step: bool = True,
+    plain: _Plain | None = None,
 ) -> tuple[Variant, ...]:
     """The kernel's variants on the target, in the order in which they are tried.
 
     The plain schedule is always there, as the last of them. What there is no code for is there,
-    too, up to its last step. prove: proves each variant as it is
-    emitted; prove_steps: what comes before, by default alike. Raises SpecError and ScheduleError.
+    too, up to its last step. prove: proves each variant as it is emitted. each_step: and, verified,
+    all that comes before. plain: what other levels made already.
+    Raises SpecError and ScheduleError.
     """
-    plain = specs.build(spec, dtypes)
+    plain = plain or _Plain(spec, dtypes)
     recipe = recipes.choose(spec.recipes, "cpu", target.level.value)
     own = {
         "lanes": min(target.lanes(dtype.computed) for dtype in dtypes.values()),
@@ -113,12 +137,13 @@ def schedule(
     return tuple(
         _variant(
             name,
-            _under(spec, plain, when),
+            plain.under(when),
             when,
             steps,
             span,
             target,
-            (prove_steps or prove, prove),
+            prove,
+            each_step=each_step,
         )
         for name, when, steps, span in _plans(recipe, target.level.value, own)
     )
@@ -141,10 +166,6 @@ def _plans(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[_P
     return plans
 
 
-def _under(spec: KernelSpec, plain: Kernel, when: Expr | None) -> Kernel:
-    return plain if when is None else where(plain, when, spec.sizes)
-
-
 def _variant(
     name: str,
     plain: Kernel,
@@ -152,14 +173,18 @@ def _variant(
     steps: tuple[Primitive, ...],
     span: Span | None,
     target: Target,
-    provers: tuple[Prover, Prover],
+    prove: Prover,
+    *,
+    each_step: bool,
 ) -> Variant:
-    prove_step, prove = provers
     start = Scheduled(plain, plain_flow(plain))
-    prove_step(plain, start)  # so that no step is blamed for what the spec itself does wrong
-    done = recipes.run(start, steps, Context(plain, prove_step))
+    if each_step:
+        prove(plain, start)  # so that no step is blamed for what the spec itself does wrong
+    done = recipes.run(start, steps, Context(plain, prove if each_step else None))
+    last = done[-1].state if done else start
+    verify(last.kernel)
     try:
-        lowered = lower(done[-1].state if done else start, target)
+        lowered = lower(last, target)
     except NoCode as missing:
         return Variant(name, when, start, done, _located(missing, done), frozenset(), span)
     verify(lowered.kernel, lowered=True)
@@ -178,14 +203,14 @@ def _located(missing: NoCode, steps: Sequence[Step]) -> NoCode:
 
 
 def schedule_to_emit(
-    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover
+    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover, plain: _Plain | None = None
 ) -> tuple[Variant, ...]:
     """As `schedule`, but only what is emitted is proved, against the spec, end to end: that alone
-    decides whether it is right. Where it is not, the proofs of the steps say which of them is
-    wrong.
+    decides whether it is right. Where it is not, verifying and proving each step says which of them
+    is wrong.
     """
     try:
-        return schedule(spec, dtypes, target, prove, prove_steps=lambda plain, state: None)
+        return schedule(spec, dtypes, target, prove, each_step=False, plain=plain)
     except Exception:  # a tree that no proof has seen may be refused, or break what it passes
         return schedule(spec, dtypes, target, prove)
 
@@ -238,11 +263,14 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
     steps: dict[str, object] = {}
     shared, harmless = frozenset[tuple[str, str]](), list[frozenset[tuple[str, str]]]()
     standing, limits = PROVED, list[Limits]()
+    plains = [_Plain(spec, dtypes) for dtypes in specs.choices(spec)]
     for level in map(Level, levels):
         variants: dict[str, tuple[Variant, ...]] = {}
-        for dtypes in specs.choices(spec):
+        for plain in plains:
             with clock("schedule and prove"):
-                variants[suffix(dtypes)] = schedule_to_emit(spec, dtypes, Target(level), prove)
+                variants[suffix(plain.dtypes)] = schedule_to_emit(
+                    spec, plain.dtypes, Target(level), prove, plain
+                )
         with clock("emit"):
             files[f"{spec.name}.{level.value}.c"] = emit(spec, variants, level)
         steps[level.value] = {

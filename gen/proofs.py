@@ -48,6 +48,23 @@ class Proof:
         return {name: getattr(self, name) for name in Proof.__dataclass_fields__}
 
 
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def summary(results: Sequence[Proof]) -> Iterator[str]:
+    """A line for each way in which kernels came out: how many, and for how many types and levels.
+
+    What a step takes for granted, all after it do: the last says what is true of a kernel.
+    """
+    last = {(r.kernel, r.dtypes, r.level): r.status for r in results}
+    for status in dict.fromkeys(last.values()):
+        those = (key for key in last if last[key] == status)
+        kernels, dtypes, levels = map(set, zip(*those, strict=True))
+        parts = counted(len(kernels), "kernel"), counted(len(dtypes), "type")
+        yield f"{status}: {', '.join(parts)}, {counted(len(levels), 'level')}"
+
+
 def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) -> Iterator[Proof]:
     """A result for each step of each variant, dtype choice and level, up to the first refusal.
 

@@ -126,7 +126,7 @@ class Report:
             return "nothing compared: the outputs have no elements at these sizes"
         if not case.finite and case.worst <= 1:
             return "nothing compared: all results are NaN or infinite, as the oracle's are"
-        return f"{case.error:.2e} from the oracle, {case.worst:.2f} of what the spec allows"
+        return f"{case.error:.2e} from the oracle, {case.worst:.3g} of what the spec allows"
 
 
 def _sizes(case: Case) -> str:

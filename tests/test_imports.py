@@ -95,6 +95,17 @@ def test_libraries_stay_in_their_part(library: str, where: str) -> None:
     assert using and all(name.startswith(where) for name in using)
 
 
+def test_the_prover_reads_no_forms_that_primitives_read() -> None:
+    """What made a tree must not be what says that it is right."""
+    using = {
+        name_of(path)
+        for path in GEN
+        if any(level and module.endswith("ir.linear") for level, module in imports(path))
+    }
+    assert "gen/schedule/bounds.py" in using
+    assert not [name for name in using if name.startswith("gen/poly/")]
+
+
 # ---------------------------------------------------------------- lengths
 
 

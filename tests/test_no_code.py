@@ -44,7 +44,7 @@ def test_what_steps_make_is_shown(
 def test_each_step_is_shown_and_numbered(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", spec, "--steps"]) == 0
     out = capsys.readouterr().out
-    assert "# step 3: bind: {loop: y.i_1," in out
+    assert "# step 3: bind: {axis: threadIdx.x, loop: y.i_1}" in out
     assert "lowered" not in out
 
 

@@ -18,7 +18,8 @@ from ..ir.walk import loads, variables
 from .context import Apart, Context, Kept, Push
 from .expr import c_type, suffix
 from .forms import WORDS
-from .rows import Stored, address, by_row, choice, condition, gap, indented, stored, stored_beside
+from .lines import choice, indented
+from .rows import Stored, address, by_row, condition, gap, stored, stored_beside
 from .views import Argument, fixed_step
 
 LINE = 64  # bytes

@@ -38,6 +38,7 @@ from .before import Before
 from .context import Context
 from .cost import grain
 from .expr import const, join, suffix, unwrapped
+from .lines import indented
 from .marks import Owner, marked
 from .masks import All, Bits, First, Mask, Shape
 from .masks import both as both_masks
@@ -72,10 +73,6 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
 
 def _if(condition: str, lines: list[str]) -> list[str]:
     return [f"if ({unwrapped(condition)}) {{", *indented(lines), "}"]
-
-
-def indented(lines: list[str]) -> list[str]:
-    return ["    " + line for line in lines]
 
 
 # ---------------------------------------------------------------- blocks

@@ -33,12 +33,13 @@ from ..lower.facts import Facts, of_kernel
 from ..lower.narrow import narrow
 from ..lower.target import Level, Target
 from . import tensor
-from .body import indented, statement
+from .body import statement
 from .chooser import choices
 from .context import Context, Module
 from .expr import c_type, const, join, suffix
 from .inline import inline
 from .layout import wrapped
+from .lines import indented
 from .marks import Owner, marked, unmarked
 from .names import c_names
 from .prefetch import check_reads

@@ -45,17 +45,23 @@ def _with_includes(name: str) -> str:
 
 
 def parameters(entry: Entry) -> list[str]:
-    """The parameters of the Python function, as its signature spells them."""
+    """The parameters of the Python function, as its signature spells them.
+
+    Where there is axis=, it is the one that may follow the arrays by position, as in NumPy and
+    PyTorch: a scalar there would take `var(x, 1)`, which is meant for axis 1.
+    """
     required = [p.name for p in entry.parameters if p.default is None]
     optional = [
         f"{p.name}={_default(p.default)}" for p in entry.parameters if p.default is not None
     ]
-    options = ["axis=None", "keepdims=False"] if entry.reduces else []
-    options += ["axis=-1"] if entry.has_axis and not entry.reduces else []
+    scalars = required + optional
+    options = ["keepdims=False"] if entry.reduces else []
     options += ["out=None"] if entry.outputs else []
-    return (
-        [a.name for a in entry.inputs] + required + optional + ["*", *options, "num_threads=None"]
-    )
+    options += ["num_threads=None"]
+    arrays = [a.name for a in entry.inputs]
+    if not entry.has_axis:
+        return [*arrays, *scalars, "*", *options]
+    return [*arrays, "axis=None" if entry.reduces else "axis=-1", "*", *scalars, *options]
 
 
 def _default(value: Scalar) -> str:
@@ -93,13 +99,12 @@ def docstring(entry: Entry) -> str:
         f"{a.name} : array of {_dtypes(entry, a.dtype)}{_note(a.intent)}" for a in entry.inputs
     ]
     scalars = [f"{p.name} : {_dtypes(entry, p.dtype)} scalar" for p in entry.parameters]
-    options = ["axis : the axis that the core dim is"] if entry.has_axis else []
+    axis = ["axis : the axis that the core dim is"] if entry.has_axis else []
+    options = []
     if entry.reduces:
         several = "" if entry.ordered else ", a tuple of several"
-        options = [
-            f"axis : the axis to reduce{several}, or None for all",
-            "keepdims : whether reduced axes are kept, of length 1",
-        ]
+        axis = [f"axis : the axis to reduce{several}, or None for all"]
+        options = ["keepdims : whether reduced axes are kept, of length 1"]
     if entry.outputs:
         kind = "array" if len(entry.outputs) == 1 else f"tuple of {len(entry.outputs)} arrays"
         options.append(f"out : {kind} for the result")
@@ -107,7 +112,7 @@ def docstring(entry: Entry) -> str:
     lines = [entry.doc.strip(), "", f"Signature: {entry.signature}; leading axes broadcast.", ""]
     if rules := entry.size_rules:
         lines[-1:] = [f"Sizes: {', '.join(rules)}.", ""]
-    return "\n".join([*lines, *arrays, *scalars, *options, ""])
+    return "\n".join([*lines, *arrays, *axis, *scalars, *options, ""])
 
 
 def _dtypes(entry: Entry, dtype: str) -> str:

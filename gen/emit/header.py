@@ -189,14 +189,14 @@ def _signature(name: str, entry: Entry, types: Mapping[str, str]) -> str:
 
 def _comment(entry: Entry, types: Mapping[str, str]) -> str:
     doc = " ".join(entry.doc.replace("*/", "* /").split())
-    lines = [_array(entry, a, types) for a in entry.arguments]
+    lines = [_array(a, types) for a in entry.arguments]
     lines += [f"{_safe(p.name)}: {_default(p)}" for p in entry.parameters]
     if rules := entry.size_rules:
         lines.append(f"Sizes: {', '.join(rules)}")
     return f"/* {doc}\n" + "".join(f"\n   {line}" for line in lines) + " */"
 
 
-def _array(entry: Entry, argument: Argument, types: Mapping[str, str]) -> str:
+def _array(argument: Argument, types: Mapping[str, str]) -> str:
     axes = ", ".join(["...", *map(str, argument.core)])
     may = f"; may be {' or '.join(map(_safe, argument.in_place))}" if argument.in_place else ""
     intent = f", {argument.intent.value}{may}" if argument.intent is not Intent.IN else ""

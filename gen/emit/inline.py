@@ -53,10 +53,8 @@ def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stm
         case Loop(var, _, _, kind):
             within = lanes | {var} if kind is LoopKind.VECTORIZED else lanes
             return replace(stmt, body=inline(stmt.body, facts.loop(stmt), within))
-        case Delinearize():
-            return replace(stmt, body=inline(stmt.body, facts.delinearize(stmt), lanes))
-        case If(condition, body):
-            return replace(stmt, body=inline(body, facts.where(condition), lanes))
+        case Delinearize() | If():
+            return replace(stmt, body=inline(stmt.body, facts.inside(stmt), lanes))
         case Allocate():
             return replace(stmt, body=inline(stmt.body, facts, lanes))
         case Seq(body_):

@@ -49,14 +49,6 @@ class Stored:
         return targets(self.block.body)[0]
 
 
-def choice(condition: str, then: list[str], otherwise: list[str]) -> list[str]:
-    return [f"if ({condition}) {{", *indented(then), "} else {", *indented(otherwise), "}"]
-
-
-def indented(lines: list[str]) -> list[str]:
-    return ["    " + line for line in lines]
-
-
 def address(access: Target | Load, start: Mapping[str, Expr], context: Context) -> str:
     """Of what is accessed where variables are as at the `start` of the loop."""
     at = tuple(substitute(i, start) for i in access.indices)

@@ -21,7 +21,8 @@ from . import apart
 from .context import Context
 from .expr import suffix
 from .forms import WORDS
-from .rows import Stored, address, choice, condition, indented, marked, refused, rows_of, stored
+from .lines import choice, indented
+from .rows import Stored, address, condition, marked, refused, rows_of, stored
 from .views import Argument
 
 
@@ -132,7 +133,7 @@ def fenced(lines: Sequence[str]) -> list[str]:
     """What a function whose body is `lines` has to end with: stores past the caches are seen by
     other threads after a fence alone.
     """
-    streams = any(re.search(r"\bts_(row_end|line_end|stream)_", line) for line in lines)
+    streams = re.search(r"\bts_(row_end|line_end|stream)_", "\n".join(lines))
     return ["if (stream) {", "    ts_stream_fence();", "}"] if streams else []
 
 

@@ -54,13 +54,17 @@ def _function(entry: Entry) -> str:
     optional = [
         f"{p.name}: {_scalar(entry, p)} = ..." for p in entry.parameters if p.default is not None
     ]
-    options = ["axis: int = -1"] if entry.has_axis else []
+    scalars, axis, options = [*required, *optional], "axis: int = -1", list[str]()
     if entry.reduces:
         several = "int | None" if entry.ordered else "int | tuple[int, ...] | None"
-        options = [f"axis: {several} = None", "keepdims: bool = False"]
+        axis, options = f"axis: {several} = None", ["keepdims: bool = False"]
     if entry.outputs:
         options.append(f"out: {_out(len(entry.outputs))} = None")
-    parameters = [*arrays, *required, *optional, "*", *options, "num_threads: int | None = None"]
+    options.append("num_threads: int | None = None")
+    if entry.has_axis:
+        parameters = [*arrays, axis, "*", *scalars, *options]
+    else:
+        parameters = [*arrays, *scalars, "*", *options]
     lines = "".join(f"    {parameter},\n" for parameter in parameters)
     return f"def {entry.kernel}(\n{lines}) -> {_result(entry)}: ...\n"
 

@@ -31,6 +31,7 @@ from .casts import as_accessed
 from .context import Kept, Push
 from .expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix, unwrapped
 from .forms import VECTOR_TYPES
+from .lines import indented
 from .masks import All, Bits
 from .names import NUMBER
 from .ties import in_order
@@ -121,7 +122,7 @@ def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
             before, found = defined.vector(combiner, held, [code.parts(v) for v in values], code)
             stores = zip(targets, dtypes, found, strict=True)
             lines = [line for t, dtype, parts in stores for line in store(t, dtype, parts, code)]
-            return ["{", *_indented(before + lines), "}"]
+            return ["{", *indented(before + lines), "}"]
         case Update(Combiner() as combiner, (target,), (value,)):
             old = code.load(target.buffer, target.indices, dtypes[0])
             return store(target, dtypes[0], _combine(combiner, old, value, code), code)
@@ -229,10 +230,6 @@ def _place(target: Target, code: Vectors) -> str:
     return f"&{code.scalars.element(target.buffer, first, code.scalars.facts)}"
 
 
-def _indented(lines: list[str]) -> list[str]:
-    return ["    " + line for line in lines]
-
-
 # ---------------------------------------------------------------- lane trees
 
 
@@ -287,7 +284,7 @@ def _tree_of_pairs(
     found = [f"ts_select_{t}({m}, ats{q}, {none})" for q, m in enumerate(on)]
     least = f"ts_reduce_min_{t}({reduce(lambda x, y: f'ts_min_{t}({x}, {y})', found)})"
     lines.append(f"const {c_type(dtypes[1])} first = {least};")
-    return ["{", *_indented(lines + _pair(combiner, places, ["top", "first"], dtypes)), "}"]
+    return ["{", *indented(lines + _pair(combiner, places, ["top", "first"], dtypes)), "}"]
 
 
 def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:
@@ -330,7 +327,7 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: boo
         new = tuple(
             f"ts_select_{suffix(dtype)}({m}, {name}{q}, {old}{q})" for q, m in enumerate(on)
         )
-        lines += _indented(store(body.targets[position], dtype, new, code))
+        lines += indented(store(body.targets[position], dtype, new, code))
     return [*lines, "}"]
 
 

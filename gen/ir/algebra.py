@@ -31,15 +31,15 @@ FALSE = Const(False, DType.BOOL)
 
 
 def dtype_of(expr: Expr) -> DType:
-    match expr:
+    match expr:  # the most frequent ones first
+        case Binary(op, lhs, _):
+            return DType.BOOL if op in COMPARISONS else dtype_of(lhs)
         case Var() | Const() | Cast() | Load():
             return expr.dtype
         case Unary(UnaryOp.NOT, _) | Call(Function.ISNAN, _):
             return DType.BOOL
         case Unary(_, operand):
             return dtype_of(operand)
-        case Binary(op, lhs, _):
-            return DType.BOOL if op in COMPARISONS else dtype_of(lhs)
         case Select(_, then, _):
             return dtype_of(then)
         case Call(function, args):

@@ -8,6 +8,7 @@ so that what depends on their order shows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, assert_never
 
 import numpy as np
@@ -26,6 +27,7 @@ from .machine import (
     Array,
     Machine,
     Place,
+    Trace,
     allocation,
     coordinate,
     defined,
@@ -79,6 +81,7 @@ def run(
     seed: int | None = None,
     check: bool = True,
     externals: Mapping[str, Callable[..., Any]] | None = None,
+    trace: Trace | None = None,
 ) -> dict[str, Array]:
     """The arrays that the kernel writes, by name, after one run.
 
@@ -86,7 +89,8 @@ def run(
         made here. dims: the sizes that no array's shape gives. seed: draws the order of parallel
         iterations; None keeps them in order. check: whether reading an element that was never
         written, or leaving one of an OUT array unwritten, is an error (else it holds NaN or a
-        marker). externals: what computes the external functions, by name.
+        marker). externals: what computes the external functions, by name. trace: where to enter
+        which blocks meet at elements.
     Raises InterpError naming the block, its instance and the buffer, for those and for accesses
     out of bounds; for arguments that do not fit; IRError where the tree is not well-formed.
     """
@@ -101,7 +105,14 @@ def run(
     dtypes = {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
     messages = {n.name for n in walk(kernel) if isinstance(n, Buffer) and n.scope is Scope.MESSAGE}
     machine = Machine(
-        values, {}, dtypes, random, check, externals or {}, messages=frozenset(messages)
+        values,
+        {},
+        dtypes,
+        random,
+        check,
+        externals or {},
+        messages=frozenset(messages),
+        trace=trace,
     )
     with np.errstate(all="ignore"):
         _check_assumptions(kernel, machine)
@@ -272,7 +283,7 @@ def _block(block: Block, machine: Machine) -> Action:
     bindings = [expression(binding, machine) for binding in block.bindings]
     lowers = [expression(v.lower, machine) for v in block.iters]
     uppers = [expression(v.upper, machine) for v in block.iters]
-    body, values = _body(block.body, machine), machine.values
+    body, values, trace = _body(block.body, machine), machine.values, machine.trace
     missing = machine.launch.missing if machine.launch else frozenset()
     elsewhere = [coordinate(axis) for axis in missing]
 
@@ -284,6 +295,8 @@ def _block(block: Block, machine: Machine) -> Action:
         for name, lower, upper in zip(names, lowers, uppers, strict=True):
             if not lower() <= values[name] < upper():
                 raise InterpError(f"'{name}' is outside its domain")
+        if trace:
+            trace.enter(block.name)
         body()
 
     def located() -> None:
@@ -308,7 +321,7 @@ def _body(body: Store | Init | Update, machine: Machine) -> Action:
             return lambda: _store_all(writers, initial)
         case Update(combiner, targets, values):
             writers = [writer(t, machine) for t in targets]
-            old = [reader(t, machine) for t in targets]
+            old = [reader(t, replace(machine, trace=None)) for t in targets]
             new = [expression(v, machine) for v in values]
             join = _joined(combiner, tuple(machine.dtypes[t.buffer] for t in targets), machine)
             return lambda: _store_all(

@@ -100,6 +100,37 @@ class Owned:
         return self.places[rank]
 
 
+@dataclass(slots=True)
+class Trace:
+    """Which blocks meet at elements, in one run or several.
+
+    met: (reader, buffer, writer, whether it writes later), of different instances; a write that
+    leaves an element as it was is none. running: the block, and which instance of all. written:
+    what wrote an element last. read: of each reader of an element the first instance.
+    """
+
+    met: set[tuple[str, str, str, bool]] = field(default_factory=set)
+    running: tuple[str, int] = ("", 0)
+    written: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
+    read: dict[tuple[str, tuple[int, ...]], dict[str, int]] = field(default_factory=dict)
+
+    def enter(self, block: str) -> None:
+        self.running = block, self.running[1] + 1
+
+    def reads(self, buffer: str, index: tuple[int, ...]) -> None:
+        reader, instance = self.running
+        self.read.setdefault((buffer, index), {}).setdefault(reader, instance)
+        if writer := self.written.get((buffer, index)):
+            self.met.add((reader, buffer, writer, False))
+
+    def writes(self, buffer: str, index: tuple[int, ...]) -> None:
+        writer, instance = self.running
+        self.written[buffer, index] = writer
+        for reader, first in self.read.get((buffer, index), {}).items():
+            if first != instance:
+                self.met.add((reader, buffer, writer, True))
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The state of one run.
@@ -109,6 +140,7 @@ class Machine:
     iterations. check: whether reading what was never written is an error. externals: what stands
     for external functions, by name. launch: what the statement being built runs in. messages: the
     buffers that are; what a rank has received lies beside what it stores. owned: what ranks have.
+    trace: where to enter who meets whom.
     """
 
     values: dict[str, Value]
@@ -120,6 +152,7 @@ class Machine:
     launch: Launched | None = None
     messages: frozenset[str] = frozenset()
     owned: dict[str, Owned] = field(default_factory=dict)
+    trace: Trace | None = None
 
     def shuffled(self, items: Iterable[T]) -> list[T]:
         """The items in an order that is drawn, if orders are."""
@@ -213,7 +246,7 @@ def defined(combiner: DefinedCombiner, machine: Machine) -> Combine:
 
 def reader(place: Target, machine: Machine) -> Thunk:
     """The function that reads an element: in bounds, and written before."""
-    name, places, check = place.buffer, machine.places, machine.check
+    name, places, check, trace = place.buffer, machine.places, machine.check, machine.trace
     if name in machine.messages:
         name = received(name)
     at = _position(place, name, machine)
@@ -225,6 +258,8 @@ def reader(place: Target, machine: Machine) -> Thunk:
             raise InterpError(
                 f"reads {_text(place.buffer, index)}, {_unwritten(name, machine)}", place.span
             )
+        if trace:
+            trace.reads(name, index)
         value = memory.values[index]
         return value if is_number else value.item()
 
@@ -233,11 +268,13 @@ def reader(place: Target, machine: Machine) -> Thunk:
 
 def writer(place: Target, machine: Machine) -> Callable[[Value], None]:
     """The function that writes an element, in bounds."""
-    name, places = place.buffer, machine.places
+    name, places, trace = place.buffer, machine.places, machine.trace
     at = _position(place, name, machine)
 
     def write(value: Value) -> None:
         memory, index = places[name], at()
+        if trace and not (memory.written[index] and memory.values[index] == value):
+            trace.writes(name, index)
         memory.take_over()
         memory.values[index] = value
         memory.written[index] = True

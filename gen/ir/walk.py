@@ -7,6 +7,7 @@ same object.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import wraps
+from operator import is_not
 from typing import Any, TypeVar, assert_never, cast
 
 from .algebra import simplify
@@ -68,7 +69,8 @@ def remembered(f: Callable[[N], A]) -> Callable[[N], A]:
             object.__setattr__(node, "_answers", answers)
         if f not in answers:
             answers[f] = f(node)
-        return cast(A, answers[f])
+        answer: A = answers[f]
+        return answer
 
     return wraps(f)(ask)
 
@@ -100,11 +102,15 @@ def walk(node: Node) -> Iterator[Node]:
     while left:
         first = left.pop()
         yield first
-        left += children(first)[::-1]
+        below = children(first)
+        if below:
+            left += below[::-1]
 
 
 def map_children(node: N, f: Callable[[Any], Any]) -> N:
     """The node with `f` applied to each child; the same object where nothing changed."""
+    if not children(node):
+        return node
     changes: dict[str, Any] = {}
     for name in _holders(type(node)):
         value = getattr(node, name)
@@ -112,9 +118,9 @@ def map_children(node: N, f: Callable[[Any], Any]) -> N:
             new: Any = f(value)
             if new is not value:
                 changes[name] = new
-        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
-            new = tuple(f(item) if isinstance(item, Node) else item for item in value)
-            if any(a is not b for a, b in zip(new, value, strict=True)):
+        elif isinstance(value, tuple) and value:
+            new = tuple([f(item) if isinstance(item, Node) else item for item in value])
+            if any(map(is_not, new, value)):
                 changes[name] = new
     return replace(node, **changes) if changes else node
 

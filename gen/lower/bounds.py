@@ -57,10 +57,8 @@ def _visit(stmt: Stmt, facts: Facts, in_edge: bool) -> Stmt:
             return replace(stmt, predicate=conjunction(*left))
         case Loop():
             return _loop(stmt, facts, in_edge)
-        case Delinearize():
-            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt), in_edge))
-        case If(condition, body):
-            return replace(stmt, body=_visit(body, facts.where(condition), in_edge))
+        case Delinearize() | If():
+            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt), in_edge))
         case Allocate():
             return replace(stmt, body=_visit(stmt.body, facts, in_edge))
         case Seq(body_):

@@ -7,10 +7,10 @@ dropped; the prover checks the lowered tree again.
 
 from dataclasses import dataclass
 from math import gcd
-from typing import final
+from typing import assert_never, final
 
 from ..ir.linear import Linear, linear
-from ..ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
+from ..ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, If, Kernel, Loop, Var
 from ..ir.types import INDEX
 from .inequalities import all_inequalities
 
@@ -24,6 +24,18 @@ class Facts:
 
     order: tuple[str, ...]
     known: tuple[Linear, ...]
+
+    def inside(self, stmt: Loop | Delinearize | If) -> "Facts":
+        """What holds in its body."""
+        match stmt:
+            case Loop():
+                return self.loop(stmt)
+            case Delinearize():
+                return self.delinearize(stmt)
+            case If():
+                return self.where(stmt.condition)
+            case _:
+                assert_never(stmt)
 
     def loop(self, loop: Loop) -> "Facts":
         """Inside the loop."""

@@ -35,7 +35,7 @@ from ..poly.certificate import Flow, Scheduled
 from .bounds import hoist_guards, split_guards
 from .edges import edge_tiles
 from .pragmas import auto_unroll
-from .storage import align, contract, place
+from .storage import align, place, shrink
 from .target import Target
 from .turns import turned_edges
 
@@ -74,7 +74,7 @@ _NOTHING = Seq(())
 PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
     ("launches", without_launches),
     ("explicit inits", explicit_inits),
-    ("contract temporaries", contract),
+    ("shrink temporaries", shrink),
     ("align temporaries", align),
     ("place temporaries", place),
     ("auto unroll", auto_unroll),

@@ -69,10 +69,8 @@ def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
         case Loop():
             new = replace(stmt, body=narrow(stmt.body, facts.loop(stmt), shapes))
             return _narrowed(new, facts, shapes) if new.kind is LoopKind.SERIAL else new
-        case Delinearize():
-            return replace(stmt, body=narrow(stmt.body, facts.delinearize(stmt), shapes))
-        case If(condition, body):
-            return replace(stmt, body=narrow(body, facts.where(condition), shapes))
+        case Delinearize() | If():
+            return replace(stmt, body=narrow(stmt.body, facts.inside(stmt), shapes))
         case Allocate():
             return replace(stmt, body=narrow(stmt.body, facts, shapes))
         case Seq(parts):

@@ -47,7 +47,7 @@ STACK_BYTES = 16 * 1024
 Span = tuple[Linear, Linear] | None  # the first and last index used; None: not affine
 
 
-def contract(kernel: Kernel) -> Kernel:
+def shrink(kernel: Kernel) -> Kernel:
     named = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))
     return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), (), frozenset(named)))
 
@@ -57,12 +57,9 @@ def _visit(stmt: Stmt, facts: Facts, around: Ranges, named: frozenset[str]) -> S
     match stmt:
         case Block() | Barrier() | Transfer():
             return stmt
-        case Loop():
+        case Loop() | Delinearize():
             inside = (*around, *_ranges(stmt))
-            return replace(stmt, body=_visit(stmt.body, facts.loop(stmt), inside, named))
-        case Delinearize():
-            inside = (*around, *_ranges(stmt))
-            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt), inside, named))
+            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt), inside, named))
         case If(condition, body):
             return replace(stmt, body=_visit(body, facts.where(condition), around, named))
         case Seq(body_):

@@ -40,12 +40,8 @@ def _visit(stmt: Stmt, facts: Facts) -> Stmt:
     match stmt:
         case Block() | Barrier() | Transfer():
             return stmt
-        case Loop():
-            return replace(stmt, body=_visit(stmt.body, facts.loop(stmt)))
-        case Delinearize():
-            return replace(stmt, body=_visit(stmt.body, facts.delinearize(stmt)))
-        case If(condition, body):
-            return replace(stmt, body=_visit(body, facts.where(condition)))
+        case Loop() | Delinearize() | If():
+            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt)))
         case Seq(body_):
             return seq(tuple(_visit(s, facts) for s in body_))
         case Allocate(_, Seq(body_)) if _is_turned(stmt):

@@ -2,8 +2,9 @@
 
 Input: both trees. Output: nothing; a Refused with sizes, the arrays that decide, the element, what
 the spec has there and what the tree. Both run in the interpreter, the tree's parallel iterations in
-a drawn order: on sizes at the edges, those around 0 and around each number of the tree, and integer
-arrays that are as bad as positions can be (`FORMS`). The same cases each time.
+a drawn order: on sizes at the edges, those around 0, around each number of the trees and around
+twice that, and at three times that; and integer arrays that are as bad as positions can be
+(`FORMS`). The same cases each time. Blocks that data may make meet have to meet in one of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,41 +15,57 @@ from numpy.typing import NDArray
 
 from ..ir.evaluate import InterpError, numpy_dtype
 from ..ir.interp import run
+from ..ir.machine import Trace
 from ..ir.nodes import Buffer, Const, Intent, Kernel
 from ..ir.sizes import SizeError, value
 from ..ir.types import INDEX, DType, Kind
 from ..ir.walk import externals, walk
+from .hidden import Meeting
 from .witness import Refused, Witness
 
 Array = NDArray[Any]
 Sizes = Mapping[str, int]
 
-SIZES = 40  # at most, and of each as many cases as there are FORMS
+SIZES = 64  # at most, and of each as many cases as there are FORMS
 POINTS = (
     4096  # of the largest box of all sizes together: the interpreter takes microseconds a point
 )
-LARGEST = 513  # numbers of the tree above this are no sizes of tiles
+LARGEST = 513  # distances, and sizes of tiles, that the interpreter has the time for
 
 
-def compare(plain: Kernel, tree: Kernel) -> None:
+def compare(plain: Kernel, tree: Kernel, meetings: frozenset[Meeting]) -> None:
     """Raises Refused where the tree gives something else than the plain schedule, or where there is
-    nothing to compare.
+    nothing to compare. meetings: what has to happen in some case.
     """
     if externals(tree):
         raise Refused("data hides where values come from, and external functions cannot be tested")
-    random = np.random.default_rng(0)
-    met = 0
+    random, trace = np.random.default_rng(0), Trace()
+    any_ = False
     for sizes in _edges(plain, tree, random):
         for form in range(len(FORMS)):
-            met += _compared(plain, tree, sizes, _inputs(plain, sizes, form, random), form)
-    if not met:
+            arrays = _inputs(plain, sizes, form, random)
+            any_ |= _compared(plain, tree, sizes, arrays, form, trace)
+            trace = Trace(trace.met)
+    if not any_:
         raise Refused(
             "data hides where values come from, and there are no sizes small enough for a test"
+        )
+    for reader, buffer, writer, later in sorted(meetings - trace.met):
+        does = "writes later" if later else "has made"
+        raise Refused(
+            "data hides where values come from, and no test tells: with none of the sizes and"
+            f" arrays that were tried does block '{reader}' read elements of '{buffer}' that"
+            f" another iteration, of block '{writer}', {does}"
         )
 
 
 def _compared(
-    plain: Kernel, tree: Kernel, sizes: Sizes, arrays: Mapping[str, Array], seed: int
+    plain: Kernel,
+    tree: Kernel,
+    sizes: Sizes,
+    arrays: Mapping[str, Array],
+    seed: int,
+    trace: Trace,
 ) -> bool:
     """Whether there was something to compare. Raises Refused for a difference."""
     scalars = {
@@ -56,7 +73,7 @@ def _compared(
     }
     dims = {name: sizes[name] for name in plain.dims}
     try:
-        wanted = run(plain, arrays, scalars, dims=dims)
+        wanted = run(plain, arrays, scalars, dims=dims, trace=trace)
     except InterpError:
         return False  # the spec itself says nothing here, as of the largest of no integers
     try:
@@ -111,15 +128,21 @@ def _close(expected: Array, got: Array) -> NDArray[np.bool_]:
 
 def _edges(plain: Kernel, tree: Kernel, random: np.random.Generator) -> list[dict[str, int]]:
     """Sizes that the kernel takes: each edge for all dims, then for each alone. Of more than SIZES
-    some from all over.
+    some from all over. Refuses numbers that are too large for such sizes.
     """
     names = (*plain.dims, *(s.name for s in plain.scalars if s.dtype is INDEX))
     numbers = {
-        n.value
-        for n in walk(tree)
-        if isinstance(n, Const) and isinstance(n.value, int) and 1 < n.value <= LARGEST
-    }
-    edges = sorted({0, 1, 2, 3, 5} | {c + k for c in numbers for k in (-1, 0, 1)})
+        abs(n.value)
+        for n in (*walk(plain), *walk(tree))
+        if isinstance(n, Const) and isinstance(n.value, int) and n.dtype is INDEX
+    } - {0, 1}
+    if too_large := [c for c in numbers if c > LARGEST]:
+        raise Refused(
+            f"data hides where values come from, and no test tells: {min(too_large)} is too large"
+            f" a number, since sizes around it take too long (up to {LARGEST} they do not)"
+        )
+    around = {m * c + k for c in numbers for m in (1, 2) for k in (-1, 0, 1, 2)}
+    edges = sorted({0, 1, 2, 3, 5} | around | {3 * c for c in numbers})
     if not names:
         edges = [0]
     drawn = [dict.fromkeys(names, e) for e in edges]

@@ -13,6 +13,7 @@ import islpy as isl
 from ..ir.nodes import Intent, Load, Node, Select, Store
 from ..ir.walk import children, loads
 from .affine import Frame, NotAffine, region
+from .flow import Logical
 from .roles import Execution
 from .statement import Access
 from .witness import Refused, sample
@@ -40,6 +41,32 @@ def testable(read: Access, run: Execution, refused: Refused) -> bool:
     refused.hidden = (read.statement.name, read.number)
     refused.hint = refused.hint or OFFER
     return True
+
+
+Meeting = tuple[str, str, str, bool]
+"""A reader, a buffer, a block that writes it, and whether that writes an element later than it is
+read, or makes what is read.
+"""
+
+
+def meetings(logical: Logical) -> frozenset[Meeting]:
+    """What data decides of the plain schedule: which blocks may meet by reads that it hides. A test
+    in which they do not meet says nothing of their order.
+    """
+    result: set[Meeting] = set()
+    relations = logical.relations
+    for (name, number), last in logical.writers.items():
+        read = logical.blocks[name].reads[number]
+        writes = [w for w in relations.writes(read.storage) if w.statement.block.origin]
+        if not (_counts_by_data(read) or any(map(_keeps_by_data, writes))):
+            continue
+        for w in writes:
+            meeting = name, read.storage.name, w.statement.name
+            if w in last:
+                result.add((*meeting, False))
+            if not relations.earlier(w, read).is_empty():
+                result.add((*meeting, True))
+    return frozenset(result)
 
 
 def _writes(read: Access, run: Execution) -> tuple[Access, ...]:

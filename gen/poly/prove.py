@@ -18,8 +18,8 @@ from .barriers import check_threads
 from .certificate import Read, Scheduled
 from .compare import compare
 from .extract import outline
-from .flow import Computed, Logical, Values, merged, through, with_free
-from .hidden import testable
+from .flow import Computed, Logical, Values, logical_flow, merged, through, with_free
+from .hidden import meetings, testable
 from .laws.plain import under
 from .match import LogicalRead, match
 from .messages import check_messages
@@ -54,7 +54,8 @@ def prove(plain: Kernel, state: Scheduled) -> None:
     check_threads(run.tree, run.relations)
     check_messages(run.tree)
     if untold:
-        compare(replace(plain, phases=state.kernel.phases), state.kernel)
+        phased = replace(plain, phases=state.kernel.phases)
+        compare(phased, state.kernel, meetings(logical_flow(phased)))
     elif whole.has_parts:
         proved_parts(plain).update(part.digest for part in new.all)
 

@@ -86,7 +86,7 @@ class Reductions:
         """
         result: dict[Value, isl.Map] = {}
         rest, refusal = part, None
-        for value, m in self._guess(read, part, got).items():
+        for value, m in self._guess(part, got).items():
             here = m.domain()
             try:
                 self._compare(read, {value: m}, got.at(here))
@@ -119,9 +119,9 @@ class Reductions:
         for w, m in starts.items():
             start = self._start(w)
             base = merged(base, through(m, start.base))
-            self._add(read, terms, w, m, start.terms)
+            self._add(read, terms, m, start.terms)
         for w, m in reached.items():
-            self._add(read, terms, w, m, self._held(w))
+            self._add(read, terms, m, self._held(w))
         rest = part.subtract(domain(starts, isl.Set.empty(part.get_space())))
         if not rest.is_empty():
             base = merged(base, contents(read, rest))
@@ -130,12 +130,10 @@ class Reductions:
             raise _wrong(read, padding, "the reduction that {} reads from '{}' starts from padding")
         return _Sum(terms, base)
 
-    def _add(
-        self, read: Access, terms: dict[Computed, isl.Map], w: Access, m: isl.Map, held: Terms
-    ) -> None:
-        """Adds what the events of `w` hold. Refuses a term that is there already."""
+    def _add(self, read: Access, terms: dict[Computed, isl.Map], m: isl.Map, held: Terms) -> None:
+        """Adds what the events of one writer hold. Refuses a term that is there already."""
         for value, own in held.items():
-            self._require_once(read, w, m, own, value)
+            self._require_once(read, m, own, value)
             added = m.apply_range(own).coalesce()
             if value in terms:
                 twice = terms[value].intersect(added)
@@ -176,7 +174,7 @@ class Reductions:
         terms: dict[Computed, isl.Map] = {}
         for partial in write.statement.reads:
             held = inside._partial(write, partial, start)
-            self._add(partial, terms, write, here, held)
+            self._add(partial, terms, here, held)
         return _Sum(terms, {start: isl.Map.from_domain(write.domain)})
 
     def _following(self, write: Access) -> "Reductions":
@@ -269,10 +267,8 @@ class Reductions:
         assert isinstance(body, Update)
         return body.combiner
 
-    def _require_once(
-        self, read: Access, writer: Access, m: isl.Map, held: isl.Map, value: Computed
-    ) -> None:
-        """Refuses where one read takes one term from two instances of the writer."""
+    def _require_once(self, read: Access, m: isl.Map, held: isl.Map, value: Computed) -> None:
+        """Refuses where one read takes one term from two instances of a writer."""
         if held.is_injective():
             return
         pairs = m.reverse().range_product(held).reverse()
@@ -281,7 +277,7 @@ class Reductions:
         two = pairs.apply_range(_different(pairs)).intersect(pairs)
         raise _twice(read, value, two.domain().unwrap())
 
-    def _guess(self, read: Access, part: isl.Set, got: _Sum) -> Values:
+    def _guess(self, part: isl.Set, got: _Sum) -> Values:
         """The value that a copy takes: the reduction whose terms these are, or the start."""
         result: dict[Value, isl.Map] = {}
         rest = part

@@ -150,9 +150,9 @@ cdef const ts_overload *_overload(const ts_kernel *kernel, list types, bint wide
     for i in range(kernel.overloads_count):
         for k in range(kernel.type_variables_count):
             type_ = _dtype(kernel.overloads[i].types[k])
-            if types[k] is not None and not (
+            if types[k] is not None and (type_ is None or not (
                 np.can_cast(types[k], type_, "safe") if wider else types[k] == type_
-            ):
+            )):
                 break
         else:
             return &kernel.overloads[i]
@@ -173,7 +173,7 @@ cdef object _variable_dtype(const ts_kernel *kernel, int variable, list argument
         if kernel.arguments[k].type_variable != variable:
             continue
         if not _supported(array.dtype.newbyteorder("="), choices):
-            raise _unsupported(kernel, k, array.dtype, choices)
+            raise _unsupported(kernel, k, array.dtype, _type_names(kernel, variable))
         operands.append(original if type(original) in _WEAK else array.dtype)
     if not operands:
         return None
@@ -187,7 +187,7 @@ cdef object _variable_dtype(const ts_kernel *kernel, int variable, list argument
     for number, original, array in arguments:
         k = number
         if kernel.arguments[k].type_variable == variable:
-            raise _unsupported(kernel, k, common, choices)
+            raise _unsupported(kernel, k, common, _type_names(kernel, variable))
 
 
 cdef object _common(const ts_kernel *kernel, list operands):
@@ -200,20 +200,39 @@ cdef object _common(const ts_kernel *kernel, list operands):
         return np.result_type(*operands)
     except TypeError:
         raise TypeError(f"{_text(kernel.name)}: arrays of {', '.join(names)} have no common dtype") from None
+
+
 cdef bint _supported(object dtype, list choices) except -1:
-    """Whether an array of the dtype may be given for a type variable."""
-    if dtype.kind in "biu" or dtype in choices:
+    """Whether an array of the dtype may be given for a type variable: one of its choices holds it, so
+    float16 runs as float32 where there is no float16. Integers are looked at together with the other
+    arguments."""
+    if dtype.kind in "biu":
         return True
-    return dtype.kind == "f" and np.result_type(dtype, np.complex64) in choices
+    for choice in choices:
+        if np.can_cast(dtype, choice, "safe"):
+            return True
+    return False
 
 
 cdef str _names(list dtypes):
     return ", ".join([dtype.name for dtype in dtypes if dtype is not None])
 
 
-cdef object _unsupported(const ts_kernel *kernel, int k, object dtype, list choices):
+cdef str _type_names(const ts_kernel *kernel, int variable):
+    """What the type variable may stand for; bfloat16, too, where NumPy does not know it yet."""
+    cdef list names = []
+    cdef int i
+    for i in range(kernel.overloads_count):
+        dtype = _dtype(kernel.overloads[i].types[variable])
+        name = _BFLOAT16 if dtype is None else dtype.name
+        if name not in names:
+            names.append(name)
+    return ", ".join(names)
+
+
+cdef object _unsupported(const ts_kernel *kernel, int k, object dtype, str supported):
     return TypeError(f"{_text(kernel.name)}: argument {_text(kernel.arguments[k].name)} has dtype "
-                     f"{dtype}; supported: {_names(choices)}")
+                     f"{dtype}; supported: {supported}")
 
 
 cdef object _cast(const ts_kernel *kernel, const ts_overload *overload, int k, object original,
@@ -224,12 +243,12 @@ cdef object _cast(const ts_kernel *kernel, const ts_overload *overload, int k, o
     if array.dtype.newbyteorder("=") == dtype:
         return array
     if argument.intent == TS_INOUT:
-        raise _unsupported(kernel, k, array.dtype, [dtype])
+        raise _unsupported(kernel, k, array.dtype, dtype.name)
     weak = type(original) in _WEAK
     if argument.type_variable < 0 and not (
         np.result_type(original, dtype) == dtype if weak else np.can_cast(array.dtype, dtype, "safe")
     ):
-        raise _unsupported(kernel, k, array.dtype, [dtype])
+        raise _unsupported(kernel, k, array.dtype, dtype.name)
     if not weak:
         return array.astype(dtype, order="K")
     try:
@@ -240,13 +259,13 @@ cdef object _cast(const ts_kernel *kernel, const ts_overload *overload, int k, o
 
 # ---- extents and strides ----
 
-cdef int _axis_number(const ts_kernel *kernel, object axis) except? -1:
+cdef int _axis_number(const ts_kernel *kernel, object axis, str expected) except? -1:
     try:
         if isinstance(axis, bool):
             raise TypeError
         number = operator.index(axis)
     except TypeError:
-        raise TypeError(f"{_text(kernel.name)}: axis must be an integer, "
+        raise TypeError(f"{_text(kernel.name)}: axis must be {expected}, "
                         f"got {type(axis).__name__}") from None
     if not -_FAR <= number <= _FAR:
         raise AxisError(f"{_text(kernel.name)}: axis {number} is out of bounds")

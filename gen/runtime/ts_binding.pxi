@@ -28,7 +28,7 @@ cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object
     """Runs the kernel; returns its output (of 0 dimensions: a scalar), a tuple of several, or None."""
     cdef ts_invocation v
     cdef tuple inputs = given
-    cdef int axis_number = -1 if axis is _LAST else _axis_number(kernel, axis)
+    cdef int axis_number = -1 if axis is _LAST else _axis_number(kernel, axis, "an integer")
     cdef ts_given arrays[TS_MAX_ARGUMENTS]
     v.kernel = kernel
     v.threads = _threads(kernel, num_threads)

@@ -217,9 +217,12 @@ static int count_leading_axes(ts_invocation *v, const ts_given *given)
         const int leading = given[k].array.ndim - argument->core;
         if (leading < 0) {
             text core, shape;
-            return ts_refuse(v->kernel, "argument %s must have the axes %s at its end, got shape %s",
+            const bool vector = argument->core == 2 && given[k].array.ndim == 1;
+            return ts_refuse(v->kernel,
+                             "argument %s must have the axes %s at its end, got shape %s%s",
                              argument->name, core_text(&core, v->kernel, argument),
-                             shape_text(&shape, given[k].array.ndim, given[k].array.shape));
+                             shape_text(&shape, given[k].array.ndim, given[k].array.shape),
+                             vector ? "; [:, None] makes a vector a column, [None, :] a row" : "");
         }
         v->outer_count = leading > v->outer_count ? leading : v->outer_count;
     }

@@ -7,7 +7,7 @@
 
 cdef object _reduce(const ts_kernel *kernel, bint ordered, object x, tuple parameters, object axis,
                     object out, bint keepdims, object num_threads):
-    if not keepdims and isinstance(axis, int):
+    if not keepdims and type(axis) is int:
         return _call(kernel, (x,), parameters, axis, out, num_threads)
     if not keepdims and axis is None and isinstance(x, np.ndarray) and cnp.PyArray_NDIM(x) == 1:
         return _call(kernel, (x,), parameters, _LAST, out, num_threads)
@@ -44,9 +44,10 @@ cdef tuple _reduced_axes(const ts_kernel *kernel, bint ordered, int ndim, object
         if ordered:
             raise TypeError(f"{_text(kernel.name)}: axis must be an integer or None, got tuple: a position "
                             "along several axes is no single index")
-        numbers = [_axis_number(kernel, a) for a in axis]
+        numbers = [_axis_number(kernel, a, "a tuple of integers") for a in axis]
     else:
-        numbers = [_axis_number(kernel, axis)]
+        numbers = [_axis_number(kernel, axis, "an integer or None" if ordered else
+                                "an integer, a tuple of integers or None")]
     found = []
     for number in numbers:
         if not -ndim <= number < ndim:

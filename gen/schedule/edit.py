@@ -8,9 +8,10 @@ one that is.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from operator import is_
 from typing import assert_never
 
-from ..ir.algebra import conjuncts, index, sub
+from ..ir.algebra import conjunction, conjuncts, index, sub
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -237,16 +238,12 @@ def remove(root: Stmt, node: Stmt) -> Stmt:
                 return s if body is s.body else body and replace(s, body=body)
             case Seq(items):
                 kept = [new for x in items if (new := go(x)) is not None]
-                unchanged = len(kept) == len(items) and all(map(_is, kept, items))
+                unchanged = len(kept) == len(items) and all(map(is_, kept, items))
                 return s if unchanged else (seq(tuple(kept)) if kept else None)
             case _:
                 assert_never(s)
 
     return go(root) or Seq(())
-
-
-def _is(a: object, b: object) -> bool:
-    return a is b
 
 
 def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
@@ -261,7 +258,7 @@ def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
                 return f(s if body is s.body else replace(s, body=body))
             case Seq(items):
                 new = tuple(map(go, items))
-                return f(s if all(map(_is, new, items)) else seq(new))
+                return f(s if all(map(is_, new, items)) else seq(new))
             case _:
                 assert_never(s)
 
@@ -271,6 +268,13 @@ def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
 def update_blocks(stmt: Stmt, f: Callable[[Block], Block]) -> Stmt:
     """The tree with `f` applied to every block."""
     return update_stmts(stmt, lambda s: f(s) if isinstance(s, Block) else s)
+
+
+def guarded(stmt: Stmt, *guards: Expr) -> Stmt:
+    """The tree whose blocks run only where the guards hold, too."""
+    if not guards:
+        return stmt
+    return update_blocks(stmt, lambda b: replace(b, predicate=conjunction(b.predicate, *guards)))
 
 
 def nest(around: Iterable[Loop], body: Stmt) -> Stmt:
@@ -289,7 +293,7 @@ def renumbered(state: Scheduled, loop: Loop, lower: Expr, upper: Expr, value: Ex
     """The state with the loop over another range; `value` says what its variable was before."""
     new = replace(loop, lower=lower, upper=upper, body=substitute(loop.body, {loop.var: value}))
     kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
-    return replace(state, kernel=kernel)
+    return replace(state, kernel=kernel, flow=unshared(state, loop, value))
 
 
 def chain(outer: Loop, count: int) -> tuple[Loop, ...]:
@@ -384,6 +388,19 @@ def rename_shared(flow: Flow, new: Mapping[str, tuple[str, ...]]) -> Flow:
         return replace(source, shared=tuple(dict.fromkeys(shared)))
 
     return {read: renamed(source) for read, source in flow.items()}
+
+
+def unshared(state: Scheduled, loop: Loop, value: Expr) -> Flow:
+    """The flow without the loop in `shared` where its iterations are numbered anew, by `value`,
+    which depends on loops around that are not shared: a number is not one iteration there.
+    """
+    depends = variables(value) & set(scope_of(ancestors(tree(state.kernel), loop)))
+
+    def numbered(source: Source) -> Source:
+        kept = tuple(v for v in source.shared if v != loop.var)
+        return source if depends <= set(kept) else replace(source, shared=kept)
+
+    return {read: numbered(source) for read, source in state.flow.items()}
 
 
 def prune_shared(kernel: Kernel, flow: Flow) -> Flow:

@@ -10,11 +10,20 @@ run over just what its reader reads in one iteration of that loop; None where a 
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
-from ..ir.algebra import TRUE, conjunction, conjuncts
+from ..ir.algebra import TRUE, conjuncts
 from ..ir.nodes import Block, Delinearize, Expr, IterKind, Loop, Stmt, Var
 from ..ir.walk import loads, substitute, targets, variables
 from ..poly.certificate import Scheduled
-from .edit import block_named, fresh, index_of, readers, scope_of, serial_loop, tree, update_blocks
+from .edit import (
+    block_named,
+    fresh,
+    guarded,
+    index_of,
+    readers,
+    scope_of,
+    serial_loop,
+    tree,
+)
 from .moving import between, inside_of, used_names
 from .placing import place
 from .shared import in_loops
@@ -57,10 +66,7 @@ def inherited(state: Scheduled, block: Block, loop: Loop) -> Stmt | None:
     dropped = frozenset(scope_of(read.inside)) - needed
     guards = tuple(substitute(g, new) for g in read.guards if not variables(g) & dropped)
     around = (*inside_of(tree(state.kernel), loop), *copies)
-    result = place(bound, around, frozenset(names), {}, used)
-    result = update_blocks(
-        result, lambda b: replace(b, predicate=conjunction(b.predicate, *guards))
-    )
+    result = guarded(place(bound, around, frozenset(names), {}, used), *guards)
     for s in reversed(copies):
         result = replace(s, body=result)
     return result

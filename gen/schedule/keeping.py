@@ -26,6 +26,7 @@ from ..poly.certificate import Scheduled, Source
 from .bounds import at_most, normal
 from .edit import (
     containing,
+    guarded,
     insert,
     local_name,
     loop_named,
@@ -136,8 +137,7 @@ class Keeping:
         ranges = ranges_of(self._around[:-1])
         if not computed or at_most(add(self.loop.lower, 1), self.loop.upper, ranges):
             return stmt
-        runs = less(self.loop.lower, self.loop.upper)
-        return update_blocks(stmt, lambda b: replace(b, predicate=conjunction(b.predicate, runs)))
+        return guarded(stmt, less(self.loop.lower, self.loop.upper))
 
     def _without_block(self) -> tuple[Stmt, Loop]:
         """The tree and the loop without the block."""

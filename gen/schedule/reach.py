@@ -89,7 +89,7 @@ def _require_inside(
         if launch is None:
             continue
         if launch is not _launch(around):
-            _refuse_launch(state, buffer, users, launch)
+            _refuse_launch(buffer, users, launch)
         if buffer.scope in _PRIVATE and (apart := _threads(own) - _threads(around)):
             loop = next(x for x in own if x.kind in apart)
             raise CannotApply(
@@ -99,9 +99,7 @@ def _require_inside(
             )
 
 
-def _refuse_launch(
-    state: Scheduled, buffer: Buffer, users: tuple[Block, ...], launch: Loop
-) -> NoReturn:
+def _refuse_launch(buffer: Buffer, users: tuple[Block, ...], launch: Loop) -> NoReturn:
     """Of memory that is a launch's own, and that it would not be alone with."""
     inside = blocks(launch)
     other = next((b for b in users if not any(b is x for x in inside)), None)

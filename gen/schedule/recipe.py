@@ -6,15 +6,15 @@ their arguments, and the proved states that they lead through.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import assert_never
 
-from ..errors import ScheduleError
+from ..errors import ScheduleError, SpecError
 from ..poly.certificate import Scheduled
 from ..spec import yaml
 from ..spec.model import Param, Recipe, Variant
 from ..spec.model import Step as SpecStep
-from .base import Context, Primitive, Step, trace
+from .base import OF_ANY, Context, Primitive, Step, trace
 from .edit import CannotApply, nearest
 from .registry import lookup
 
@@ -66,8 +66,20 @@ def _primitive(
         primitive = lookup(step.primitive)
     except CannotApply as unknown:
         raise ScheduleError(unknown.reason, step.span, unknown.hint) from None
+    if not isinstance(step.args, yaml.Map):
+        message, hint = "a step is one primitive with a map of arguments", _as_map(primitive, step)
+        raise SpecError(message, step.span, hint)
     arguments = _substitute(step.args, values, used, level)
     return replace(yaml.decode(arguments, primitive, primitive.name), span=step.span)
+
+
+def _as_map(primitive: type[Primitive], step: SpecStep) -> str:
+    """The step as it should be, as far as one value tells: it is the first argument's."""
+    own = [f for f in fields(primitive) if f.name not in OF_ANY]
+    value = step.args.text if isinstance(step.args, yaml.Scalar) else ""
+    given = [f"{f.name.rstrip('_')}: {value[:64] or '...'}" for f in own[:1]]
+    given += [f"{f.name.rstrip('_')}: ..." for f in own[1:] if f.default is MISSING]
+    return f"write '- {step.primitive}: {{{', '.join(given)}}}'"
 
 
 def _substitute(

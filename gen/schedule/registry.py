@@ -21,6 +21,7 @@ from .primitives.cache_local_at import CacheLocalAt
 from .primitives.cache_read import CacheRead
 from .primitives.cache_shared_at import CacheSharedAt
 from .primitives.cache_write import CacheWrite
+from .primitives.cascade import Cascade
 from .primitives.compute_at import ComputeAt
 from .primitives.compute_inline import ComputeInline
 from .primitives.copy_at import CopyAt
@@ -126,6 +127,7 @@ PRIMITIVES: tuple[type[Primitive], ...] = (
     DecomposeReduction,
     Rfactor,
     Scan,
+    Cascade,
     Rescale,
     Bind,
     Gpu,
@@ -151,6 +153,20 @@ BY_NAME: dict[str, type[Primitive]] = {
     name: primitive for primitive in PRIMITIVES for name in (primitive.name, *primitive.aliases)
 }
 
+ELSEWHERE = {
+    "compute_root": "what no step moves or inlines is computed whole, before all that reads it",
+    "specialize": "a recipe has `variants`, each for the calls that its `when` says",
+    "gpu_blocks": "`bind` takes the axis, as in bind: {loop: y.i, axis: blockIdx.x}",
+    "gpu_threads": "`bind` takes the axis, as in bind: {loop: y.i, axis: threadIdx.x}",
+    "stage_mem": "`cache_read` stages what a block reads, `cache_write` what it writes",
+    "expand_dim": "a temporary is as large as it must be where it lives; `store_at` says where",
+    "bind_expr": "give the expression a temporary of its own in `compute`",
+    "fuse_loops": "`merge` makes one loop of siblings, `fuse` of loops in one another",
+    "unroll_jam": "split the outer loop, reorder its inner part inwards and unroll that",
+    "unroll_and_jam": "split the outer loop, reorder its inner part inwards and unroll that",
+}
+"""What Halide, Exo and compilers have a name for, and no primitive here is: what to do instead."""
+
 
 def lookup(name: str) -> type[Primitive]:
     """The primitive of that name or alias, CINN's `ComputeAt` for `compute_at` too. Raises
@@ -159,5 +175,6 @@ def lookup(name: str) -> type[Primitive]:
     plain = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
     known = name if name in BY_NAME else plain
     if known not in BY_NAME:
-        raise CannotApply(f"there is no primitive '{name}'", nearest(known, BY_NAME))
+        hint = ELSEWHERE.get(known) or nearest(known, BY_NAME)
+        raise CannotApply(f"there is no primitive '{name}'", hint)
     return BY_NAME[known]

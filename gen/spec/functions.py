@@ -24,9 +24,14 @@ _ELSEWHERE = {
 }  # fmt: skip
 
 
+def elsewhere(name: str) -> str:
+    """The language's name of what other languages and libraries call so."""
+    return _ELSEWHERE.get(name.lower(), name)
+
+
 def hint(name: str, known: Collection[str]) -> str | None:
     """Which of the known functions a name that is none of them may mean."""
-    meant = _ELSEWHERE.get(name.lower())
+    meant = elsewhere(name)
     return f"did you mean '{meant}'?" if meant in known else yaml.hint(name, known)
 
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 from ..errors import Span, SpecError
 from ..ir.nodes import BinaryOp, Combiner, UnaryOp
 from ..ir.types import DType
-from . import functions, yaml
+from . import functions, hints, yaml
 from .syntax import (
     Apply,
     Assign,
@@ -314,7 +314,8 @@ def _expr(node: ast.expr, place: Place) -> Expr:
         case ast.Call(ast.Name(name), args, []):
             return _call(name, args, place, span)
         case _:
-            _refuse(node, place, "this is not an expression of the language")
+            hint = hints.written(node, {*COMBINERS, *place.words.reductions}, CONSTANTS)
+            _refuse(node, place, "this is not an expression of the language", hint)
 
 
 def _constant(value: object, span: Span) -> Literal:

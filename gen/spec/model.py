@@ -155,10 +155,12 @@ class ExternalFunction:
 @final
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a recipe: a primitive's name and its arguments, not yet decoded."""
+    """One step of a recipe: a primitive's name and its arguments, not yet decoded: a map, where
+    they are right.
+    """
 
     primitive: str
-    args: yaml.Map
+    args: yaml.Node
     span: Span = field(compare=False, repr=False)
 
 

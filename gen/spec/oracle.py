@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from ..errors import SpecError
+from ..errors import Span, SpecError
 from ..ir import nodes as ir
 from ..ir import storage
 from ..ir.sizes import found, value
@@ -67,9 +67,22 @@ def check(spec: KernelSpec) -> None:
         *(a.name for a in spec.arguments),
         *(t.name for t in spec.program.temporaries),
     ]
+    if spec.accuracy:
+        _check_own(spec)
     for accuracy in spec.accuracy:
         axes = axis_names(spec, accuracy.output)
         formula.check(accuracy.text, [*values, "eps", *(a for a in axes if a)], _ACCURACY)
+
+
+def _check_own(spec: KernelSpec) -> None:
+    """Refuses names that formulas of accuracy have themselves: they would not see the spec's."""
+    places: dict[str, Span | None] = {a.name: a.span for a in spec.arguments}
+    places |= {s.name: s.span for s in spec.scalars} | {s.name: s.span for s in spec.sizes}
+    places |= {t.name: t.span for t in spec.program.temporaries}
+    for name, span in (places | dict.fromkeys(spec.dims, spec.span)).items():
+        if name in ("eps", *_ACCURACY):
+            message = f"'{name}' has a meaning of its own in 'accuracy'"
+            raise SpecError(message, span, "choose another name")
 
 
 def evaluate(

@@ -10,7 +10,7 @@ from ..ir.algebra import index
 from ..ir.walk import variables
 from . import syntax
 from .model import KernelSpec
-from .program import Definition, For, Part, Range
+from .program import Definition, For, Part
 from .shapes import names_in
 
 _OF_POSITIONS = frozenset({ir.Combiner.ARGMIN, ir.Combiner.ARGMAX})
@@ -25,21 +25,17 @@ def is_ordered(spec: KernelSpec) -> bool:
 
 def _part_is_ordered(part: Part, core: frozenset[str]) -> bool:
     if isinstance(part, For):
-        along = _names(part.over) & core
+        along = part.over.names() & core
         return bool(along) or any(_part_is_ordered(p, core) for p in part.body)
     return _definition_is_ordered(part, core)
-
-
-def _names(over: Range) -> frozenset[str]:
-    return variables(over.lower) | variables(over.upper)
 
 
 def _definition_is_ordered(d: Definition, core: frozenset[str]) -> bool:
     along: set[str] = set()
     for over in d.loops:
-        if _names(over) & (core | along):
+        if over.names() & (core | along):
             along.add(over.index)
-            if over.lower != index(0) or not isinstance(over.upper, ir.Var) or _names(over) & along:
+            if over.lower != index(0) or not isinstance(over.upper, ir.Var) or over.names() & along:
                 return True
     parts = [d.target, d.value, *([d.guard] if d.guard is not None else [])]
     of_positions = bool(along) and d.combiner in _OF_POSITIONS

@@ -26,6 +26,10 @@ class Range:
     span: Span = field(compare=False, repr=False)
     reverse: bool = False
 
+    def names(self) -> frozenset[str]:
+        """The variables of its bounds."""
+        return variables(self.lower) | variables(self.upper)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -96,13 +100,9 @@ class Program:
 def _bounds(part: Part) -> frozenset[str]:
     match part:
         case Definition():
-            ranges = frozenset[str]().union(*(_range_names(r) for r in part.loops))
+            ranges = frozenset[str]().union(*(r.names() for r in part.loops))
             return ranges.union(*(variables(c) for c in part.conditions))
         case For(over, body):
-            return _range_names(over).union(*(_bounds(p) for p in body))
+            return over.names().union(*(_bounds(p) for p in body))
         case _:
             assert_never(part)
-
-
-def _range_names(over: Range) -> frozenset[str]:
-    return variables(over.lower) | variables(over.upper)

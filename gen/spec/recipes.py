@@ -103,16 +103,10 @@ def _variant(node: yaml.Map, dims: tuple[str, ...]) -> Variant:
 
 def _step(node: yaml.Node) -> Step:
     match node:
-        case yaml.Map(((yaml.Scalar(_, primitive), yaml.Map() as args),)):
+        case yaml.Map(((yaml.Scalar(_, primitive), args),)) if primitive:
             return Step(primitive, args, node.span)
         case yaml.Scalar(str(primitive)):
             return Step(primitive, yaml.Map((), node.span), node.span)
-        case yaml.Map(((yaml.Scalar(_, primitive), argument),)) if primitive:
-            value = argument.text[:64] if isinstance(argument, yaml.Scalar) else "value"
-            hint = (
-                f"write '- {primitive[:64]}: {{argument: {value}}}'; `tilesmith primitives "
-                f"{primitive[:64]}` has the arguments' names"
-            )
         case _:
             hint = "write '- split: {loop: y.j, factors: [8]}'"
-    raise SpecError("a step is one primitive with a map of arguments", node.span, hint)
+            raise SpecError("a step is one primitive with a map of arguments", node.span, hint)

@@ -14,13 +14,13 @@ from ..ir import algebra
 from ..ir import nodes as ir
 from ..ir.linear import constant, same
 from ..ir.nodes import BinaryOp, Combiner, UnaryOp
-from . import program, syntax, yaml
+from . import hints, program, syntax, yaml
 from .data import with_guards
 from .hoist import check_combines, check_targets, fold_definition, hoist
 from .indices import condition_expr, cover, extent, index_expr
 from .language import CONSTANTS, RESERVED
 from .program import Definition, For, Part, Program, Range
-from .scope import Declared, Scope, enter, range_of, unused
+from .scope import Declared, Scope, check_indices, enter, range_of, unused
 
 _UPDATES = {
     BinaryOp.ADD: Combiner.SUM,
@@ -131,7 +131,7 @@ def _assign(statement: syntax.Assign, scope: Scope) -> tuple[tuple[Part, ...], S
     own = [part for part in read if part.array in targets]
     for part in read:
         if part not in own:
-            _check_readable(part.array, part, scope)
+            _check_readable(part.array, part, scope, statement.targets)
             _check_rank(part, scope.shapes[part.array])
     implicit = _implicit(statement, scope)
     inner = replace(scope, indices=(*scope.indices, *implicit))
@@ -140,6 +140,7 @@ def _assign(statement: syntax.Assign, scope: Scope) -> tuple[tuple[Part, ...], S
         scope = _declare(each, indices, inner, scope)
     for part in own:
         _check_rank(part, scope.shapes[part.array])
+    check_indices(target, values, inner)
     for value in values:
         _check_value(value, replace(inner, shapes=scope.shapes))
     if statement.op is not None and array not in scope.readable:
@@ -237,11 +238,14 @@ def _is_scalar_array(name: str, expr: syntax.Name, scope: Scope) -> bool:
     return True
 
 
-def _check_readable(array: str, expr: syntax.Expr, scope: Scope) -> None:
+def _check_readable(
+    array: str, expr: syntax.Expr, scope: Scope, targets: tuple[syntax.Element, ...] = ()
+) -> None:
     if array in scope.readable or (array in scope.assigned and array in scope.shapes):
         return  # of an array that a `for` around it defines, the prover knows which iteration did
     if array in scope.declared.arrays:
-        hint = "give its shape under 'temporaries'" if array in scope.assigned else None
+        shape = "give its shape under 'temporaries'" if array in scope.assigned else None
+        hint = shape or hints.undefined(targets, expr)
         raise SpecError(f"'{array}' is read before it is defined", expr.span, hint)
     raise SpecError(f"unknown array '{array}'", expr.span, yaml.hint(array, scope.declared.arrays))
 

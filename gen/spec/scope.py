@@ -7,9 +7,9 @@ from typing import final
 
 from ..errors import SpecError
 from ..ir import nodes as ir
-from . import syntax
+from . import hints, syntax
 from .indices import index_expr
-from .language import RESERVED
+from .language import CONSTANTS, RESERVED
 from .program import Definition, Range
 
 
@@ -106,3 +106,17 @@ def unused(name: str, taken: Collection[str]) -> str:
     if name not in taken:
         return name
     return next(other for k in count(1) if (other := f"{name}_{k}") not in taken)
+
+
+def check_indices(target: syntax.Element, values: Collection[syntax.Expr], scope: Scope) -> None:
+    """Every name in an index known. Raises SpecError."""
+    parts = [part for value in values for part in syntax.descend(value)]
+    bound = {r.index for part in parts if isinstance(part, syntax.Fold) for r in part.over}
+    declared = scope.declared
+    known = {*scope.integers(), *declared.scalars, *declared.arrays, *bound}
+    for element in parts:
+        for index in element.indices if isinstance(element, syntax.Element) else ():
+            for part in syntax.descend(index):
+                if isinstance(part, syntax.Name) and part.name not in {*known, *CONSTANTS}:
+                    hint = hints.unknown_index(target, part.name, known)
+                    raise SpecError(f"unknown name '{part.name}'", part.span, hint)

@@ -120,12 +120,20 @@ def parse(text: str, path: str) -> Node:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         span = source.span(mark.line + 1, mark.column + 1) if mark else Span(path, 1, 1)
-        raise SpecError(f"not YAML: {error.problem or error.context}", span) from None
+        raise SpecError(
+            f"not YAML: {error.problem or error.context}", span, _quoted(span.text)
+        ) from None
     except (YAMLError, RecursionError, ValueError) as error:
         raise SpecError(f"not YAML: {str(error).splitlines()[0]}", Span(path, 1, 1)) from None
     if root is None:
         raise SpecError("the file is empty", Span(path, 1, 1))
     return _convert(root, source)
+
+
+def _quoted(line: str) -> str | None:
+    """What to quote in a line that is not YAML: in braces, a type's brackets begin a list."""
+    found = re.search(r"[{,]\s*\w+:\s+(\w+(?:\(\w+\))?\[[^\]\"']*\])", line)
+    return f'quote it: "{found[1]}"' if found else None
 
 
 def _lines(text: str) -> list[str]:
@@ -317,7 +325,9 @@ def _decode_fields(node: Map, expected: type, what: str) -> object:
     }
     for key, value in node.entries:
         if key.text not in known:
-            raise SpecError(f"unknown key '{key.text}' in {what}", key.span, hint(key.text, known))
+            listed = ", ".join(sorted(known, key=lambda k: bool(known[k].kw_only)))
+            there = hint(key.text, known) or f"its keys are {listed}"
+            raise SpecError(f"unknown key '{key.text}' in {what}", key.span, there)
         name = known[key.text].name
         values[name] = _decode(value, hints[name], f"'{key.text}' of {what}")
     for key_name, f in known.items():

@@ -31,10 +31,26 @@ def test_a_kernel_has_its_section(pages: dict[str, str]) -> None:
     section = page[page.index("## clamp") : page.index("## cumsum")]
     assert "clamp(x, low=0, high=float('inf'), *, out=None, num_threads=None)" in section
     assert "| `x` | `(...)` | T | in |" in section
-    assert "| `high` | T | `inf` |" in section
+    assert "| `high` | T | `inf` |  |" in section
     assert "`y` has no error." in section
     assert ">>> ts.clamp(" in section
     assert "y[i] = min(max(x[i], low), high)" in section
+
+
+def test_sizes_are_as_a_spec_writes_them(pages: dict[str, str]) -> None:
+    page = pages["kernels.md"]
+    assert "| `w_ih` | `(..., 4 * h, d)` | T | in |" in page
+    assert "| `y` | `(..., height, width)` | T | out |" in page
+    texts = [*pages.values(), *docs.kernel_pages(docs.ROOT / "kernels_spec").values()]
+    assert all("<DType" not in text and "BinaryOp." not in text for text in texts[1:])
+    assert "Sizes: `n >= 1`, `lookahead >= 0`.\n" in page
+
+
+def test_a_scalar_says_what_its_default_means(pages: dict[str, str]) -> None:
+    assert "| T | `nan` | NaN, the default, stands for 1 / sqrt(d) |" in pages["kernels.md"]
+    lines = pages["kernels.md"].splitlines()
+    odd = [line for line in lines if re.search(r"\| `(nan|\d{10,})` \|", line)]
+    assert len(odd) == 3 and not any(line.endswith("|  |") for line in odd)
 
 
 def test_a_type_that_several_give_is_listed_once(pages: dict[str, str]) -> None:

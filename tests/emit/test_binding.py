@@ -98,7 +98,7 @@ def test_descriptors_of_sizes() -> None:
 
 def test_python_function() -> None:
     text = cython.module([ENTRY], "scaling", "1.2")
-    signature = "def scale(x, count, low, high=float('inf'), on=True, *, axis=-1, out=None, "
+    signature = "def scale(x, count, axis=-1, *, low, high=float('inf'), on=True, out=None, "
     assert signature + "num_threads=None):" in text
     assert (
         "return _call(&ts_kernels[0], (x, count,), (low, high, on,), axis, out, num_threads)"
@@ -117,13 +117,14 @@ def test_stubs_are_strictly_typed(tmp_path: Path) -> None:
     (tmp_path / "kernels.pyi").write_text(stubs.stubs([ENTRY]))
     (tmp_path / "use.py").write_text(
         "from kernels import scale, show_config\n"
-        "scale([1.0], 2, 0.5, on=False)\n"
+        "scale([1.0], 2, 0, low=0.5, on=False)\n"
         "show_config('dicts')['level']\n"
-        "scale([1.0], 2, 'low')  # wrong\n"
+        "scale([1.0], 2, low='low')  # wrong\n"
         "scale([1.0], 2)  # wrong\n"
+        "scale([1.0], 2, 0.5, low=0.5)  # wrong\n"
     )
     output, _, _ = mypy.api.run(["--strict", f"--cache-dir={tmp_path}", str(tmp_path / "use.py")])
-    assert [int(line) for line in re.findall(r"use\.py:(\d+): error", output)] == [4, 5], output
+    assert [int(line) for line in re.findall(r"use\.py:(\d+): error", output)] == [4, 5, 6], output
     assert "kernels.pyi" not in output
 
 

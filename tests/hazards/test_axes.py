@@ -29,9 +29,33 @@ def test_out_of_range(name: str, ndim: int) -> None:
 @pytest.mark.parametrize("name", ALONG_ONE)
 @pytest.mark.parametrize("axis", [1.0, True, np.bool_(1), "0", [0], np.array([0, 1])])
 def test_no_integer(name: str, axis: Any) -> None:
-    """`axis=` a float, a bool, a string, a list: TypeError."""
-    with refused(TypeError, f"{name}: axis must be an integer, got {type(axis).__name__}"):
+    """`axis=` a float, a bool, a string, a list: TypeError that says what it may be."""
+    expected = {"softmax": "an integer", "cumsum": "an integer", "argmax": "an integer or None"}
+    what = expected.get(name, "an integer, a tuple of integers or None")
+    with refused(TypeError, f"{name}: axis must be {what}, got {type(axis).__name__}"):
         ALONG_ONE[name](np.ones((2, 3)), axis=axis)
+
+
+def test_by_position() -> None:
+    """`axis=` by position: right after the arrays, as in NumPy and PyTorch; what follows is given
+    by name, so that no axis is taken for a scalar.
+    """
+    x, weight = np.random.default_rng(2).standard_normal((4, 4, 4)), np.arange(4.0)
+    np.testing.assert_array_equal(ts.sum(x, 0), ts.sum(x, axis=0))
+    np.testing.assert_array_equal(ts.sum(x, (0, -1)), ts.sum(x, axis=(0, -1)))
+    np.testing.assert_array_equal(ts.softmax(x, 1), ts.softmax(x, axis=1))
+    np.testing.assert_allclose(ts.var(x, 1), np.var(x, 1), rtol=1e-12)
+    np.testing.assert_allclose(ts.var(x, None, ddof=1), np.var(x, ddof=1), rtol=1e-12)
+    np.testing.assert_array_equal(
+        ts.layer_norm(x, weight, weight, 0), ts.layer_norm(x, weight, weight, axis=0)
+    )
+    assert not np.array_equal(ts.softmax(x, 0), ts.softmax(x, 1))
+    with refused(TypeError, "var() takes at most 2 positional arguments (3 given)"):
+        ts.var(x, 1, 1)
+    with refused(TypeError, "layer_norm: axis must be an integer, got float"):
+        ts.layer_norm(x, weight, weight, 1e-5)
+    with refused(TypeError, "softmax: axis must be an integer, got ndarray"):
+        ts.softmax(x, x)
 
 
 def test_numpy_integers() -> None:
@@ -89,9 +113,9 @@ def test_several_core_axes(name: str) -> None:
 def test_keywords_and_arguments() -> None:
     """Unknown keywords, missing or too many arguments: TypeError, as from functions of Python's."""
     x = np.ones(3)
-    for call in (lambda: ts.softmax(x, axes=0), lambda: ts.softmax(), lambda: ts.softmax(x, x),
-                 lambda: ts.matmul(x), lambda: ts.softmax(x, x=x), lambda: ts.exp(x, where=True),
-                 lambda: ts.exp(x, dtype="f4")):  # fmt: skip
+    for call in (lambda: ts.softmax(x, axes=0), lambda: ts.softmax(), lambda: ts.exp(x, x),
+                 lambda: ts.matmul(x), lambda: ts.softmax(x, 0, x), lambda: ts.softmax(x, x=x),
+                 lambda: ts.exp(x, where=True), lambda: ts.exp(x, dtype="f4")):  # fmt: skip
         with pytest.raises(TypeError, match=r"^(softmax|matmul|exp)\(\) "):
             call()
 
@@ -104,5 +128,11 @@ def test_shapes_that_do_not_fit() -> None:
         "matmul: argument b: dim k (axis 0) must be 3, as in the arguments before it, got 2",
     ):
         ts.matmul(a, a)
+    hint = "; [:, None] makes a vector a column, [None, :] a row"
+    with refused(
+        ValueError,
+        "matmul: argument b must have the axes (k, n) at its end, got shape (3,)" + hint,
+    ):
+        ts.matmul(a, np.ones(3))
     with refused(ValueError, "layer_norm: argument weight: dim n (axis 0) must be 3"):
         ts.layer_norm(a, np.ones(1), np.ones(3))

@@ -1,11 +1,12 @@
 """Element types"""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import tilesmith as ts
 
-from .support import KERNELS, every_kernel, numbers, refused
+from .support import KERNELS, every_kernel, numbers, python, refused
 
 
 @every_kernel
@@ -42,6 +43,47 @@ def test_sequences(given: object) -> None:
     np.testing.assert_array_equal(ts.softmax(given), ts.softmax(np.array([1.0, 2.0])))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_half_types(dtype: type) -> None:
+    """float16 and bfloat16, where a kernel has them not: computed in float32, and results are
+    float32.
+    """
+    x = np.random.default_rng(3).standard_normal((5, 5)).astype(dtype)
+    single = x.astype(np.float32)
+    for kernel in (ts.sin, ts.min, ts.cumsum, ts.norm, ts.blur):
+        result = kernel(x)
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result, kernel(single))
+    assert ts.argmax(x) == ts.argmax(single)
+    for other in (np.float32, np.float64):
+        result = ts.matmul(x, single.astype(other))
+        assert result.dtype == other
+        np.testing.assert_array_equal(result, ts.matmul(single, single.astype(other)))
+    assert ts.exp(x).dtype == ts.max(x).dtype == dtype
+    with refused(TypeError, f"histogram: argument x has dtype {x.dtype}; supported: uint8"):
+        ts.histogram(x)
+
+
+def test_both_half_types() -> None:
+    """float16 with bfloat16: TypeError, as NumPy has no common type of them."""
+    x = np.ones((2, 2), np.float16)
+    with refused(TypeError, "matmul: arrays of float16, bfloat16 have no common dtype"):
+        ts.matmul(x, x.astype(ml_dtypes.bfloat16))
+
+
+def test_bool_masks() -> None:
+    """A bool mask, which PyTorch's attention takes: numbers 0 and 1, as all bools are, which
+    masked_attention adds; the mask that hides is np.where(mask, 0, -np.inf).
+    """
+    q, k, v = np.random.default_rng(4).standard_normal((3, 4, 4)).astype("f")
+    mask = np.tri(4, dtype=bool)
+    np.testing.assert_array_equal(
+        ts.masked_attention(q, k, v, mask), ts.masked_attention(q, k, v, mask.astype("f"))
+    )
+    hidden = ts.masked_attention(q, k, v, np.where(mask, 0, -np.inf).astype("f"))
+    np.testing.assert_allclose(hidden, ts.attention(q, k, v, lookahead=0), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "longdouble", "U3", "S3", "M8[s]", "V4"])
 def test_other_types(dtype: str) -> None:
     """Types that a kernel has not, and that none of its types holds: TypeError with those that it
@@ -51,6 +93,13 @@ def test_other_types(dtype: str) -> None:
     message = f"^softmax: argument x has dtype {x.dtype}; supported: float32, float64"
     with pytest.raises(TypeError, match=message.replace("|", r"\|").replace("[", r"\[")):
         ts.softmax(x)
+
+
+def test_other_types_without_ml_dtypes() -> None:
+    """The types that an error names: all of the kernel's, bfloat16 without ml_dtypes, too."""
+    done = python("import sys; assert 'ml_dtypes' not in sys.modules; ts.log(np.array(['one']))")
+    message = "log: argument x has dtype <U3; supported: float32, float64, float16, bfloat16"
+    assert done.stderr.rstrip().endswith(message), done.stderr
 
 
 @pytest.mark.parametrize("given", [np.array([1, None]), [1.0, "a", None], 10**400, [object()]])

@@ -59,8 +59,8 @@ def test_results(sized: ModuleType) -> None:
         sliding_window_view(x.astype("f4"), (3, 3), (1, 2))[:, ::2, ::2].max((3, 4)),
     )
     np.testing.assert_array_equal(sized.padded(x, pad=3), np.pad(x, [(0, 0), (0, 0), (3, 3)]))
-    np.testing.assert_array_equal(sized.nearest(x, 5), x[..., ::8])
-    assert sized.nearest(x, 0).shape == (2, 5, 0)
+    np.testing.assert_array_equal(sized.nearest(x, size=5), x[..., ::8])
+    assert sized.nearest(x, size=0).shape == (2, 5, 0)
 
 
 def test_a_row_start_has_one_more(sized: ModuleType) -> None:
@@ -127,7 +127,7 @@ START, INDEX = np.zeros(3, "i4"), np.zeros(4, "i4")
         (lambda s: s.padded(np.ones(3), pad=-1), "padded: needs pad >= 0, got pad = -1"),
         (lambda s: s.padded(np.ones(3), pad=2**62),
          f"padded: n + 2 * pad is too large for n = 3, pad = {2**62}"),
-        (lambda s: s.nearest(np.ones(3), -2),
+        (lambda s: s.nearest(np.ones(3), size=-2),
          "nearest: the size size is negative, -2, for size = -2"),
         (lambda s: s.sparse(START[:0], INDEX, np.ones(4), np.ones(2)),
          "sparse: argument start: axis 0 must have extent m + 1, at least 1, got 0"),

@@ -321,3 +321,51 @@ def test_a_barrier_stays_in_its_loop(loop: str | None) -> None:
     assert ("for z.i_2 in range(n)" in text) is (loop is None)
     assert text.index('block("z"') < text.index("for z.i in range(n)") < text.index("barrier()")
     assert_same(plain.kernel, kernel, sizes=(0, 3))
+
+
+# Each column takes from its row before: reader and writer share no row, whatever the column.
+COLUMNS = """\
+def columns(m, n, x: float32[m, n], y: InOut[float32[m, n]]):
+    for y.i in range(m):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=spatial(y.j)):
+                y[i, j] = x[i, j] + (y[i - 1, j] if i > 0 else 0.0)
+"""
+FROM_DIAGONAL = COLUMNS.replace("range(n)", "range(min(y.i, n), n)").replace(
+    "j=spatial(y.j)", "j=spatial(y.j, 0, n)"
+)
+FROM_DIAGONAL = FROM_DIAGONAL.replace("range(m)", "range(1, m)").replace(
+    "i=spatial(y.i)", "i=spatial(y.i, 1, m)"
+)
+FROM_DIAGONAL = FROM_DIAGONAL.replace("i > 0", "i > 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "recipe"),
+    [
+        (COLUMNS, "- skew: {loops: [y.i, y.j]}"),
+        (COLUMNS, "- skew: {loops: [y.i, y.j]}\n- normalize: {block: y}"),
+        (COLUMNS, "- skew: {loops: [y.i, y.j]}\n- reorder: {loops: [y.j, y.i]}"),
+        (COLUMNS, '- transform_block_layout: {block: y, indices: "i, j - i"}'),
+        (FROM_DIAGONAL, "- reverse: {loop: y.j}"),
+        (FROM_DIAGONAL, "- split: {loop: y.j, factors: [null, 4]}"),
+        (FROM_DIAGONAL, "- peel: {loop: y.j, at: 2}"),
+        (FROM_DIAGONAL, "- peel: {loop: y.j, at: -2}"),
+    ],
+)
+def test_a_loop_that_is_numbered_anew_is_not_shared_as_before(text: str, recipe: str) -> None:
+    before = start(text)
+    assert before.flow["y", 1].shared == ("y.j",)
+    after = schedule(before, recipe)[-1].state
+    assert not any(source.shared for source in after.flow.values())
+    assert_same(before.kernel, after.kernel, (0, 1, 3, 6))
+
+
+def test_a_loop_that_keeps_its_iterations_is_shared_as_before() -> None:
+    for recipe in (
+        "- reverse: {loop: y.j}",
+        "- shift: {loop: y.j, by: 3}",
+        "- align: {loop: y.j, buffer: y}",
+    ):
+        state = schedule(start(COLUMNS), recipe)[-1].state
+        assert state.flow["y", 1].shared == ("y.j",)

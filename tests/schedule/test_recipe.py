@@ -71,6 +71,21 @@ LARGE = "code counts in 64 bits, and what is made of larger ones may not fit"
     [
         ("- splot: {loop: y.i}", "there is no primitive 'splot'", "did you mean 'split'?"),
         ("- parallel: {loup: y.i}", "unknown key 'loup' in parallel", "did you mean 'loop'?"),
+        (
+            "- scan: {loop: y.i}",
+            "unknown key 'loop' in scan",
+            "its keys are block, width, as, tested",
+        ),
+        (
+            "- gpu_blocks: {loop: y.i}",
+            "there is no primitive 'gpu_blocks'",
+            "`bind` takes the axis, as in bind: {loop: y.i, axis: blockIdx.x}",
+        ),
+        (
+            "- fuse_loops: {loops: [y.i, y.j]}",
+            "there is no primitive 'fuse_loops'",
+            "`merge` makes one loop of siblings, `fuse` of loops in one another",
+        ),
         ("- parallel: {}", "parallel needs the key 'loop'", None),
         ("- set_scope: {buffer: e, scope: heat}", None, "did you mean 'heap'?"),
         ("- split: {loop: y.i, factors: [4.5]}", None, None),
@@ -98,6 +113,23 @@ def test_steps_refused(step: str, message: str | None, hint: str | None) -> None
     assert refusal.value.hint == hint
     assert refusal.value.span is not None
     assert refusal.value.span.line == 4
+
+
+@pytest.mark.parametrize(
+    ("step", "written"),
+    [
+        ("parallel: y.i", "parallel: {loop: y.i}"),
+        ("ComputeAt: y", "ComputeAt: {block: y, loop: ...}"),
+        ("split: 8", "split: {loop: 8, factors: ...}"),
+        ("fuse: [y.i, y.j]", "fuse: {loops: ...}"),
+    ],
+)
+def test_a_step_without_a_map(step: str, written: str) -> None:
+    given = recipe(f"- target: cpu\n  variants:\n  - steps:\n    - {step}")
+    with pytest.raises(SpecError) as refusal:
+        read(given, "v3", {})
+    assert refusal.value.message == "a step is one primitive with a map of arguments"
+    assert refusal.value.hint == f"write '- {written}'"
 
 
 def test_a_refused_step_is_located() -> None:

@@ -24,6 +24,23 @@ def total(m, n, x: float32[m, n], y: Out[float32[()]]):
                 y[()] = combine.sum(y[()], x[i, j])
 """
 
+STAIRS = """\
+def stairs(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n], u=float32[n], v=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for u.i in range(n):
+            with block("u", i=spatial(u.i)):
+                u[i] = t[i] * 2.0
+        for v.i in range(n):
+            with block("v", i=spatial(v.i)):
+                v[i] = t[i] * u[i]
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = v[i] + t[i]
+"""
+
 FROM_ONE = """\
 def from_one(n, x: float32[n], y: Out[float32[()]]):
     for y.j in range(1, n):
@@ -316,11 +333,14 @@ HINTS = [
         "bind: {loop: t.i, axis: blockIdx.x}\n- set_scope: {buffer: t, scope: shared}",
         "reverse_compute_at: {block: y, loop: t.i} puts it into the launch",
     ),
+    (STAIRS, "compute_at: {block: t, loop: y.i}", "move block 'v' there first"),
+    (STAIRS, "compute_at: {block: u, loop: y.i}", "move block 'v' there first"),
+    (STAIRS, "compute_at: {block: t, loop: v.i}", None),
 ]
 
 
 @pytest.mark.parametrize(("kernel", "steps", "hint"), HINTS, ids=[s for _, s, _ in HINTS])
-def test_what_to_do_instead(kernel: str, steps: str, hint: str) -> None:
+def test_what_to_do_instead(kernel: str, steps: str, hint: str | None) -> None:
     with pytest.raises(ScheduleError) as refusal:
         schedule(start(kernel), "- " + steps)
     assert refusal.value.hint == hint

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from gen.ir.parser import from_text
 from gen.ir.printer import to_text
 from gen.schedule.base import Example, Primitive
 from gen.schedule.edit import CannotApply
-from gen.schedule.registry import BY_NAME, PRIMITIVES, lookup
+from gen.schedule.registry import BY_NAME, ELSEWHERE, PRIMITIVES, lookup
 
 from .support import assert_same, schedule, start
 
@@ -19,6 +20,14 @@ def test_every_file_is_registered() -> None:
     folder = Path(gen.schedule.primitives.__path__[0])
     files = {f.stem for f in folder.glob("*.py")} - {"__init__"}
     assert files == {p.name for p in PRIMITIVES}
+
+
+def test_what_is_called_otherwise_is_no_primitive_and_names_those_there_are() -> None:
+    assert not ELSEWHERE.keys() & BY_NAME.keys()
+    for hint in ELSEWHERE.values():
+        assert set(re.findall("`([a-z_]+)`", hint)) <= {*BY_NAME, "variants", "when", "compute"}
+    assert lookup("store_root") is lookup("lift_alloc") is lookup("store_at")
+    assert lookup("align_storage") is lookup("storage_align")
 
 
 def test_names_and_aliases_are_unique() -> None:

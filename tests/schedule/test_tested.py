@@ -327,13 +327,57 @@ def test_sizes_at_the_edges_of_tiles() -> None:
     plain = from_text(GATHER)
     wrong = GATHER.replace("n - 1)]", "n - 1)] + (1.0 if n // 16 > 0 and i == 16 else 0.0)")
     with pytest.raises(Refused, match=r"y\[16\] is .*n=17; element y\[16\]"):
-        compare(plain, from_text(wrong))
+        compare(plain, from_text(wrong), frozenset())
 
 
 def test_what_cannot_be_tested() -> None:
-    large = from_text(GATHER.replace("n >= 1", "n >= 5000"))
+    large = from_text(GATHER.replace("n >= 1", "n // 500 >= 12"))
     with pytest.raises(Refused, match="no sizes small enough for a test"):
-        compare(large, large)
+        compare(large, large, frozenset())
     unwritten = GATHER.replace("for y.i in range(n)", "for y.i in range(1, n)")
     with pytest.raises(Refused, match=r"difference: element \[0\] of 'y' is never"):
-        compare(from_text(GATHER), from_text(unwritten))
+        compare(from_text(GATHER), from_text(unwritten), frozenset())
+
+
+# Element i takes what iteration i - 6 or i - 5 has made, whichever data says: from 12 elements on.
+FAR = """
+def k(n, p: int64[n], y: InOut[float64[n]]):
+    for y.i in range(6, n):
+        with block("y", i=spatial(y.i, 6, n)):
+            y[i] = y[i - 6 + min(max(p[i], 0), 1)] + 1.0
+"""
+
+
+def far(distance: int) -> Scheduled:
+    text = FAR.replace("(6", f"({distance}").replace(" 6", f" {distance}")
+    return start(text)
+
+
+@pytest.mark.parametrize("distance", [6, 40, 300])
+def test_what_is_taken_from_far(distance: int) -> None:
+    error = refused(far(distance), "- reverse: {loop: y.i, tested: true}")
+    assert "a test finds a difference: y[" in error.message
+
+
+def test_what_is_overwritten_far() -> None:
+    """Element i takes what was there at the call, which iteration i + 5 or i + 6 overwrites."""
+    ahead = FAR.replace("range(6, n)", "range(n - 6)").replace("y.i, 6, n", "y.i, n - 6")
+    ahead = ahead.replace("i - 6 + min(max(p[i], 0), 1)", "i + 6 - min(max(p[i], 0), 1)")
+    error = refused(start(ahead), "- reverse: {loop: y.i, tested: true}")
+    assert "a test finds a difference: y[" in error.message
+
+
+def test_numbers_that_no_size_is_large_enough_for() -> None:
+    error = refused(far(600), "- reverse: {loop: y.i, tested: true}")
+    assert "no test tells: 600 is too large a number" in error.message
+
+
+def test_blocks_that_meet_in_no_test() -> None:
+    """Data may name an element that an iteration has made; what is tried does not."""
+    hidden = "(y[i - 1] if p[i] == -5 else 0.0)"
+    never = FAR.replace("y[i - 6 + min(max(p[i], 0), 1)]", hidden)
+    error = refused(start(never), "- reverse: {loop: y.i, tested: true}")
+    assert error.message.endswith(
+        "no test tells: with none of the sizes and arrays that were tried does block 'y' read"
+        " elements of 'y' that another iteration, of block 'y', has made"
+    )

@@ -254,6 +254,15 @@ def test_a_shape_that_cannot_be_told_hints_at_temporaries() -> None:
     assert error.hint == "give its shape under 'temporaries'"
 
 
+@pytest.mark.parametrize("name", ["eps", "ulp"])
+def test_a_name_that_accuracy_has_itself(name: str) -> None:
+    error = refused(TEXT.replace("factor", name))
+    message = f"'{name}' has a meaning of its own in 'accuracy'"
+    assert (error.message, error.hint) == (message, "choose another name")
+    assert error.span is not None and error.span.line == 10
+    loads("".join(edited("ulp(y[i, j])", "").partition("accuracy")[0]).replace("factor", name), "k")
+
+
 def test_an_unused_argument() -> None:
     text = edited("(n)->(n)", "(n),(n)->(n)").replace("  y: {", '  w: {type: "T[n]"}\n  y: {')
     assert refused(text).message == "the argument 'w' is not used"
@@ -280,8 +289,6 @@ recipes:
         ("when: n <= 16\n        steps", "steps", "only the last variant has no 'when'"),
         ("- target: cpu", "- target: cpu\n    auto: true",
          "a recipe has either variants or auto: true"),
-        ("split: {loop: y.j, factors: [8]}", "split: 8",
-         "a step is one primitive with a map of arguments"),
         ("    variants", "    params: {acc: [1]}\n    variants",
          "a parameter's value must be an integer or a word"),
         ("      - steps: []\n", "      - steps: []\n  - target: cpu\n    auto: true\n",
@@ -319,13 +326,6 @@ def test_targets_are_the_levels_that_code_is_made_for() -> None:
         loads(TEXT + RECIPE.replace("target: cpu", f"target: {target}"), "scale.yaml")
 
 
-def test_the_hint_for_a_step_without_a_map_is_of_that_step() -> None:
-    error = refused(TEXT + RECIPE.replace("split: {loop: y.j, factors: [8]}", "parallel: y.i"))
-    assert error.message == "a step is one primitive with a map of arguments"
-    expected = "write '- parallel: {argument: y.i}'; `tilesmith primitives parallel` has"
-    assert str(error.hint).startswith(expected)
-
-
 @pytest.mark.parametrize(
     ("value", "message", "hint"),
     [
@@ -334,11 +334,40 @@ def test_the_hint_for_a_step_without_a_map_is_of_that_step() -> None:
         ("EXP(x[i, j])", "unknown function 'EXP'", "did you mean 'exp'?"),
         ("x[i, j] * sum(x[i, k] for k in N)",
          "'N' is not a dim, an index or an integer parameter here", "did you mean 'n'?"),
+        ("np.sqrt(x[i, j])", "this is not an expression of the language",
+         "functions have no module: sqrt(...)"),
+        ("np.maximum(x[i, j], 0)", "this is not an expression of the language",
+         "functions have no module: max(...)"),
+        ("np.max(x[i, j], 0)", "this is not an expression of the language",
+         "functions have no module: max(...)"),
+        ("x[i, j] * np.pi", "this is not an expression of the language",
+         "names have no module: pi"),
+        ("exp(x=x[i, j])", "this is not an expression of the language",
+         "arguments of functions have no names"),
+        ("sum(x * x, axis=-1)", "this is not an expression of the language",
+         "a reduction is sum(x[i, j] for j in n)"),
+        ("np.sum(x, -1)", "this is not an expression of the language",
+         "a reduction is sum(x[i, j] for j in n)"),
+        ("x.max()", "this is not an expression of the language",
+         "a reduction is max(x[i, j] for j in n)"),
+        ("t[i, j - 1] + x[i, j]", "'t' is read before it is defined",
+         "define the first of 't', then write the order out: 'for j in range(...):' around the"
+         " statement"),
+        ("t[i, j] + x[i, j]", "'t' is read before it is defined", None),
+        ("x[i, j] * x[i, factr]", "unknown name 'factr'", "did you mean 'factor'?"),
+        ("x[i, j] * x[k, j]", "unknown name 'k'",
+         "an index must be on the left, in a 'for' or in a reduction"),
     ],
 )  # fmt: skip
-def test_what_a_name_may_mean(value: str, message: str, hint: str) -> None:
+def test_what_a_name_may_mean(value: str, message: str, hint: str | None) -> None:
     error = refused(edited("factor * x[i, j]\n  y", f"{value}\n  y"))
     assert (error.message, error.hint) == (message, hint)
+
+
+def test_an_array_that_should_have_an_index() -> None:
+    body = edited("t[i, j] = factor * x[i, j]", "t = sum(factor * x[i, j] for j in n)")
+    error = refused(body)
+    assert (error.message, error.hint) == ("unknown name 'i'", "give 't' its index: t[i]")
 
 
 def test_a_misspelt_level_of_a_parameter() -> None:

@@ -54,9 +54,25 @@ def test_decode() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("x: {type: T[m, n], intent: out}", 'quote it: "T[m, n]"'),
+        ("x: {intent: out, type: real(T)[m]}", 'quote it: "real(T)[m]"'),
+        ('x: {type: "T[m, n]", intent: out', None),
+    ],
+)
+def test_brackets_in_braces_are_to_be_quoted(text: str, hint: str | None) -> None:
+    with pytest.raises(SpecError, match="not YAML: ") as info:
+        yaml.parse(text, "k.yaml")
+    assert info.value.hint == hint
+
+
+@pytest.mark.parametrize(
     ("text", "message", "hint", "column"),
     [
         ("{lop: x}", "unknown key 'lop' in split", "did you mean 'loop'?", 2),
+        ("{loop: x, zzz: 1}", "unknown key 'zzz' in split",
+         "its keys are loop, factors, as, width, ratio, tail, colour, inner, table, raw", 11),
         ("{factors: []}", "split needs the key 'loop'", None, 1),
         ("{loop: 1}", "'loop' of split must be a string, not '1'", None, 8),
         ("{loop: x, factors: 8}", "'factors' of split must be a list, not '8'", None, 20),

@@ -26,7 +26,6 @@ from ...ir.nodes import (
     Function,
     IterKind,
     Load,
-    Node,
     Select,
     Store,
     Target,
@@ -163,15 +162,13 @@ def _resolved(known: Blocks, block: Block, value: Expr) -> Expr:
     """
     numbers = count(sum(len(loads(t)) for t in targets(block.body)))
 
-    def go(e: Node) -> Node:
+    def go(e: Expr) -> Expr:
         if not isinstance(e, Load):
             return map_children(e, go)
-        number_, indices = next(numbers), tuple(go(i) for i in e.indices)
-        return _made(known, known.maker(block.name, number_), Load(e.buffer, indices, e.dtype))  # type: ignore[arg-type]
+        maker = known.maker(block.name, next(numbers))
+        return _made(known, maker, map_children(e, go))
 
-    found = go(value)
-    assert isinstance(found, Expr)
-    return found
+    return go(value)
 
 
 def _made(known: Blocks, maker: Value | None, load: Load) -> Expr:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.algebra import add, conjunction, dtype_of, sub
+from ...ir.algebra import add, dtype_of, sub
 from ...ir.linear import linear
 from ...ir.nodes import (
     Binary,
@@ -25,13 +25,13 @@ from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import (
     buffer_named,
+    guarded,
     is_argument,
     loop_named,
     names,
     rebuild,
     serial,
     tree,
-    update_blocks,
 )
 from ..examples import ROW_SUM, SCALE, TWICE
 
@@ -130,10 +130,7 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]], y_phase: Phase[y, 16]):
             )
         value = sub(Var(loop.var), Var(self._phase()))
         guard = Binary(BinaryOp.LE, loop.lower, value)
-        body = update_blocks(
-            substitute(loop.body, {loop.var: value}),
-            lambda b: replace(b, predicate=conjunction(b.predicate, guard)),
-        )
+        body = guarded(substitute(loop.body, {loop.var: value}), guard)
         new = replace(loop, upper=add(loop.upper, Var(self._phase())), body=body)
         return replace(state, kernel=rebuild(kernel, replace_stmt(tree(kernel), loop, new)))
 

@@ -1,5 +1,6 @@
 """compute_at: values computed where they are used."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
@@ -8,6 +9,7 @@ from ...ir.walk import blocks, replace_stmt, substitute, targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
 from ..edit import (
+    CannotApply,
     block_named,
     containing,
     insert,
@@ -83,9 +85,9 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         consumers = dict.fromkeys(reader for reader, _ in readers(state.flow, block.name))
         if not consumers:
             return f"no block reads from block '{block.name}'"
-        for name in consumers:
-            if name not in inside:
-                return f"block '{name}' reads from block '{block.name}' outside loop '{self.loop}'"
+        if outside := [name for name in consumers if name not in inside]:
+            where = f"block '{outside[0]}' reads from block '{block.name}' outside loop"
+            raise CannotApply(f"{where} '{self.loop}'", _first(state, outside, inside))
         return refuse_move(state, block, loop)
 
     def rewrite(self, state: Scheduled) -> Scheduled:
@@ -113,3 +115,17 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
             for read, s in state.flow.items()
         }
         return Scheduled(kernel, prune_shared(kernel, flow))
+
+
+def _first(state: Scheduled, outside: Sequence[str], inside: set[str]) -> str | None:
+    """The step to take before: of the readers outside the loop, and of theirs, one that is read in
+    the loop alone. None where one of them is read by nothing, and so stays where it is.
+    """
+    found, ready = list(outside), None
+    for name in found:
+        after = {other for other, _ in readers(state.flow, name)}
+        if not after:
+            return None
+        found += sorted(after - inside - set(found))
+        ready = ready or (name if after <= inside else None)
+    return f"move block '{ready}' there first" if ready else None

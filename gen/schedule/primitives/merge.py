@@ -1,10 +1,10 @@
 """merge: sibling loops become one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, final
 
-from ...ir.algebra import conjunction, less
+from ...ir.algebra import less
 from ...ir.linear import same
 from ...ir.nodes import Binary, BinaryOp, Expr, Loop, Seq, Stmt, Var
 from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute
@@ -13,6 +13,7 @@ from ...poly.distances import lag
 from ..base import Example, Layer, Primitive
 from ..bounds import larger, smaller
 from ..edit import (
+    guarded,
     loop_named,
     ranges_of,
     rebuild,
@@ -20,7 +21,6 @@ from ..edit import (
     serial,
     taken_loops,
     tree,
-    update_blocks,
     with_body,
 )
 from ..examples import SCALE, SHARE, TWICE
@@ -158,6 +158,4 @@ def _body(loop: Loop, var: str, lower: Expr, upper: Expr) -> Stmt:
         guards.append(Binary(BinaryOp.GE, Var(var), loop.lower))
     if not same(loop.upper, upper):
         guards.append(less(Var(var), loop.upper))
-    if not guards:
-        return body
-    return update_blocks(body, lambda b: replace(b, predicate=conjunction(b.predicate, *guards)))
+    return guarded(body, *guards)

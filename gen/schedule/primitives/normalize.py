@@ -18,6 +18,7 @@ from ..edit import (
     prune_shared,
     ranges_of,
     rebuild,
+    rename_shared,
     scope_of,
     serial,
     serial_loop,
@@ -107,7 +108,8 @@ def one_column(m, x: float32[m, 1], y: Out[float32[m]]):
         own = _own(state, block)
         new = nest(*_normal(state, block))
         kernel = rebuild(state.kernel, replace_stmt(root, own[0] if own else block, new))
-        return Scheduled(kernel, prune_shared(kernel, state.flow))
+        anew = rename_shared(state.flow, dict.fromkeys(scope_of(own), ()))
+        return Scheduled(kernel, prune_shared(kernel, anew))
 
 
 def _own(state: Scheduled, block: Block) -> tuple[Loop | Delinearize, ...]:

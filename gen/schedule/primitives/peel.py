@@ -21,6 +21,7 @@ from ..edit import (
     taken_loops,
     tree,
     unfused,
+    unshared,
     update_stmts,
 )
 from ..examples import ROW_SUM, STENCIL
@@ -107,9 +108,8 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         )
         kernel = rebuild(state.kernel, replace_stmt(root, loop, seq(parts)))
         inside = frozenset(b.name for b in blocks(loop))
-        return Scheduled(
-            kernel, prune_shared(kernel, _flow(state.flow, loop.var, inside, new, (first, rest)))
-        )
+        flow = _flow(unshared(state, loop, cut), loop.var, inside, new, (first, rest))
+        return Scheduled(kernel, prune_shared(kernel, flow))
 
     def _new_names(self, state: Scheduled, loop: Loop) -> dict[str, str]:
         """Of the blocks and inner loops of the first part."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.algebra import add, conjunction, less
+from ...ir.algebra import add, less
 from ...ir.nodes import Barrier, Block, Delinearize, Expr, Loop, Stmt, Var
 from ...ir.walk import blocks, loops, replace_stmt, seq, substitute
 from ...poly.certificate import Flow, Scheduled, Source
@@ -12,13 +12,13 @@ from ..base import Example, Layer, Primitive
 from ..edit import (
     block_named,
     fresh,
+    guarded,
     loop_named,
     names,
     prune_shared,
     rebuild,
     tree,
     under,
-    update_blocks,
     update_stmts,
     with_body,
 )
@@ -166,12 +166,7 @@ def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
 
 def _at(s: Stmt, loop: Loop, value: Expr) -> Stmt:
     """A statement of the loop's body for another iteration, where there is one."""
-    guard = less(value, loop.upper)
-
-    def guarded(block: Block) -> Block:
-        return replace(block, predicate=conjunction(block.predicate, guard))
-
-    return update_blocks(substitute(s, {loop.var: value}), guarded)
+    return guarded(substitute(s, {loop.var: value}), less(value, loop.upper))
 
 
 def _parts(s: Stmt) -> tuple[str, ...]:

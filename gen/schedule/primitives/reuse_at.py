@@ -167,7 +167,7 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
                 f"{reason}: what an iteration keeps for the next has to run before it",
                 "split the loop before that, and reuse in the inner one",
             )
-        kept = not self._is_copied(state, loop)
+        kept = not self._is_copied(loop)
         if kept and (reason := self._refuse_keeping(state, loop)):
             return reason
         if self.layout == "halves" and (reason := self._refuse_halves(state, loop)):
@@ -181,12 +181,12 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
             return f"`as` must give {wanted} name{'s' if wanted > 1 else ''}"
         return taken(state.kernel, names)
 
-    def _is_copied(self, state: Scheduled, loop: Loop) -> bool:
+    def _is_copied(self, loop: Loop) -> bool:
         """Whether the buffer is none that the loop computes."""
         return not any(self.buffer in written(b) for b in blocks(loop))
 
     def _names(self, state: Scheduled, loop: Loop) -> tuple[str, ...]:
-        copied = self._is_copied(state, loop)
+        copied = self._is_copied(loop)
         base = f"{self.buffer}_reuse" if copied else self.buffer
         halved = self._layout(state, loop) == "halves"
         copy = (base,) if copied else ()
@@ -211,7 +211,7 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
                 f"{moves} moves by {found.step} of {found.size} places: some are read in more than"
                 " two iterations"
             )
-        if not self._is_copied(state, loop) and isinstance(self._writer(state).body, Update):
+        if not self._is_copied(loop) and isinstance(self._writer(state).body, Update):
             return f"block '{self._writer(state).name}' is a reduction: its values grow in place"
         return None
 
@@ -219,7 +219,7 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
         return window(self.buffer, self._region(state, loop), loop)
 
     def _region(self, state: Scheduled, loop: Loop) -> Region:
-        if self._is_copied(state, loop):
+        if self._is_copied(loop):
             return region_of(state, self._reader(loop), self.buffer, loop)
         return read_region(state, self._writer(state), loop)
 
@@ -248,7 +248,7 @@ def strided(n, x: float32[2 * n + 1], y: Out[float32[n]]):
 
     def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
         loop = loop_named(state.kernel, self.loop)
-        if not self._is_copied(state, loop):
+        if not self._is_copied(loop):
             return ()
         copy, *others = self._names(state, loop)
         layout = self._layout(state, loop)

@@ -1,13 +1,13 @@
 """split: one loop becomes several nested ones."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import ClassVar, cast, final
 
-from ...ir.algebra import TRUE, add, ceildiv, conjunction, floordiv, index, less, mul, sub
+from ...ir.algebra import TRUE, add, ceildiv, floordiv, index, less, mul, sub
 from ...ir.linear import Linear, constant, linear, same
-from ...ir.nodes import Binary, BinaryOp, Block, Const, Delinearize, Expr, Kernel, Loop, Var
+from ...ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
 from ...ir.types import INDEX
 from ...ir.walk import ancestors, replace_stmt, substitute
 from ...poly.certificate import Scheduled
@@ -16,6 +16,7 @@ from ..base import Example, Layer, Primitive
 from ..bounds import at_most
 from ..edit import (
     CannotApply,
+    guarded,
     loop_named,
     nearest,
     nest,
@@ -27,7 +28,7 @@ from ..edit import (
     taken_loops,
     tree,
     unfused,
-    update_blocks,
+    unshared,
 )
 from ..examples import BLOCKED, SCALE, TWICE, UPPER
 from ..points import context
@@ -217,10 +218,10 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
             guards.append(Binary(BinaryOp.LE, loop.lower, value))
         if not self._exact(loop, size):
             guards.append(less(value, loop.upper))
-        body = update_blocks(body, lambda b: _guarded(b, *guards)) if guards else body
+        body = guarded(body, *guards)
         return Scheduled(
             rebuild(state.kernel, replace_stmt(root, loop, nest((outer, *inner), body))),
-            rename_shared(state.flow, {loop.var: self.names()}),
+            rename_shared(unshared(state, loop, value), {loop.var: self.names()}),
         )
 
     def _loops(self, loop: Loop) -> tuple[Loop, ...]:
@@ -251,7 +252,3 @@ def _product(*factors: Expr) -> Expr:
 
 def _divides(size: Expr, e: Expr) -> bool:
     return isinstance(size, Const) and linear(e).modulo(int(size.value.real)) == Linear()
-
-
-def _guarded(block: Block, *guards: Expr) -> Block:
-    return replace(block, predicate=conjunction(block.predicate, *guards))

@@ -29,7 +29,7 @@ class StorageAlign(Primitive):
     offset: int = 0
 
     name: ClassVar[str] = "storage_align"
-    aliases: ClassVar[tuple[str, ...]] = ("buffer_dim_align",)
+    aliases: ClassVar[tuple[str, ...]] = ("buffer_dim_align", "align_storage")
     layer: ClassVar[Layer] = Layer.STORAGE
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

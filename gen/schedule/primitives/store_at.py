@@ -26,7 +26,12 @@ class StoreAt(Primitive):
     loop: str | None = None
 
     name: ClassVar[str] = "store_at"
-    aliases: ClassVar[tuple[str, ...]] = ("allocate_at", "hoist_storage")
+    aliases: ClassVar[tuple[str, ...]] = (
+        "allocate_at",
+        "hoist_storage",
+        "store_root",
+        "lift_alloc",
+    )
     layer: ClassVar[Layer] = Layer.STORAGE
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -37,6 +37,7 @@ class Tensorize(Primitive):
     intrinsic: str
 
     name: ClassVar[str] = "tensorize"
+    aliases: ClassVar[tuple[str, ...]] = ("replace",)
     layer: ClassVar[Layer] = Layer.ORDER
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -31,6 +31,8 @@ from ..edit import (
     nest,
     prune_shared,
     rebuild,
+    rename_shared,
+    scope_of,
     serial,
     serial_loop,
     taken_loops,
@@ -207,7 +209,8 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         new = _transformed(block, space, outside)
         old: Stmt = own[0] if own else block
         kernel = rebuild(state.kernel, replace_stmt(root, old, nest(loops, new)))
-        return Scheduled(kernel, prune_shared(kernel, state.flow))
+        anew = rename_shared(state.flow, dict.fromkeys(scope_of(own), ()))
+        return Scheduled(kernel, prune_shared(kernel, anew))
 
 
 @final

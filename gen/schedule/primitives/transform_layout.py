@@ -30,6 +30,7 @@ class TransformLayout(Primitive):
     order: tuple[int, ...] = ()
 
     name: ClassVar[str] = "transform_layout"
+    aliases: ClassVar[tuple[str, ...]] = ("reorder_storage",)
     layer: ClassVar[Layer] = Layer.STORAGE
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -89,63 +89,88 @@ static int ts_logsumexp_float32_v3_0_y_i(const void *env, int64_t lower, int64_t
             total_rf[1] = ts_set_f32(0.0f);
             total_rf[2] = ts_set_f32(0.0f);
             total_rf[3] = ts_set_f32(0.0f);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0 * 32]),
-                        ts_set_f32(shift[0])),
-                        ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0 * 32 + 8]),
-                        ts_set_f32(shift[0])),
-                        ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0 * 32 + 16]),
-                        ts_set_f32(shift[0])),
-                        ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0 * 32 + 24]),
-                        ts_set_f32(shift[0]))};
-                    ts_exp_by_four_f32(exps1 + 0);
-                    total_rf[0] = ts_add_f32(total_rf[0], exps1[0]);
-                    total_rf[1] = ts_add_f32(total_rf[1], exps1[1]);
-                    total_rf[2] = ts_add_f32(total_rf[2], exps1[2]);
-                    total_rf[3] = ts_add_f32(total_rf[3], exps1[3]);
-                }
-            }
-            for (int64_t total_j_0 = n / 32,
-                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
-                {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 8);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[0],
-                            ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + total_j_0 * 32],
-                            active), ts_set_f32(shift[0])))), total_rf[0]);
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)),
+                        n / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                + total_j_0_0 * 1024 + total_j_0_1 * 32]), ts_set_f32(shift[0])),
+                                ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 1024
+                                + total_j_0_1 * 32 + 8]), ts_set_f32(shift[0])),
+                                ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 1024
+                                + total_j_0_1 * 32 + 16]), ts_set_f32(shift[0])),
+                                ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 1024
+                                + total_j_0_1 * 32 + 24]), ts_set_f32(shift[0]))};
+                            ts_exp_by_four_f32(exps1 + 0);
+                            total_rf_part[0] = ts_add_f32(total_rf_part[0], exps1[0]);
+                            total_rf_part[1] = ts_add_f32(total_rf_part[1], exps1[1]);
+                            total_rf_part[2] = ts_add_f32(total_rf_part[2], exps1[2]);
+                            total_rf_part[3] = ts_add_f32(total_rf_part[3], exps1[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[1],
-                            ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + total_j_0 * 32
-                            + 8], active), ts_set_f32(shift[0])))), total_rf[1]);
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)), n / 32 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[0],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32], active),
+                                    ts_set_f32(shift[0])))), total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[1],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 8], active),
+                                    ts_set_f32(shift[0])))), total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[2],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 16], active),
+                                    ts_set_f32(shift[0])))), total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[3],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 24], active),
+                                    ts_set_f32(shift[0])))), total_rf_part[3]);
+                            }
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[2],
-                            ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + total_j_0 * 32
-                            + 16], active), ts_set_f32(shift[0])))), total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[3],
-                            ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + total_j_0 * 32
-                            + 24], active), ts_set_f32(shift[0])))), total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0f;
@@ -169,7 +194,12 @@ static int ts_logsumexp_float32_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_logsumexp_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 126 + 56);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19
+            + (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 115
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 115 + 8) + 56);
         const int status =
             ts_parallel(ts_logsumexp_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -445,60 +475,85 @@ static int ts_logsumexp_float64_v3_0_y_i(const void *env, int64_t lower, int64_t
             total_rf[1] = ts_set_f64(0.0);
             total_rf[2] = ts_set_f64(0.0);
             total_rf[3] = ts_set_f64(0.0);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 16; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_add_f64(total_rf[0],
-                    ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + total_j_0 * 16]),
-                    ts_set_f64(shift[0]))));
-                total_rf[1] = ts_add_f64(total_rf[1],
-                    ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + total_j_0 * 16 + 4]),
-                    ts_set_f64(shift[0]))));
-                total_rf[2] = ts_add_f64(total_rf[2],
-                    ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + total_j_0 * 16 + 8]),
-                    ts_set_f64(shift[0]))));
-                total_rf[3] = ts_add_f64(total_rf[3],
-                    ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + total_j_0 * 16 + 12]),
-                    ts_set_f64(shift[0]))));
-            }
-            for (int64_t total_j_0 = n / 16,
-                total_j_0_end = (n + 15) / 16; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 15) / 16
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 16), 4);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[0],
-                            ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + total_j_0 * 16],
-                            active), ts_set_f64(shift[0])))), total_rf[0]);
+                    ts_f64 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f64(0.0);
+                    total_rf_part[1] = ts_set_f64(0.0);
+                    total_rf_part[2] = ts_set_f64(0.0);
+                    total_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)),
+                        n / 16 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        total_rf_part[0] = ts_add_f64(total_rf_part[0],
+                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 512
+                            + total_j_0_1 * 16]), ts_set_f64(shift[0]))));
+                        total_rf_part[1] = ts_add_f64(total_rf_part[1],
+                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 512
+                            + total_j_0_1 * 16 + 4]), ts_set_f64(shift[0]))));
+                        total_rf_part[2] = ts_add_f64(total_rf_part[2],
+                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 512
+                            + total_j_0_1 * 16 + 8]), ts_set_f64(shift[0]))));
+                        total_rf_part[3] = ts_add_f64(total_rf_part[3],
+                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 512
+                            + total_j_0_1 * 16 + 12]), ts_set_f64(shift[0]))));
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[1],
-                            ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + total_j_0 * 16
-                            + 4], active), ts_set_f64(shift[0])))), total_rf[1]);
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)), n / 16 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[0],
+                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + total_j_0_0 * 512 + total_j_0_1 * 16], active),
+                                    ts_set_f64(shift[0])))), total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[1],
+                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + total_j_0_0 * 512 + total_j_0_1 * 16 + 4], active),
+                                    ts_set_f64(shift[0])))), total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[2],
+                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + total_j_0_0 * 512 + total_j_0_1 * 16 + 8], active),
+                                    ts_set_f64(shift[0])))), total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[3],
+                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + total_j_0_0 * 512 + total_j_0_1 * 16 + 12], active),
+                                    ts_set_f64(shift[0])))), total_rf_part[3]);
+                            }
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[2],
-                            ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + total_j_0 * 16
-                            + 8], active), ts_set_f64(shift[0])))), total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[3],
-                            ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + total_j_0 * 16
-                            + 12], active), ts_set_f64(shift[0])))), total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0;
@@ -522,7 +577,12 @@ static int ts_logsumexp_float64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_logsumexp_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 126 + 56);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19
+            + (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 115
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 115 + 8) + 56);
         const int status =
             ts_parallel(ts_logsumexp_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {

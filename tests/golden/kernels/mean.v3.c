@@ -27,56 +27,127 @@ static int ts_mean_float32_v3_0_total_i(const void *env, int64_t lower, int64_t 
             total_rf[1] = ts_set_f32(0.0f);
             total_rf[2] = ts_set_f32(0.0f);
             total_rf[3] = ts_set_f32(0.0f);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_add_f32(total_rf[0],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32]));
-                total_rf[1] = ts_add_f32(total_rf[1],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8]));
-                total_rf[2] = ts_add_f32(total_rf[2],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16]));
-                total_rf[3] = ts_add_f32(total_rf[3],
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24]));
-            }
-            for (int64_t total_j_0 = n / 32,
-                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 8);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[0],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32], active)),
-                            total_rf[0]);
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f32 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f32(0.0f);
+                            total_rf_part_2[1] = ts_set_f32(0.0f);
+                            total_rf_part_2[2] = ts_set_f32(0.0f);
+                            total_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f32 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f32(0.0f);
+                                    total_rf_part_3[1] = ts_set_f32(0.0f);
+                                    total_rf_part_3[2] = ts_set_f32(0.0f);
+                                    total_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        total_rf_part_3[0] =
+                                            ts_add_f32(total_rf_part_3[0],
+                                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32]));
+                                        total_rf_part_3[1] =
+                                            ts_add_f32(total_rf_part_3[1],
+                                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 8]));
+                                        total_rf_part_3[2] =
+                                            ts_add_f32(total_rf_part_3[2],
+                                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 16]));
+                                        total_rf_part_3[3] =
+                                            ts_add_f32(total_rf_part_3[3],
+                                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 24]));
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[0],
+                                                    ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32],
+                                                    active)), total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[1],
+                                                    ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 8],
+                                                    active)), total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[2],
+                                                    ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 16],
+                                                    active)), total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[3],
+                                                    ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 24],
+                                                    active)), total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f32(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f32(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f32(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f32(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f32(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f32(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f32(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f32(total_rf_part[3], total_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[1],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8], active)),
-                            total_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[2],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16], active)),
-                            total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[3],
-                            ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24], active)),
-                            total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0f;
@@ -100,7 +171,8 @@ static int ts_mean_float32_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_mean_float32_v3_0_total_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19 + 16);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 4095) / 4096) * 179404 + 16);
         const int status =
             ts_parallel(ts_mean_float32_v3_0_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -113,10 +185,153 @@ static int ts_mean_float32_v3_0(const ts_call *call)
 static bool ts_mean_float32_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_mean_float32_v3_1_total_i {
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    float *y;
+    int64_t y_s0;
+};
+
+static int ts_mean_float32_v3_1_total_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_mean_float32_v3_1_total_i *const self = env;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t total_i = lower; total_i < upper; ++total_i) {
+        {
+            _Alignas(64) float total[1];
+            ts_f32 total_rf[4] = {{0}};
+            total_rf[0] = ts_set_f32(0.0f);
+            total_rf[1] = ts_set_f32(0.0f);
+            total_rf[2] = ts_set_f32(0.0f);
+            total_rf[3] = ts_set_f32(0.0f);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)),
+                        n / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        total_rf_part[0] = ts_add_f32(total_rf_part[0],
+                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                            + total_j_0_1 * 32]));
+                        total_rf_part[1] = ts_add_f32(total_rf_part[1],
+                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 8]));
+                        total_rf_part[2] = ts_add_f32(total_rf_part[2],
+                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 16]));
+                        total_rf_part[3] = ts_add_f32(total_rf_part[3],
+                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 24]));
+                    }
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)), n / 32 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[0],
+                                    ts_load_first_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32], active)), total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[1],
+                                    ts_load_first_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 8], active)), total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[2],
+                                    ts_load_first_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 16], active)), total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[3],
+                                    ts_load_first_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 24], active)), total_rf_part[3]);
+                            }
+                        }
+                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0f;
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+            y[y_s0 * total_i] = total[0] / (float)n;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_mean_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    float *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_mean_float32_v3_1_total_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 27
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 27 + 8) + 16);
+        const int status =
+            ts_parallel(ts_mean_float32_v3_1_total_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_mean_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_mean_float32_v3_1_total_i0 {
+struct ts_mean_float32_v3_2_total_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -125,9 +340,9 @@ struct ts_mean_float32_v3_1_total_i0 {
     int64_t ahead;
 };
 
-static int ts_mean_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_mean_float32_v3_2_total_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_mean_float32_v3_1_total_i0 *const self = env;
+    const struct ts_mean_float32_v3_2_total_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -235,7 +450,7 @@ static int ts_mean_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t
     return TS_OK;
 }
 
-static int ts_mean_float32_v3_1(const ts_call *call)
+static int ts_mean_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -245,14 +460,14 @@ static int ts_mean_float32_v3_1(const ts_call *call)
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_mean_float32_v3_1_total_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_mean_float32_v3_2_total_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 12
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_mean_float32_v3_1_total_i0, &env, 0, (m + 2047) / 2048, grain,
+            ts_parallel(ts_mean_float32_v3_2_total_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -261,10 +476,11 @@ static int ts_mean_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_mean_float32_v3[2];
-const ts_variant ts_mean_float32_v3[2] = {
+extern const ts_variant ts_mean_float32_v3[3];
+const ts_variant ts_mean_float32_v3[3] = {
     {ts_mean_float32_v3_0, ts_mean_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_mean_float32_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_mean_float32_v3_1, ts_mean_float32_v3_1_when, UINT64_C(2), "1"},
+    {ts_mean_float32_v3_2, NULL, UINT64_C(5), "2"},
 };
 
 struct ts_mean_float64_v3_0_total_i {
@@ -291,56 +507,127 @@ static int ts_mean_float64_v3_0_total_i(const void *env, int64_t lower, int64_t 
             total_rf[1] = ts_set_f64(0.0);
             total_rf[2] = ts_set_f64(0.0);
             total_rf[3] = ts_set_f64(0.0);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 16; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_add_f64(total_rf[0],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16]));
-                total_rf[1] = ts_add_f64(total_rf[1],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 4]));
-                total_rf[2] = ts_add_f64(total_rf[2],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 8]));
-                total_rf[3] = ts_add_f64(total_rf[3],
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 12]));
-            }
-            for (int64_t total_j_0 = n / 16,
-                total_j_0_end = (n + 15) / 16; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 15) / 16
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 16), 4);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[0],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16], active)),
-                            total_rf[0]);
+                    ts_f64 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f64(0.0);
+                    total_rf_part[1] = ts_set_f64(0.0);
+                    total_rf_part[2] = ts_set_f64(0.0);
+                    total_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f64 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f64(0.0);
+                            total_rf_part_2[1] = ts_set_f64(0.0);
+                            total_rf_part_2[2] = ts_set_f64(0.0);
+                            total_rf_part_2[3] = ts_set_f64(0.0);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f64 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f64(0.0);
+                                    total_rf_part_3[1] = ts_set_f64(0.0);
+                                    total_rf_part_3[2] = ts_set_f64(0.0);
+                                    total_rf_part_3[3] = ts_set_f64(0.0);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        total_rf_part_3[0] =
+                                            ts_add_f64(total_rf_part_3[0],
+                                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16]));
+                                        total_rf_part_3[1] =
+                                            ts_add_f64(total_rf_part_3[1],
+                                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 4]));
+                                        total_rf_part_3[2] =
+                                            ts_add_f64(total_rf_part_3[2],
+                                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 8]));
+                                        total_rf_part_3[3] =
+                                            ts_add_f64(total_rf_part_3[3],
+                                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 12]));
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[0],
+                                                    ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16],
+                                                    active)), total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[1],
+                                                    ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 4],
+                                                    active)), total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[2],
+                                                    ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 8],
+                                                    active)), total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[3],
+                                                    ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 12],
+                                                    active)), total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f64(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f64(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f64(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f64(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f64(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f64(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f64(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f64(total_rf_part[3], total_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[1],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 4], active)),
-                            total_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[2],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 8], active)),
-                            total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[3],
-                            ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 12], active)),
-                            total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0;
@@ -364,7 +651,8 @@ static int ts_mean_float64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_mean_float64_v3_0_total_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19 + 16);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 15) / 16 + 4095) / 4096) * 179404 + 16);
         const int status =
             ts_parallel(ts_mean_float64_v3_0_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -377,10 +665,152 @@ static int ts_mean_float64_v3_0(const ts_call *call)
 static bool ts_mean_float64_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_mean_float64_v3_1_total_i {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    double *y;
+    int64_t y_s0;
+};
+
+static int ts_mean_float64_v3_1_total_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_mean_float64_v3_1_total_i *const self = env;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t total_i = lower; total_i < upper; ++total_i) {
+        {
+            _Alignas(64) double total[1];
+            ts_f64 total_rf[4] = {{0}};
+            total_rf[0] = ts_set_f64(0.0);
+            total_rf[1] = ts_set_f64(0.0);
+            total_rf[2] = ts_set_f64(0.0);
+            total_rf[3] = ts_set_f64(0.0);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 15) / 16
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f64 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f64(0.0);
+                    total_rf_part[1] = ts_set_f64(0.0);
+                    total_rf_part[2] = ts_set_f64(0.0);
+                    total_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)),
+                        n / 16 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        total_rf_part[0] = ts_add_f64(total_rf_part[0],
+                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 512 + total_j_0_1 * 16]));
+                        total_rf_part[1] = ts_add_f64(total_rf_part[1],
+                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 512 + total_j_0_1 * 16
+                            + 4]));
+                        total_rf_part[2] = ts_add_f64(total_rf_part[2],
+                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 512 + total_j_0_1 * 16
+                            + 8]));
+                        total_rf_part[3] = ts_add_f64(total_rf_part[3],
+                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 512 + total_j_0_1 * 16
+                            + 12]));
+                    }
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)), n / 16 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[0],
+                                    ts_load_first_f64(&x[x_s0 * total_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16], active)), total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[1],
+                                    ts_load_first_f64(&x[x_s0 * total_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 4], active)), total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[2],
+                                    ts_load_first_f64(&x[x_s0 * total_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 8], active)), total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[3],
+                                    ts_load_first_f64(&x[x_s0 * total_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 12], active)), total_rf_part[3]);
+                            }
+                        }
+                    }
+                    total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0;
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
+            y[y_s0 * total_i] = total[0] / (double)n;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_mean_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_mean_float64_v3_1_total_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 27
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 27 + 8) + 16);
+        const int status =
+            ts_parallel(ts_mean_float64_v3_1_total_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_mean_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_mean_float64_v3_1_total_i0 {
+struct ts_mean_float64_v3_2_total_i0 {
     int64_t m;
     int64_t n;
     const double *x;
@@ -389,9 +819,9 @@ struct ts_mean_float64_v3_1_total_i0 {
     int64_t ahead;
 };
 
-static int ts_mean_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_mean_float64_v3_2_total_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_mean_float64_v3_1_total_i0 *const self = env;
+    const struct ts_mean_float64_v3_2_total_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
@@ -499,7 +929,7 @@ static int ts_mean_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t
     return TS_OK;
 }
 
-static int ts_mean_float64_v3_1(const ts_call *call)
+static int ts_mean_float64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -509,14 +939,14 @@ static int ts_mean_float64_v3_1(const ts_call *call)
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_mean_float64_v3_1_total_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_mean_float64_v3_2_total_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 12
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_mean_float64_v3_1_total_i0, &env, 0, (m + 1023) / 1024, grain,
+            ts_parallel(ts_mean_float64_v3_2_total_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -525,10 +955,11 @@ static int ts_mean_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_mean_float64_v3[2];
-const ts_variant ts_mean_float64_v3[2] = {
+extern const ts_variant ts_mean_float64_v3[3];
+const ts_variant ts_mean_float64_v3[3] = {
     {ts_mean_float64_v3_0, ts_mean_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_mean_float64_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_mean_float64_v3_1, ts_mean_float64_v3_1_when, UINT64_C(2), "1"},
+    {ts_mean_float64_v3_2, NULL, UINT64_C(5), "2"},
 };
 
 struct ts_mean_float16_v3_0_total_i {
@@ -555,56 +986,127 @@ static int ts_mean_float16_v3_0_total_i(const void *env, int64_t lower, int64_t 
             total_rf[1] = ts_set_f32(0.0f);
             total_rf[2] = ts_set_f32(0.0f);
             total_rf[3] = ts_set_f32(0.0f);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_add_f32(total_rf[0],
-                    ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32]));
-                total_rf[1] = ts_add_f32(total_rf[1],
-                    ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8]));
-                total_rf[2] = ts_add_f32(total_rf[2],
-                    ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16]));
-                total_rf[3] = ts_add_f32(total_rf[3],
-                    ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24]));
-            }
-            for (int64_t total_j_0 = n / 32,
-                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 8);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[0],
-                            ts_load_first_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32], active)),
-                            total_rf[0]);
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f32 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f32(0.0f);
+                            total_rf_part_2[1] = ts_set_f32(0.0f);
+                            total_rf_part_2[2] = ts_set_f32(0.0f);
+                            total_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f32 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f32(0.0f);
+                                    total_rf_part_3[1] = ts_set_f32(0.0f);
+                                    total_rf_part_3[2] = ts_set_f32(0.0f);
+                                    total_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        total_rf_part_3[0] =
+                                            ts_add_f32(total_rf_part_3[0],
+                                            ts_load_f16_as_f32(&x[x_s0 * total_i
+                                            + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                            + total_j_0_2 * 512 + total_j_0_3 * 32]));
+                                        total_rf_part_3[1] =
+                                            ts_add_f32(total_rf_part_3[1],
+                                            ts_load_f16_as_f32(&x[x_s0 * total_i
+                                            + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                            + total_j_0_2 * 512 + total_j_0_3 * 32 + 8]));
+                                        total_rf_part_3[2] =
+                                            ts_add_f32(total_rf_part_3[2],
+                                            ts_load_f16_as_f32(&x[x_s0 * total_i
+                                            + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                            + total_j_0_2 * 512 + total_j_0_3 * 32 + 16]));
+                                        total_rf_part_3[3] =
+                                            ts_add_f32(total_rf_part_3[3],
+                                            ts_load_f16_as_f32(&x[x_s0 * total_i
+                                            + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                            + total_j_0_2 * 512 + total_j_0_3 * 32 + 24]));
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[0],
+                                                    ts_load_first_f16_as_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32],
+                                                    active)), total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[1],
+                                                    ts_load_first_f16_as_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 8],
+                                                    active)), total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[2],
+                                                    ts_load_first_f16_as_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 16],
+                                                    active)), total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[3],
+                                                    ts_load_first_f16_as_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 24],
+                                                    active)), total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f32(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f32(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f32(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f32(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f32(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f32(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f32(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f32(total_rf_part[3], total_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[1],
-                            ts_load_first_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8],
-                            active)), total_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[2],
-                            ts_load_first_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16],
-                            active)), total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[3],
-                            ts_load_first_f16_as_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24],
-                            active)), total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0f;
@@ -628,7 +1130,8 @@ static int ts_mean_float16_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_mean_float16_v3_0_total_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19 + 16);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 4095) / 4096) * 179404 + 16);
         const int status =
             ts_parallel(ts_mean_float16_v3_0_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -641,10 +1144,157 @@ static int ts_mean_float16_v3_0(const ts_call *call)
 static bool ts_mean_float16_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_mean_float16_v3_1_total_i {
+    int64_t n;
+    const uint16_t *x;
+    int64_t x_s0;
+    uint16_t *y;
+    int64_t y_s0;
+};
+
+static int ts_mean_float16_v3_1_total_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_mean_float16_v3_1_total_i *const self = env;
+    const int64_t n = self->n;
+    const uint16_t *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    uint16_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t total_i = lower; total_i < upper; ++total_i) {
+        {
+            _Alignas(64) float total[1];
+            ts_f32 total_rf[4] = {{0}};
+            total_rf[0] = ts_set_f32(0.0f);
+            total_rf[1] = ts_set_f32(0.0f);
+            total_rf[2] = ts_set_f32(0.0f);
+            total_rf[3] = ts_set_f32(0.0f);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)),
+                        n / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        total_rf_part[0] = ts_add_f32(total_rf_part[0],
+                            ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                            + total_j_0_1 * 32]));
+                        total_rf_part[1] = ts_add_f32(total_rf_part[1],
+                            ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                            + total_j_0_1 * 32 + 8]));
+                        total_rf_part[2] = ts_add_f32(total_rf_part[2],
+                            ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                            + total_j_0_1 * 32 + 16]));
+                        total_rf_part[3] = ts_add_f32(total_rf_part[3],
+                            ts_load_f16_as_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                            + total_j_0_1 * 32 + 24]));
+                    }
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)), n / 32 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[0],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * total_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32], active)),
+                                    total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[1],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * total_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 8], active)),
+                                    total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[2],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * total_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 16], active)),
+                                    total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[3],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * total_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 24], active)),
+                                    total_rf_part[3]);
+                            }
+                        }
+                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0f;
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+            y[y_s0 * total_i] = ts_convert_f16_f32_s(total[0] / (float)n);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_mean_float16_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint16_t *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    uint16_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_mean_float16_v3_1_total_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 27
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 27 + 8) + 16);
+        const int status =
+            ts_parallel(ts_mean_float16_v3_1_total_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_mean_float16_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_mean_float16_v3_1_total_i0 {
+struct ts_mean_float16_v3_2_total_i0 {
     int64_t m;
     int64_t n;
     const uint16_t *x;
@@ -653,9 +1303,9 @@ struct ts_mean_float16_v3_1_total_i0 {
     int64_t ahead;
 };
 
-static int ts_mean_float16_v3_1_total_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_mean_float16_v3_2_total_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_mean_float16_v3_1_total_i0 *const self = env;
+    const struct ts_mean_float16_v3_2_total_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const uint16_t *const restrict x = self->x;
@@ -763,7 +1413,7 @@ static int ts_mean_float16_v3_1_total_i0(const void *env, int64_t lower, int64_t
     return TS_OK;
 }
 
-static int ts_mean_float16_v3_1(const ts_call *call)
+static int ts_mean_float16_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -773,14 +1423,14 @@ static int ts_mean_float16_v3_1(const ts_call *call)
     const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_mean_float16_v3_1_total_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_mean_float16_v3_2_total_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 12
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_mean_float16_v3_1_total_i0, &env, 0, (m + 2047) / 2048, grain,
+            ts_parallel(ts_mean_float16_v3_2_total_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -789,8 +1439,9 @@ static int ts_mean_float16_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_mean_float16_v3[2];
-const ts_variant ts_mean_float16_v3[2] = {
+extern const ts_variant ts_mean_float16_v3[3];
+const ts_variant ts_mean_float16_v3[3] = {
     {ts_mean_float16_v3_0, ts_mean_float16_v3_0_when, UINT64_C(2), "0"},
-    {ts_mean_float16_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_mean_float16_v3_1, ts_mean_float16_v3_1_when, UINT64_C(2), "1"},
+    {ts_mean_float16_v3_2, NULL, UINT64_C(5), "2"},
 };

@@ -27,56 +27,93 @@ static int ts_norm_float32_v3_0_total_i(const void *env, int64_t lower, int64_t 
             total_rf[1] = ts_set_f32(0.0f);
             total_rf[2] = ts_set_f32(0.0f);
             total_rf[3] = ts_set_f32(0.0f);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_fma_f32(ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32]),
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32]), total_rf[0]);
-                total_rf[1] = ts_fma_f32(ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8]),
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8]), total_rf[1]);
-                total_rf[2] = ts_fma_f32(ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16]),
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16]), total_rf[2]);
-                total_rf[3] = ts_fma_f32(ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24]),
-                    ts_load_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24]), total_rf[3]);
-            }
-            for (int64_t total_j_0 = n / 32,
-                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 8);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32],
-                            active), ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32], active),
-                            total_rf[0]), total_rf[0]);
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)),
+                        n / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        total_rf_part[0] = ts_fma_f32(ts_load_f32(&x[x_s0 * total_i
+                            + total_j_0_0 * 1024 + total_j_0_1 * 32]),
+                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 1024 + total_j_0_1 * 32]),
+                            total_rf_part[0]);
+                        total_rf_part[1] = ts_fma_f32(ts_load_f32(&x[x_s0 * total_i
+                            + total_j_0_0 * 1024 + total_j_0_1 * 32 + 8]),
+                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 8]), total_rf_part[1]);
+                        total_rf_part[2] = ts_fma_f32(ts_load_f32(&x[x_s0 * total_i
+                            + total_j_0_0 * 1024 + total_j_0_1 * 32 + 16]),
+                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 16]), total_rf_part[2]);
+                        total_rf_part[3] = ts_fma_f32(ts_load_f32(&x[x_s0 * total_i
+                            + total_j_0_0 * 1024 + total_j_0_1 * 32 + 24]),
+                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 24]), total_rf_part[3]);
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8],
-                            active), ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 8],
-                            active), total_rf[1]), total_rf[1]);
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)), n / 32 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32], active),
+                                    ts_load_first_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32], active), total_rf_part[0]),
+                                    total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 8], active),
+                                    ts_load_first_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 8], active), total_rf_part[1]),
+                                    total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 16], active),
+                                    ts_load_first_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 16], active), total_rf_part[2]),
+                                    total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i
+                                    + total_j_0_0 * 1024 + total_j_0_1 * 32 + 24], active),
+                                    ts_load_first_f32(&x[x_s0 * total_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 24], active), total_rf_part[3]),
+                                    total_rf_part[3]);
+                            }
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16],
-                            active), ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 16],
-                            active), total_rf[2]), total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24],
-                            active), ts_load_first_f32(&x[x_s0 * total_i + total_j_0 * 32 + 24],
-                            active), total_rf[3]), total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0f;
@@ -100,7 +137,12 @@ static int ts_norm_float32_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_norm_float32_v3_0_total_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 38 + 16);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 54
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 54 + 8) + 16);
         const int status =
             ts_parallel(ts_norm_float32_v3_0_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -292,56 +334,93 @@ static int ts_norm_float64_v3_0_total_i(const void *env, int64_t lower, int64_t 
             total_rf[1] = ts_set_f64(0.0);
             total_rf[2] = ts_set_f64(0.0);
             total_rf[3] = ts_set_f64(0.0);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 16; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_fma_f64(ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16]),
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16]), total_rf[0]);
-                total_rf[1] = ts_fma_f64(ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 4]),
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 4]), total_rf[1]);
-                total_rf[2] = ts_fma_f64(ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 8]),
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 8]), total_rf[2]);
-                total_rf[3] = ts_fma_f64(ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 12]),
-                    ts_load_f64(&x[x_s0 * total_i + total_j_0 * 16 + 12]), total_rf[3]);
-            }
-            for (int64_t total_j_0 = n / 16,
-                total_j_0_end = (n + 15) / 16; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 15) / 16
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 16), 4);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16],
-                            active), ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16], active),
-                            total_rf[0]), total_rf[0]);
+                    ts_f64 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f64(0.0);
+                    total_rf_part[1] = ts_set_f64(0.0);
+                    total_rf_part[2] = ts_set_f64(0.0);
+                    total_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)),
+                        n / 16 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        total_rf_part[0] = ts_fma_f64(ts_load_f64(&x[x_s0 * total_i
+                            + total_j_0_0 * 512 + total_j_0_1 * 16]),
+                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 512 + total_j_0_1 * 16]),
+                            total_rf_part[0]);
+                        total_rf_part[1] = ts_fma_f64(ts_load_f64(&x[x_s0 * total_i
+                            + total_j_0_0 * 512 + total_j_0_1 * 16 + 4]),
+                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 512 + total_j_0_1 * 16
+                            + 4]), total_rf_part[1]);
+                        total_rf_part[2] = ts_fma_f64(ts_load_f64(&x[x_s0 * total_i
+                            + total_j_0_0 * 512 + total_j_0_1 * 16 + 8]),
+                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 512 + total_j_0_1 * 16
+                            + 8]), total_rf_part[2]);
+                        total_rf_part[3] = ts_fma_f64(ts_load_f64(&x[x_s0 * total_i
+                            + total_j_0_0 * 512 + total_j_0_1 * 16 + 12]),
+                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 512 + total_j_0_1 * 16
+                            + 12]), total_rf_part[3]);
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 4],
-                            active), ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 4],
-                            active), total_rf[1]), total_rf[1]);
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)), n / 16 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i
+                                    + total_j_0_0 * 512 + total_j_0_1 * 16], active),
+                                    ts_load_first_f64(&x[x_s0 * total_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16], active), total_rf_part[0]),
+                                    total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i
+                                    + total_j_0_0 * 512 + total_j_0_1 * 16 + 4], active),
+                                    ts_load_first_f64(&x[x_s0 * total_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 4], active), total_rf_part[1]),
+                                    total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i
+                                    + total_j_0_0 * 512 + total_j_0_1 * 16 + 8], active),
+                                    ts_load_first_f64(&x[x_s0 * total_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 8], active), total_rf_part[2]),
+                                    total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i
+                                    + total_j_0_0 * 512 + total_j_0_1 * 16 + 12], active),
+                                    ts_load_first_f64(&x[x_s0 * total_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 12], active), total_rf_part[3]),
+                                    total_rf_part[3]);
+                            }
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 8],
-                            active), ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 8],
-                            active), total_rf[2]), total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 12],
-                            active), ts_load_first_f64(&x[x_s0 * total_i + total_j_0 * 16 + 12],
-                            active), total_rf[3]), total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0;
@@ -365,7 +444,12 @@ static int ts_norm_float64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_norm_float64_v3_0_total_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 38 + 16);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 54
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 54 + 8) + 16);
         const int status =
             ts_parallel(ts_norm_float64_v3_0_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {

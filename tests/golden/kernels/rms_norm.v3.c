@@ -43,56 +43,103 @@ TS_INLINE int ts_rms_norm_float32_v3_0_y_i_code(const void *env, int64_t lower, 
             mean_sum_rf[1] = ts_set_f32(0.0f);
             mean_sum_rf[2] = ts_set_f32(0.0f);
             mean_sum_rf[3] = ts_set_f32(0.0f);
-            for (int64_t mean_sum_j_0 = 0,
-                mean_sum_j_0_end = n / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
-                mean_sum_rf[0] = ts_fma_f32(ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32]),
-                    ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32]), mean_sum_rf[0]);
-                mean_sum_rf[1] = ts_fma_f32(ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 8]),
-                    ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 8]), mean_sum_rf[1]);
-                mean_sum_rf[2] = ts_fma_f32(ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 16]),
-                    ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 16]), mean_sum_rf[2]);
-                mean_sum_rf[3] = ts_fma_f32(ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 24]),
-                    ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 24]), mean_sum_rf[3]);
-            }
-            for (int64_t mean_sum_j_0 = n / 32,
-                mean_sum_j_0_end = (n + 31) / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 31) / 32 + 31) / 32; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 32), 8);
-                    if (active > 0) {
-                        mean_sum_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32],
-                            active), ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32], active),
-                            mean_sum_rf[0]), mean_sum_rf[0]);
+                    ts_f32 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t mean_sum_j_0_1 = 0,
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32 - (mean_sum_j_0_0 * 32)),
+                        n / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        mean_sum_rf_part[0] =
+                            ts_fma_f32(ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32]),
+                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32]), mean_sum_rf_part[0]);
+                        mean_sum_rf_part[1] =
+                            ts_fma_f32(ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 8]),
+                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 8]), mean_sum_rf_part[1]);
+                        mean_sum_rf_part[2] =
+                            ts_fma_f32(ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 16]),
+                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 16]), mean_sum_rf_part[2]);
+                        mean_sum_rf_part[3] =
+                            ts_fma_f32(ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 24]),
+                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 24]), mean_sum_rf_part[3]);
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        mean_sum_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 8],
-                            active), ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 8],
-                            active), mean_sum_rf[1]), mean_sum_rf[1]);
+                    for (int64_t mean_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (mean_sum_j_0_0 * 32)), n / 32 - (mean_sum_j_0_0 * 32)),
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 31) / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32),
+                                8);
+                            if (active > 0) {
+                                mean_sum_rf_part[0] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32], active),
+                                    ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32], active), mean_sum_rf_part[0]),
+                                    mean_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[1] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 8], active),
+                                    ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 8], active), mean_sum_rf_part[1]),
+                                    mean_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[2] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 16], active),
+                                    ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 16], active), mean_sum_rf_part[2]),
+                                    mean_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[3] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 24], active),
+                                    ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 24], active), mean_sum_rf_part[3]),
+                                    mean_sum_rf_part[3]);
+                            }
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        mean_sum_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 16],
-                            active), ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 16],
-                            active), mean_sum_rf[2]), mean_sum_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (mean_sum_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        mean_sum_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 24],
-                            active), ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 24],
-                            active), mean_sum_rf[3]), mean_sum_rf[3]);
-                    }
+                    mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
                 }
             }
             mean_sum[0] = 0.0f;
@@ -212,7 +259,11 @@ TS_INLINE int ts_rms_norm_float32_v3_0_code(const ts_call *call, const bool unit
         const struct ts_rms_norm_float32_v3_0_y_i env =
             {n, epsilon, x, x_s0, weight, weight_s0, y, y_s0, stream, y_phase, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 38 + ((y_phase + 7) / 8) * 15
+            + 40000 / ts_max_i64_s(1,
+            (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 54
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 54 + 8) + ((y_phase + 7) / 8) * 15
             + (ts_max_i64_s((n + y_phase) / 8 - ((y_phase + 7) / 8), 0)) * 15
             + ((n + y_phase + 7) / 8) * 15 - ((y_phase / 8) * 15) - ((ts_max_i64_s((n
             + y_phase) / 8, (y_phase + 7) / 8)) * 15) + 20);
@@ -277,56 +328,102 @@ TS_INLINE int ts_rms_norm_float64_v3_0_y_i_code(const void *env, int64_t lower, 
             mean_sum_rf[1] = ts_set_f64(0.0);
             mean_sum_rf[2] = ts_set_f64(0.0);
             mean_sum_rf[3] = ts_set_f64(0.0);
-            for (int64_t mean_sum_j_0 = 0,
-                mean_sum_j_0_end = n / 16; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
-                mean_sum_rf[0] = ts_fma_f64(ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16]),
-                    ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16]), mean_sum_rf[0]);
-                mean_sum_rf[1] = ts_fma_f64(ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 4]),
-                    ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 4]), mean_sum_rf[1]);
-                mean_sum_rf[2] = ts_fma_f64(ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 8]),
-                    ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 8]), mean_sum_rf[2]);
-                mean_sum_rf[3] = ts_fma_f64(ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 12]),
-                    ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 12]), mean_sum_rf[3]);
-            }
-            for (int64_t mean_sum_j_0 = n / 16,
-                mean_sum_j_0_end = (n + 15) / 16; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 15) / 16 + 31) / 32; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 16), 4);
-                    if (active > 0) {
-                        mean_sum_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16],
-                            active), ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16], active),
-                            mean_sum_rf[0]), mean_sum_rf[0]);
+                    ts_f64 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f64(0.0);
+                    mean_sum_rf_part[1] = ts_set_f64(0.0);
+                    mean_sum_rf_part[2] = ts_set_f64(0.0);
+                    mean_sum_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t mean_sum_j_0_1 = 0,
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16 - (mean_sum_j_0_0 * 32)),
+                        n / 16 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        mean_sum_rf_part[0] =
+                            ts_fma_f64(ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                            + mean_sum_j_0_1 * 16]),
+                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                            + mean_sum_j_0_1 * 16]), mean_sum_rf_part[0]);
+                        mean_sum_rf_part[1] =
+                            ts_fma_f64(ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                            + mean_sum_j_0_1 * 16 + 4]),
+                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                            + 4]), mean_sum_rf_part[1]);
+                        mean_sum_rf_part[2] =
+                            ts_fma_f64(ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                            + mean_sum_j_0_1 * 16 + 8]),
+                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                            + 8]), mean_sum_rf_part[2]);
+                        mean_sum_rf_part[3] =
+                            ts_fma_f64(ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                            + mean_sum_j_0_1 * 16 + 12]),
+                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                            + 12]), mean_sum_rf_part[3]);
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        mean_sum_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 4],
-                            active), ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 4],
-                            active), mean_sum_rf[1]), mean_sum_rf[1]);
+                    for (int64_t mean_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (mean_sum_j_0_0 * 32)), n / 16 - (mean_sum_j_0_0 * 32)),
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 15) / 16 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                mean_sum_rf_part[0] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16], active),
+                                    ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                                    + mean_sum_j_0_1 * 16], active), mean_sum_rf_part[0]),
+                                    mean_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                mean_sum_rf_part[1] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16 + 4], active),
+                                    ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                                    + mean_sum_j_0_1 * 16 + 4], active), mean_sum_rf_part[1]),
+                                    mean_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                mean_sum_rf_part[2] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16 + 8], active),
+                                    ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                                    + mean_sum_j_0_1 * 16 + 8], active), mean_sum_rf_part[2]),
+                                    mean_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                mean_sum_rf_part[3] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16 + 12], active),
+                                    ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                                    + mean_sum_j_0_1 * 16 + 12], active), mean_sum_rf_part[3]),
+                                    mean_sum_rf_part[3]);
+                            }
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        mean_sum_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 8],
-                            active), ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 8],
-                            active), mean_sum_rf[2]), mean_sum_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (mean_sum_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        mean_sum_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 12],
-                            active), ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0 * 16 + 12],
-                            active), mean_sum_rf[3]), mean_sum_rf[3]);
-                    }
+                    mean_sum_rf[0] = ts_add_f64(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f64(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f64(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f64(mean_sum_rf[3], mean_sum_rf_part[3]);
                 }
             }
             mean_sum[0] = 0.0;
@@ -445,7 +542,11 @@ TS_INLINE int ts_rms_norm_float64_v3_0_code(const ts_call *call, const bool unit
         const struct ts_rms_norm_float64_v3_0_y_i env =
             {n, epsilon, x, x_s0, weight, weight_s0, y, y_s0, stream, y_phase, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 38 + ((y_phase + 3) / 4) * 15
+            + 40000 / ts_max_i64_s(1,
+            (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 54
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 54 + 8) + ((y_phase + 3) / 4) * 15
             + (ts_max_i64_s((n + y_phase) / 4 - ((y_phase + 3) / 4), 0)) * 15
             + ((n + y_phase + 3) / 4) * 15 - ((y_phase / 4) * 15) - ((ts_max_i64_s((n
             + y_phase) / 4, (y_phase + 3) / 4)) * 15) + 20);
@@ -508,59 +609,103 @@ TS_INLINE int ts_rms_norm_float16_v3_0_y_i_code(const void *env, int64_t lower, 
             mean_sum_rf[1] = ts_set_f32(0.0f);
             mean_sum_rf[2] = ts_set_f32(0.0f);
             mean_sum_rf[3] = ts_set_f32(0.0f);
-            for (int64_t mean_sum_j_0 = 0,
-                mean_sum_j_0_end = n / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
-                mean_sum_rf[0] = ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32]),
-                    ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32]), mean_sum_rf[0]);
-                mean_sum_rf[1] = ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
-                    + 8]), ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 8]),
-                    mean_sum_rf[1]);
-                mean_sum_rf[2] = ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
-                    + 16]), ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 16]),
-                    mean_sum_rf[2]);
-                mean_sum_rf[3] = ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
-                    + 24]), ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32 + 24]),
-                    mean_sum_rf[3]);
-            }
-            for (int64_t mean_sum_j_0 = n / 32,
-                mean_sum_j_0_end = (n + 31) / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 31) / 32 + 31) / 32; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 32), 8);
-                    if (active > 0) {
-                        mean_sum_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32],
-                            active), ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32],
-                            active), mean_sum_rf[0]), mean_sum_rf[0]);
+                    ts_f32 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t mean_sum_j_0_1 = 0,
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32 - (mean_sum_j_0_0 * 32)),
+                        n / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        mean_sum_rf_part[0] =
+                            ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32]),
+                            ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32]), mean_sum_rf_part[0]);
+                        mean_sum_rf_part[1] =
+                            ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 8]),
+                            ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 8]), mean_sum_rf_part[1]);
+                        mean_sum_rf_part[2] =
+                            ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 16]),
+                            ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 16]), mean_sum_rf_part[2]);
+                        mean_sum_rf_part[3] =
+                            ts_fma_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 24]),
+                            ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 24]), mean_sum_rf_part[3]);
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        mean_sum_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
-                            + 8], active), ts_load_first_f16_as_f32(&x[x_s0 * y_i
-                            + mean_sum_j_0 * 32 + 8], active), mean_sum_rf[1]), mean_sum_rf[1]);
+                    for (int64_t mean_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (mean_sum_j_0_0 * 32)), n / 32 - (mean_sum_j_0_0 * 32)),
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 31) / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32),
+                                8);
+                            if (active > 0) {
+                                mean_sum_rf_part[0] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32], active),
+                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32], active), mean_sum_rf_part[0]),
+                                    mean_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[1] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 8], active),
+                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 8], active), mean_sum_rf_part[1]),
+                                    mean_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[2] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 16], active),
+                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 16], active), mean_sum_rf_part[2]),
+                                    mean_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[3] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 24], active),
+                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 24], active), mean_sum_rf_part[3]),
+                                    mean_sum_rf_part[3]);
+                            }
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        mean_sum_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
-                            + 16], active), ts_load_first_f16_as_f32(&x[x_s0 * y_i
-                            + mean_sum_j_0 * 32 + 16], active), mean_sum_rf[2]), mean_sum_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (mean_sum_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        mean_sum_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0 * 32
-                            + 24], active), ts_load_first_f16_as_f32(&x[x_s0 * y_i
-                            + mean_sum_j_0 * 32 + 24], active), mean_sum_rf[3]), mean_sum_rf[3]);
-                    }
+                    mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
                 }
             }
             mean_sum[0] = 0.0f;
@@ -638,7 +783,11 @@ TS_INLINE int ts_rms_norm_float16_v3_0_code(const ts_call *call, const bool unit
         const struct ts_rms_norm_float16_v3_0_y_i env =
             {n, epsilon, x, x_s0, weight, weight_s0, y, y_s0, y_phase, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 38 + ((y_phase + 7) / 8) * 15
+            + 40000 / ts_max_i64_s(1,
+            (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 54
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 54 + 8) + ((y_phase + 7) / 8) * 15
             + (ts_max_i64_s((n + y_phase) / 8 - ((y_phase + 7) / 8), 0)) * 15
             + ((n + y_phase + 7) / 8) * 15 - ((y_phase / 8) * 15) - ((ts_max_i64_s((n
             + y_phase) / 8, (y_phase + 7) / 8)) * 15) + 20);

@@ -102,87 +102,122 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total_rf[1] = ts_set_f32(0.0f);
                 total_rf[2] = ts_set_f32(0.0f);
                 total_rf[3] = ts_set_f32(0.0f);
-                for (int64_t pass_j_0 = 0,
-                    pass_j_0_end = n / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                for (int64_t pass_j_0_0 = 0,
+                    pass_j_0_0_end = ((n + 31) / 32
+                    + 31) / 32; pass_j_0_0 < pass_j_0_0_end; ++pass_j_0_0) {
                     {
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32
-                            + ahead * (2 * x_s0))));
-                        ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32]),
-                            ts_set_f32(peak[0])),
-                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 8]),
-                            ts_set_f32(peak[0])),
-                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 16]),
-                            ts_set_f32(peak[0])),
-                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 24]),
-                            ts_set_f32(peak[0]))};
-                        ts_exp_by_four_f32(exps1 + 0);
-                        ts_store_f32(&e[pass_j_0 * 32], exps1[0]);
-                        total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 8
-                            + ahead * (2 * x_s0))));
-                        ts_store_f32(&e[pass_j_0 * 32 + 8], exps1[1]);
-                        total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 16
-                            + ahead * (2 * x_s0))));
-                        ts_store_f32(&e[pass_j_0 * 32 + 16], exps1[2]);
-                        total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 24
-                            + ahead * (2 * x_s0))));
-                        ts_store_f32(&e[pass_j_0 * 32 + 24], exps1[3]);
-                        total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
-                    }
-                }
-                for (int64_t pass_j_0 = n / 32,
-                    pass_j_0_end = (n + 31) / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(n - (pass_j_0 * 32), 8);
-                        if (active > 0) {
-                            const ts_f32 kept1 =
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32], active), ts_set_f32(peak[0])));
-                            ts_store_first_f32(&e[pass_j_0 * 32], kept1, active);
-                            total_rf[0] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[0], kept1), total_rf[0]);
+                        ts_f32 total_rf_part[4] = {{0}};
+                        total_rf_part[0] = ts_set_f32(0.0f);
+                        total_rf_part[1] = ts_set_f32(0.0f);
+                        total_rf_part[2] = ts_set_f32(0.0f);
+                        total_rf_part[3] = ts_set_f32(0.0f);
+                        for (int64_t pass_j_0_1 = 0,
+                            pass_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 31) / 32 - (pass_j_0_0 * 32)),
+                            n / 32 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                            {
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 1024
+                                    + pass_j_0_1 * 32 + ahead * (2 * x_s0))));
+                                ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32]), ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024
+                                    + pass_j_0_1 * 32 + 8]), ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024
+                                    + pass_j_0_1 * 32 + 16]), ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024
+                                    + pass_j_0_1 * 32 + 24]), ts_set_f32(peak[0]))};
+                                ts_exp_by_four_f32(exps1 + 0);
+                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32], exps1[0]);
+                                total_rf_part[0] = ts_add_f32(total_rf_part[0],
+                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32]));
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 1024
+                                    + pass_j_0_1 * 32 + 8 + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8], exps1[1]);
+                                total_rf_part[1] = ts_add_f32(total_rf_part[1],
+                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8]));
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 1024
+                                    + pass_j_0_1 * 32 + 16 + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16],
+                                    exps1[2]);
+                                total_rf_part[2] = ts_add_f32(total_rf_part[2],
+                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16]));
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 1024
+                                    + pass_j_0_1 * 32 + 24 + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24],
+                                    exps1[3]);
+                                total_rf_part[3] = ts_add_f32(total_rf_part[3],
+                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24]));
+                            }
                         }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 8, 0), 8);
-                        if (active > 0) {
-                            const ts_f32 kept1 =
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 8], active), ts_set_f32(peak[0])));
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 8], kept1, active);
-                            total_rf[1] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[1], kept1), total_rf[1]);
+                        for (int64_t pass_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 31) / 32 - (pass_j_0_0 * 32)), n / 32 - (pass_j_0_0 * 32)),
+                            pass_j_0_1_end = ts_min_i64_s(32,
+                            (n + 31) / 32 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32), 8);
+                                if (active > 0) {
+                                    const ts_f32 kept1 =
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                        + pass_j_0_0 * 1024 + pass_j_0_1 * 32], active),
+                                        ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32],
+                                        kept1, active);
+                                    total_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                        ts_add_f32(total_rf_part[0], kept1), total_rf_part[0]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 8, 0), 8);
+                                if (active > 0) {
+                                    const ts_f32 kept1 =
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                        + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8], active),
+                                        ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8],
+                                        kept1, active);
+                                    total_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                        ts_add_f32(total_rf_part[1], kept1), total_rf_part[1]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 16, 0), 8);
+                                if (active > 0) {
+                                    const ts_f32 kept1 =
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                        + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16], active),
+                                        ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16],
+                                        kept1, active);
+                                    total_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                        ts_add_f32(total_rf_part[2], kept1), total_rf_part[2]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 24, 0), 8);
+                                if (active > 0) {
+                                    const ts_f32 kept1 =
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                        + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24], active),
+                                        ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24],
+                                        kept1, active);
+                                    total_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                        ts_add_f32(total_rf_part[3], kept1), total_rf_part[3]);
+                                }
+                            }
                         }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 16, 0), 8);
-                        if (active > 0) {
-                            const ts_f32 kept1 =
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 16], active), ts_set_f32(peak[0])));
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 16], kept1, active);
-                            total_rf[2] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[2], kept1), total_rf[2]);
-                        }
-                    }
-                    {
-                        const int64_t active = ts_max_i64_s(n - (pass_j_0 * 32) - 24, 0);
-                        if (active > 0) {
-                            const ts_f32 kept1 =
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 24], active), ts_set_f32(peak[0])));
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 24], kept1, active);
-                            total_rf[3] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[3], kept1), total_rf[3]);
-                        }
+                        total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                        total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                        total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                        total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
                     }
                 }
                 total[0] = 0.0f;
@@ -239,7 +274,11 @@ static int ts_softmax_float32_v3_0(const ts_call *call)
     {
         const struct ts_softmax_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 156 + ((n + 7) / 8) * 8 + 29);
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19
+            + (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 161
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 161 + 8) + ((n + 7) / 8) * 8 + 29);
         const int status =
             ts_parallel(ts_softmax_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -352,84 +391,117 @@ static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total_rf[1] = ts_set_f64(0.0);
                 total_rf[2] = ts_set_f64(0.0);
                 total_rf[3] = ts_set_f64(0.0);
-                for (int64_t pass_j_0 = 0,
-                    pass_j_0_end = n / 16; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 16
-                        + ahead * (2 * x_s0))));
-                    ts_store_f64(&e[pass_j_0 * 16],
-                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16]),
-                        ts_set_f64(peak[0]))));
-                    total_rf[0] = ts_add_f64(total_rf[0], ts_load_f64(&e[pass_j_0 * 16]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 16 + 4
-                        + ahead * (2 * x_s0))));
-                    ts_store_f64(&e[pass_j_0 * 16 + 4],
-                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 4]),
-                        ts_set_f64(peak[0]))));
-                    total_rf[1] = ts_add_f64(total_rf[1], ts_load_f64(&e[pass_j_0 * 16 + 4]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 16 + 8
-                        + ahead * (2 * x_s0))));
-                    ts_store_f64(&e[pass_j_0 * 16 + 8],
-                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 8]),
-                        ts_set_f64(peak[0]))));
-                    total_rf[2] = ts_add_f64(total_rf[2], ts_load_f64(&e[pass_j_0 * 16 + 8]));
-                    __builtin_prefetch((const void *)((uintptr_t)x
-                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 16 + 12
-                        + ahead * (2 * x_s0))));
-                    ts_store_f64(&e[pass_j_0 * 16 + 12],
-                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0 * 16 + 12]),
-                        ts_set_f64(peak[0]))));
-                    total_rf[3] = ts_add_f64(total_rf[3], ts_load_f64(&e[pass_j_0 * 16 + 12]));
-                }
-                for (int64_t pass_j_0 = n / 16,
-                    pass_j_0_end = (n + 15) / 16; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                for (int64_t pass_j_0_0 = 0,
+                    pass_j_0_0_end = ((n + 15) / 16
+                    + 31) / 32; pass_j_0_0 < pass_j_0_0_end; ++pass_j_0_0) {
                     {
-                        const int64_t active = ts_min_i64_s(n - (pass_j_0 * 16), 4);
-                        if (active > 0) {
-                            const ts_f64 kept1 =
-                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                + pass_j_0 * 16], active), ts_set_f64(peak[0])));
-                            ts_store_first_f64(&e[pass_j_0 * 16], kept1, active);
-                            total_rf[0] = ts_select_f64(ts_first_m64(active),
-                                ts_add_f64(total_rf[0], kept1), total_rf[0]);
+                        ts_f64 total_rf_part[4] = {{0}};
+                        total_rf_part[0] = ts_set_f64(0.0);
+                        total_rf_part[1] = ts_set_f64(0.0);
+                        total_rf_part[2] = ts_set_f64(0.0);
+                        total_rf_part[3] = ts_set_f64(0.0);
+                        for (int64_t pass_j_0_1 = 0,
+                            pass_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 15) / 16 - (pass_j_0_0 * 32)),
+                            n / 16 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 512
+                                + pass_j_0_1 * 16 + ahead * (2 * x_s0))));
+                            ts_store_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16],
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0_0 * 512
+                                + pass_j_0_1 * 16]), ts_set_f64(peak[0]))));
+                            total_rf_part[0] = ts_add_f64(total_rf_part[0],
+                                ts_load_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16]));
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 512
+                                + pass_j_0_1 * 16 + 4 + ahead * (2 * x_s0))));
+                            ts_store_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 4],
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0_0 * 512
+                                + pass_j_0_1 * 16 + 4]), ts_set_f64(peak[0]))));
+                            total_rf_part[1] = ts_add_f64(total_rf_part[1],
+                                ts_load_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 4]));
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 512
+                                + pass_j_0_1 * 16 + 8 + ahead * (2 * x_s0))));
+                            ts_store_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 8],
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0_0 * 512
+                                + pass_j_0_1 * 16 + 8]), ts_set_f64(peak[0]))));
+                            total_rf_part[2] = ts_add_f64(total_rf_part[2],
+                                ts_load_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 8]));
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 512
+                                + pass_j_0_1 * 16 + 12 + ahead * (2 * x_s0))));
+                            ts_store_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 12],
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0_0 * 512
+                                + pass_j_0_1 * 16 + 12]), ts_set_f64(peak[0]))));
+                            total_rf_part[3] = ts_add_f64(total_rf_part[3],
+                                ts_load_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 12]));
                         }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 16) - 4, 0), 4);
-                        if (active > 0) {
-                            const ts_f64 kept1 =
-                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                + pass_j_0 * 16 + 4], active), ts_set_f64(peak[0])));
-                            ts_store_first_f64(&e[pass_j_0 * 16 + 4], kept1, active);
-                            total_rf[1] = ts_select_f64(ts_first_m64(active),
-                                ts_add_f64(total_rf[1], kept1), total_rf[1]);
+                        for (int64_t pass_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 15) / 16 - (pass_j_0_0 * 32)), n / 16 - (pass_j_0_0 * 32)),
+                            pass_j_0_1_end = ts_min_i64_s(32,
+                            (n + 15) / 16 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (pass_j_0_0 * 512) - (pass_j_0_1 * 16), 4);
+                                if (active > 0) {
+                                    const ts_f64 kept1 =
+                                        ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                        + pass_j_0_0 * 512 + pass_j_0_1 * 16], active),
+                                        ts_set_f64(peak[0])));
+                                    ts_store_first_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16],
+                                        kept1, active);
+                                    total_rf_part[0] = ts_select_f64(ts_first_m64(active),
+                                        ts_add_f64(total_rf_part[0], kept1), total_rf_part[0]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 512) - (pass_j_0_1 * 16) - 4, 0), 4);
+                                if (active > 0) {
+                                    const ts_f64 kept1 =
+                                        ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                        + pass_j_0_0 * 512 + pass_j_0_1 * 16 + 4], active),
+                                        ts_set_f64(peak[0])));
+                                    ts_store_first_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 4],
+                                        kept1, active);
+                                    total_rf_part[1] = ts_select_f64(ts_first_m64(active),
+                                        ts_add_f64(total_rf_part[1], kept1), total_rf_part[1]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 512) - (pass_j_0_1 * 16) - 8, 0), 4);
+                                if (active > 0) {
+                                    const ts_f64 kept1 =
+                                        ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                        + pass_j_0_0 * 512 + pass_j_0_1 * 16 + 8], active),
+                                        ts_set_f64(peak[0])));
+                                    ts_store_first_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 8],
+                                        kept1, active);
+                                    total_rf_part[2] = ts_select_f64(ts_first_m64(active),
+                                        ts_add_f64(total_rf_part[2], kept1), total_rf_part[2]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 512) - (pass_j_0_1 * 16) - 12, 0), 4);
+                                if (active > 0) {
+                                    const ts_f64 kept1 =
+                                        ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                        + pass_j_0_0 * 512 + pass_j_0_1 * 16 + 12], active),
+                                        ts_set_f64(peak[0])));
+                                    ts_store_first_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 12],
+                                        kept1, active);
+                                    total_rf_part[3] = ts_select_f64(ts_first_m64(active),
+                                        ts_add_f64(total_rf_part[3], kept1), total_rf_part[3]);
+                                }
+                            }
                         }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 16) - 8, 0), 4);
-                        if (active > 0) {
-                            const ts_f64 kept1 =
-                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                + pass_j_0 * 16 + 8], active), ts_set_f64(peak[0])));
-                            ts_store_first_f64(&e[pass_j_0 * 16 + 8], kept1, active);
-                            total_rf[2] = ts_select_f64(ts_first_m64(active),
-                                ts_add_f64(total_rf[2], kept1), total_rf[2]);
-                        }
-                    }
-                    {
-                        const int64_t active = ts_max_i64_s(n - (pass_j_0 * 16) - 12, 0);
-                        if (active > 0) {
-                            const ts_f64 kept1 =
-                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                + pass_j_0 * 16 + 12], active), ts_set_f64(peak[0])));
-                            ts_store_first_f64(&e[pass_j_0 * 16 + 12], kept1, active);
-                            total_rf[3] = ts_select_f64(ts_first_m64(active),
-                                ts_add_f64(total_rf[3], kept1), total_rf[3]);
-                        }
+                        total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                        total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                        total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                        total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
                     }
                 }
                 total[0] = 0.0;
@@ -486,7 +558,11 @@ static int ts_softmax_float64_v3_0(const ts_call *call)
     {
         const struct ts_softmax_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 156 + ((n + 3) / 4) * 8 + 29);
+            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19
+            + (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 161
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 161 + 8) + ((n + 3) / 4) * 8 + 29);
         const int status =
             ts_parallel(ts_softmax_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -597,87 +673,120 @@ static int ts_softmax_float16_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total_rf[1] = ts_set_f32(0.0f);
                 total_rf[2] = ts_set_f32(0.0f);
                 total_rf[3] = ts_set_f32(0.0f);
-                for (int64_t pass_j_0 = 0,
-                    pass_j_0_end = n / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
+                for (int64_t pass_j_0_0 = 0,
+                    pass_j_0_0_end = ((n + 31) / 32
+                    + 31) / 32; pass_j_0_0 < pass_j_0_0_end; ++pass_j_0_0) {
                     {
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32
-                            + ahead * (2 * x_s0))));
-                        ts_f32 exps1[4] = {ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
-                            + pass_j_0 * 32]), ts_set_f32(peak[0])),
-                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 8]),
-                            ts_set_f32(peak[0])),
-                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 16]),
-                            ts_set_f32(peak[0])),
-                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i + pass_j_0 * 32 + 24]),
-                            ts_set_f32(peak[0]))};
-                        ts_exp_by_four_f32(exps1 + 0);
-                        ts_store_f32(&e[pass_j_0 * 32], exps1[0]);
-                        total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&e[pass_j_0 * 32]));
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 8
-                            + ahead * (2 * x_s0))));
-                        ts_store_f32(&e[pass_j_0 * 32 + 8], exps1[1]);
-                        total_rf[1] = ts_add_f32(total_rf[1], ts_load_f32(&e[pass_j_0 * 32 + 8]));
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 16
-                            + ahead * (2 * x_s0))));
-                        ts_store_f32(&e[pass_j_0 * 32 + 16], exps1[2]);
-                        total_rf[2] = ts_add_f32(total_rf[2], ts_load_f32(&e[pass_j_0 * 32 + 16]));
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + pass_j_0 * 32 + 24
-                            + ahead * (2 * x_s0))));
-                        ts_store_f32(&e[pass_j_0 * 32 + 24], exps1[3]);
-                        total_rf[3] = ts_add_f32(total_rf[3], ts_load_f32(&e[pass_j_0 * 32 + 24]));
-                    }
-                }
-                for (int64_t pass_j_0 = n / 32,
-                    pass_j_0_end = (n + 31) / 32; pass_j_0 < pass_j_0_end; ++pass_j_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(n - (pass_j_0 * 32), 8);
-                        if (active > 0) {
-                            const ts_f32 kept1 =
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32], active), ts_set_f32(peak[0])));
-                            ts_store_first_f32(&e[pass_j_0 * 32], kept1, active);
-                            total_rf[0] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[0], kept1), total_rf[0]);
+                        ts_f32 total_rf_part[4] = {{0}};
+                        total_rf_part[0] = ts_set_f32(0.0f);
+                        total_rf_part[1] = ts_set_f32(0.0f);
+                        total_rf_part[2] = ts_set_f32(0.0f);
+                        total_rf_part[3] = ts_set_f32(0.0f);
+                        for (int64_t pass_j_0_1 = 0,
+                            pass_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 31) / 32 - (pass_j_0_0 * 32)),
+                            n / 32 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                            {
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + ahead * (2 * x_s0))));
+                                ts_f32 exps1[4] = {ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32]), ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8]),
+                                    ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16]),
+                                    ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24]),
+                                    ts_set_f32(peak[0]))};
+                                ts_exp_by_four_f32(exps1 + 0);
+                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32], exps1[0]);
+                                total_rf_part[0] = ts_add_f32(total_rf_part[0],
+                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32]));
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8
+                                    + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8], exps1[1]);
+                                total_rf_part[1] = ts_add_f32(total_rf_part[1],
+                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8]));
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16
+                                    + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16],
+                                    exps1[2]);
+                                total_rf_part[2] = ts_add_f32(total_rf_part[2],
+                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16]));
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i
+                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24
+                                    + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24],
+                                    exps1[3]);
+                                total_rf_part[3] = ts_add_f32(total_rf_part[3],
+                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24]));
+                            }
                         }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 8, 0), 8);
-                        if (active > 0) {
-                            const ts_f32 kept1 =
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 8], active), ts_set_f32(peak[0])));
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 8], kept1, active);
-                            total_rf[1] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[1], kept1), total_rf[1]);
+                        for (int64_t pass_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 31) / 32 - (pass_j_0_0 * 32)), n / 32 - (pass_j_0_0 * 32)),
+                            pass_j_0_1_end = ts_min_i64_s(32,
+                            (n + 31) / 32 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32), 8);
+                                if (active > 0) {
+                                    const ts_f32 kept1 =
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024 + pass_j_0_1 * 32], active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32],
+                                        kept1, active);
+                                    total_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                        ts_add_f32(total_rf_part[0], kept1), total_rf_part[0]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 8, 0), 8);
+                                if (active > 0) {
+                                    const ts_f32 kept1 =
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8], active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8],
+                                        kept1, active);
+                                    total_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                        ts_add_f32(total_rf_part[1], kept1), total_rf_part[1]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 16, 0), 8);
+                                if (active > 0) {
+                                    const ts_f32 kept1 =
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16], active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16],
+                                        kept1, active);
+                                    total_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                        ts_add_f32(total_rf_part[2], kept1), total_rf_part[2]);
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 24, 0), 8);
+                                if (active > 0) {
+                                    const ts_f32 kept1 =
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24], active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24],
+                                        kept1, active);
+                                    total_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                        ts_add_f32(total_rf_part[3], kept1), total_rf_part[3]);
+                                }
+                            }
                         }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (pass_j_0 * 32) - 16, 0), 8);
-                        if (active > 0) {
-                            const ts_f32 kept1 =
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 16], active), ts_set_f32(peak[0])));
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 16], kept1, active);
-                            total_rf[2] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[2], kept1), total_rf[2]);
-                        }
-                    }
-                    {
-                        const int64_t active = ts_max_i64_s(n - (pass_j_0 * 32) - 24, 0);
-                        if (active > 0) {
-                            const ts_f32 kept1 =
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
-                                + pass_j_0 * 32 + 24], active), ts_set_f32(peak[0])));
-                            ts_store_first_f32(&e[pass_j_0 * 32 + 24], kept1, active);
-                            total_rf[3] = ts_select_f32(ts_first_m32(active),
-                                ts_add_f32(total_rf[3], kept1), total_rf[3]);
-                        }
+                        total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                        total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                        total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                        total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
                     }
                 }
                 total[0] = 0.0f;
@@ -720,7 +829,11 @@ static int ts_softmax_float16_v3_0(const ts_call *call)
     {
         const struct ts_softmax_float16_v3_0_y_i env = {n, x, x_s0, y, y_s0, ahead};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 156 + ((n + 7) / 8) * 8 + 29);
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19
+            + (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 161
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 161 + 8) + ((n + 7) / 8) * 8 + 29);
         const int status =
             ts_parallel(ts_softmax_float16_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {

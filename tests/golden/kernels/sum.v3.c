@@ -27,56 +27,127 @@ static int ts_sum_float32_float32_v3_0_y_sum_i(const void *env, int64_t lower, i
             y_sum_rf[1] = ts_set_f32(0.0f);
             y_sum_rf[2] = ts_set_f32(0.0f);
             y_sum_rf[3] = ts_set_f32(0.0f);
-            for (int64_t y_sum_j_0 = 0,
-                y_sum_j_0_end = n / 32; y_sum_j_0 < y_sum_j_0_end; ++y_sum_j_0) {
-                y_sum_rf[0] = ts_add_f32(y_sum_rf[0],
-                    ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0 * 32]));
-                y_sum_rf[1] = ts_add_f32(y_sum_rf[1],
-                    ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0 * 32 + 8]));
-                y_sum_rf[2] = ts_add_f32(y_sum_rf[2],
-                    ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0 * 32 + 16]));
-                y_sum_rf[3] = ts_add_f32(y_sum_rf[3],
-                    ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0 * 32 + 24]));
-            }
-            for (int64_t y_sum_j_0 = n / 32,
-                y_sum_j_0_end = (n + 31) / 32; y_sum_j_0 < y_sum_j_0_end; ++y_sum_j_0) {
+            for (int64_t y_sum_j_0_0 = 0,
+                y_sum_j_0_0_end = ((n + 31) / 32
+                + 4095) / 4096; y_sum_j_0_0 < y_sum_j_0_0_end; ++y_sum_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (y_sum_j_0 * 32), 8);
-                    if (active > 0) {
-                        y_sum_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(y_sum_rf[0],
-                            ts_load_first_f32(&x[x_s0 * y_sum_i + y_sum_j_0 * 32], active)),
-                            y_sum_rf[0]);
+                    ts_f32 y_sum_rf_part[4] = {{0}};
+                    y_sum_rf_part[0] = ts_set_f32(0.0f);
+                    y_sum_rf_part[1] = ts_set_f32(0.0f);
+                    y_sum_rf_part[2] = ts_set_f32(0.0f);
+                    y_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t y_sum_j_0_1 = 0; y_sum_j_0_1 < 16; ++y_sum_j_0_1) {
+                        {
+                            ts_f32 y_sum_rf_part_2[4] = {{0}};
+                            y_sum_rf_part_2[0] = ts_set_f32(0.0f);
+                            y_sum_rf_part_2[1] = ts_set_f32(0.0f);
+                            y_sum_rf_part_2[2] = ts_set_f32(0.0f);
+                            y_sum_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t y_sum_j_0_2 = 0; y_sum_j_0_2 < 16; ++y_sum_j_0_2) {
+                                {
+                                    ts_f32 y_sum_rf_part_3[4] = {{0}};
+                                    y_sum_rf_part_3[0] = ts_set_f32(0.0f);
+                                    y_sum_rf_part_3[1] = ts_set_f32(0.0f);
+                                    y_sum_rf_part_3[2] = ts_set_f32(0.0f);
+                                    y_sum_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t y_sum_j_0_3 = 0,
+                                        y_sum_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), n / 32 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)); y_sum_j_0_3 < y_sum_j_0_3_end; ++y_sum_j_0_3) {
+                                        y_sum_rf_part_3[0] =
+                                            ts_add_f32(y_sum_rf_part_3[0],
+                                            ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 131072
+                                            + y_sum_j_0_1 * 8192 + y_sum_j_0_2 * 512
+                                            + y_sum_j_0_3 * 32]));
+                                        y_sum_rf_part_3[1] =
+                                            ts_add_f32(y_sum_rf_part_3[1],
+                                            ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 131072
+                                            + y_sum_j_0_1 * 8192 + y_sum_j_0_2 * 512
+                                            + y_sum_j_0_3 * 32 + 8]));
+                                        y_sum_rf_part_3[2] =
+                                            ts_add_f32(y_sum_rf_part_3[2],
+                                            ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 131072
+                                            + y_sum_j_0_1 * 8192 + y_sum_j_0_2 * 512
+                                            + y_sum_j_0_3 * 32 + 16]));
+                                        y_sum_rf_part_3[3] =
+                                            ts_add_f32(y_sum_rf_part_3[3],
+                                            ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 131072
+                                            + y_sum_j_0_1 * 8192 + y_sum_j_0_2 * 512
+                                            + y_sum_j_0_3 * 32 + 24]));
+                                    }
+                                    for (int64_t y_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), n / 32 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), 0), y_sum_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)); y_sum_j_0_3 < y_sum_j_0_3_end; ++y_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (y_sum_j_0_0 * 131072) - (y_sum_j_0_1 * 8192) - (y_sum_j_0_2 * 512) - (y_sum_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(y_sum_rf_part_3[0],
+                                                    ts_load_first_f32(&x[x_s0 * y_sum_i
+                                                    + y_sum_j_0_0 * 131072 + y_sum_j_0_1 * 8192
+                                                    + y_sum_j_0_2 * 512 + y_sum_j_0_3 * 32],
+                                                    active)), y_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 131072) - (y_sum_j_0_1 * 8192) - (y_sum_j_0_2 * 512) - (y_sum_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(y_sum_rf_part_3[1],
+                                                    ts_load_first_f32(&x[x_s0 * y_sum_i
+                                                    + y_sum_j_0_0 * 131072 + y_sum_j_0_1 * 8192
+                                                    + y_sum_j_0_2 * 512 + y_sum_j_0_3 * 32 + 8],
+                                                    active)), y_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 131072) - (y_sum_j_0_1 * 8192) - (y_sum_j_0_2 * 512) - (y_sum_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(y_sum_rf_part_3[2],
+                                                    ts_load_first_f32(&x[x_s0 * y_sum_i
+                                                    + y_sum_j_0_0 * 131072 + y_sum_j_0_1 * 8192
+                                                    + y_sum_j_0_2 * 512 + y_sum_j_0_3 * 32 + 16],
+                                                    active)), y_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 131072) - (y_sum_j_0_1 * 8192) - (y_sum_j_0_2 * 512) - (y_sum_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(y_sum_rf_part_3[3],
+                                                    ts_load_first_f32(&x[x_s0 * y_sum_i
+                                                    + y_sum_j_0_0 * 131072 + y_sum_j_0_1 * 8192
+                                                    + y_sum_j_0_2 * 512 + y_sum_j_0_3 * 32 + 24],
+                                                    active)), y_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    y_sum_rf_part_2[0] =
+                                        ts_add_f32(y_sum_rf_part_2[0], y_sum_rf_part_3[0]);
+                                    y_sum_rf_part_2[1] =
+                                        ts_add_f32(y_sum_rf_part_2[1], y_sum_rf_part_3[1]);
+                                    y_sum_rf_part_2[2] =
+                                        ts_add_f32(y_sum_rf_part_2[2], y_sum_rf_part_3[2]);
+                                    y_sum_rf_part_2[3] =
+                                        ts_add_f32(y_sum_rf_part_2[3], y_sum_rf_part_3[3]);
+                                }
+                            }
+                            y_sum_rf_part[0] = ts_add_f32(y_sum_rf_part[0], y_sum_rf_part_2[0]);
+                            y_sum_rf_part[1] = ts_add_f32(y_sum_rf_part[1], y_sum_rf_part_2[1]);
+                            y_sum_rf_part[2] = ts_add_f32(y_sum_rf_part[2], y_sum_rf_part_2[2]);
+                            y_sum_rf_part[3] = ts_add_f32(y_sum_rf_part[3], y_sum_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        y_sum_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(y_sum_rf[1],
-                            ts_load_first_f32(&x[x_s0 * y_sum_i + y_sum_j_0 * 32 + 8], active)),
-                            y_sum_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        y_sum_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(y_sum_rf[2],
-                            ts_load_first_f32(&x[x_s0 * y_sum_i + y_sum_j_0 * 32 + 16], active)),
-                            y_sum_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (y_sum_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        y_sum_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(y_sum_rf[3],
-                            ts_load_first_f32(&x[x_s0 * y_sum_i + y_sum_j_0 * 32 + 24], active)),
-                            y_sum_rf[3]);
-                    }
+                    y_sum_rf[0] = ts_add_f32(y_sum_rf[0], y_sum_rf_part[0]);
+                    y_sum_rf[1] = ts_add_f32(y_sum_rf[1], y_sum_rf_part[1]);
+                    y_sum_rf[2] = ts_add_f32(y_sum_rf[2], y_sum_rf_part[2]);
+                    y_sum_rf[3] = ts_add_f32(y_sum_rf[3], y_sum_rf_part[3]);
                 }
             }
             y_sum[0] = 0.0f;
@@ -100,7 +171,8 @@ static int ts_sum_float32_float32_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_sum_float32_float32_v3_0_y_sum_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19 + 15);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 4095) / 4096) * 179404 + 15);
         const int status =
             ts_parallel(ts_sum_float32_float32_v3_0_y_sum_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -113,10 +185,153 @@ static int ts_sum_float32_float32_v3_0(const ts_call *call)
 static bool ts_sum_float32_float32_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_sum_float32_float32_v3_1_y_sum_i {
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    float *y;
+    int64_t y_s0;
+};
+
+static int ts_sum_float32_float32_v3_1_y_sum_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_sum_float32_float32_v3_1_y_sum_i *const self = env;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t y_sum_i = lower; y_sum_i < upper; ++y_sum_i) {
+        {
+            _Alignas(64) float y_sum[1];
+            ts_f32 y_sum_rf[4] = {{0}};
+            y_sum_rf[0] = ts_set_f32(0.0f);
+            y_sum_rf[1] = ts_set_f32(0.0f);
+            y_sum_rf[2] = ts_set_f32(0.0f);
+            y_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t y_sum_j_0_0 = 0,
+                y_sum_j_0_0_end = ((n + 31) / 32
+                + 31) / 32; y_sum_j_0_0 < y_sum_j_0_0_end; ++y_sum_j_0_0) {
+                {
+                    ts_f32 y_sum_rf_part[4] = {{0}};
+                    y_sum_rf_part[0] = ts_set_f32(0.0f);
+                    y_sum_rf_part[1] = ts_set_f32(0.0f);
+                    y_sum_rf_part[2] = ts_set_f32(0.0f);
+                    y_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t y_sum_j_0_1 = 0,
+                        y_sum_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (y_sum_j_0_0 * 32)),
+                        n / 32 - (y_sum_j_0_0 * 32)); y_sum_j_0_1 < y_sum_j_0_1_end; ++y_sum_j_0_1) {
+                        y_sum_rf_part[0] = ts_add_f32(y_sum_rf_part[0],
+                            ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 1024
+                            + y_sum_j_0_1 * 32]));
+                        y_sum_rf_part[1] = ts_add_f32(y_sum_rf_part[1],
+                            ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 1024 + y_sum_j_0_1 * 32
+                            + 8]));
+                        y_sum_rf_part[2] = ts_add_f32(y_sum_rf_part[2],
+                            ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 1024 + y_sum_j_0_1 * 32
+                            + 16]));
+                        y_sum_rf_part[3] = ts_add_f32(y_sum_rf_part[3],
+                            ts_load_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 1024 + y_sum_j_0_1 * 32
+                            + 24]));
+                    }
+                    for (int64_t y_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (y_sum_j_0_0 * 32)), n / 32 - (y_sum_j_0_0 * 32)),
+                        y_sum_j_0_1_end = ts_min_i64_s(32,
+                        (n + 31) / 32 - (y_sum_j_0_0 * 32)); y_sum_j_0_1 < y_sum_j_0_1_end; ++y_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (y_sum_j_0_0 * 1024) - (y_sum_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                y_sum_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(y_sum_rf_part[0],
+                                    ts_load_first_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 1024
+                                    + y_sum_j_0_1 * 32], active)), y_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 1024) - (y_sum_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                y_sum_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(y_sum_rf_part[1],
+                                    ts_load_first_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 1024
+                                    + y_sum_j_0_1 * 32 + 8], active)), y_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 1024) - (y_sum_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                y_sum_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(y_sum_rf_part[2],
+                                    ts_load_first_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 1024
+                                    + y_sum_j_0_1 * 32 + 16], active)), y_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 1024) - (y_sum_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                y_sum_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(y_sum_rf_part[3],
+                                    ts_load_first_f32(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 1024
+                                    + y_sum_j_0_1 * 32 + 24], active)), y_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    y_sum_rf[0] = ts_add_f32(y_sum_rf[0], y_sum_rf_part[0]);
+                    y_sum_rf[1] = ts_add_f32(y_sum_rf[1], y_sum_rf_part[1]);
+                    y_sum_rf[2] = ts_add_f32(y_sum_rf[2], y_sum_rf_part[2]);
+                    y_sum_rf[3] = ts_add_f32(y_sum_rf[3], y_sum_rf_part[3]);
+                }
+            }
+            y_sum[0] = 0.0f;
+            y_sum[0] = y_sum[0] + ts_reduce_add_f32(y_sum_rf[0]);
+            y_sum[0] = y_sum[0] + ts_reduce_add_f32(y_sum_rf[1]);
+            y_sum[0] = y_sum[0] + ts_reduce_add_f32(y_sum_rf[2]);
+            y_sum[0] = y_sum[0] + ts_reduce_add_f32(y_sum_rf[3]);
+            y[y_s0 * y_sum_i] = y_sum[0];
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_sum_float32_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    float *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_sum_float32_float32_v3_1_y_sum_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 27
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 27 + 8) + 15);
+        const int status =
+            ts_parallel(ts_sum_float32_float32_v3_1_y_sum_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_sum_float32_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_sum_float32_float32_v3_1_y_sum_i0 {
+struct ts_sum_float32_float32_v3_2_y_sum_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -125,9 +340,9 @@ struct ts_sum_float32_float32_v3_1_y_sum_i0 {
     int64_t ahead;
 };
 
-static int ts_sum_float32_float32_v3_1_y_sum_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_sum_float32_float32_v3_2_y_sum_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_sum_float32_float32_v3_1_y_sum_i0 *const self = env;
+    const struct ts_sum_float32_float32_v3_2_y_sum_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -233,7 +448,7 @@ static int ts_sum_float32_float32_v3_1_y_sum_i0(const void *env, int64_t lower, 
     return TS_OK;
 }
 
-static int ts_sum_float32_float32_v3_1(const ts_call *call)
+static int ts_sum_float32_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -243,14 +458,14 @@ static int ts_sum_float32_float32_v3_1(const ts_call *call)
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_sum_float32_float32_v3_1_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_sum_float32_float32_v3_2_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_sum_float32_float32_v3_1_y_sum_i0, &env, 0, (m + 2047) / 2048, grain,
+            ts_parallel(ts_sum_float32_float32_v3_2_y_sum_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -259,10 +474,11 @@ static int ts_sum_float32_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_sum_float32_float32_v3[2];
-const ts_variant ts_sum_float32_float32_v3[2] = {
+extern const ts_variant ts_sum_float32_float32_v3[3];
+const ts_variant ts_sum_float32_float32_v3[3] = {
     {ts_sum_float32_float32_v3_0, ts_sum_float32_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_sum_float32_float32_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_sum_float32_float32_v3_1, ts_sum_float32_float32_v3_1_when, UINT64_C(2), "1"},
+    {ts_sum_float32_float32_v3_2, NULL, UINT64_C(5), "2"},
 };
 
 struct ts_sum_float64_float64_v3_0_y_sum_i {
@@ -289,56 +505,127 @@ static int ts_sum_float64_float64_v3_0_y_sum_i(const void *env, int64_t lower, i
             y_sum_rf[1] = ts_set_f64(0.0);
             y_sum_rf[2] = ts_set_f64(0.0);
             y_sum_rf[3] = ts_set_f64(0.0);
-            for (int64_t y_sum_j_0 = 0,
-                y_sum_j_0_end = n / 16; y_sum_j_0 < y_sum_j_0_end; ++y_sum_j_0) {
-                y_sum_rf[0] = ts_add_f64(y_sum_rf[0],
-                    ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0 * 16]));
-                y_sum_rf[1] = ts_add_f64(y_sum_rf[1],
-                    ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 4]));
-                y_sum_rf[2] = ts_add_f64(y_sum_rf[2],
-                    ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 8]));
-                y_sum_rf[3] = ts_add_f64(y_sum_rf[3],
-                    ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 12]));
-            }
-            for (int64_t y_sum_j_0 = n / 16,
-                y_sum_j_0_end = (n + 15) / 16; y_sum_j_0 < y_sum_j_0_end; ++y_sum_j_0) {
+            for (int64_t y_sum_j_0_0 = 0,
+                y_sum_j_0_0_end = ((n + 15) / 16
+                + 4095) / 4096; y_sum_j_0_0 < y_sum_j_0_0_end; ++y_sum_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (y_sum_j_0 * 16), 4);
-                    if (active > 0) {
-                        y_sum_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(y_sum_rf[0],
-                            ts_load_first_f64(&x[x_s0 * y_sum_i + y_sum_j_0 * 16], active)),
-                            y_sum_rf[0]);
+                    ts_f64 y_sum_rf_part[4] = {{0}};
+                    y_sum_rf_part[0] = ts_set_f64(0.0);
+                    y_sum_rf_part[1] = ts_set_f64(0.0);
+                    y_sum_rf_part[2] = ts_set_f64(0.0);
+                    y_sum_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t y_sum_j_0_1 = 0; y_sum_j_0_1 < 16; ++y_sum_j_0_1) {
+                        {
+                            ts_f64 y_sum_rf_part_2[4] = {{0}};
+                            y_sum_rf_part_2[0] = ts_set_f64(0.0);
+                            y_sum_rf_part_2[1] = ts_set_f64(0.0);
+                            y_sum_rf_part_2[2] = ts_set_f64(0.0);
+                            y_sum_rf_part_2[3] = ts_set_f64(0.0);
+                            for (int64_t y_sum_j_0_2 = 0; y_sum_j_0_2 < 16; ++y_sum_j_0_2) {
+                                {
+                                    ts_f64 y_sum_rf_part_3[4] = {{0}};
+                                    y_sum_rf_part_3[0] = ts_set_f64(0.0);
+                                    y_sum_rf_part_3[1] = ts_set_f64(0.0);
+                                    y_sum_rf_part_3[2] = ts_set_f64(0.0);
+                                    y_sum_rf_part_3[3] = ts_set_f64(0.0);
+                                    for (int64_t y_sum_j_0_3 = 0,
+                                        y_sum_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), n / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)); y_sum_j_0_3 < y_sum_j_0_3_end; ++y_sum_j_0_3) {
+                                        y_sum_rf_part_3[0] =
+                                            ts_add_f64(y_sum_rf_part_3[0],
+                                            ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 65536
+                                            + y_sum_j_0_1 * 4096 + y_sum_j_0_2 * 256
+                                            + y_sum_j_0_3 * 16]));
+                                        y_sum_rf_part_3[1] =
+                                            ts_add_f64(y_sum_rf_part_3[1],
+                                            ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 65536
+                                            + y_sum_j_0_1 * 4096 + y_sum_j_0_2 * 256
+                                            + y_sum_j_0_3 * 16 + 4]));
+                                        y_sum_rf_part_3[2] =
+                                            ts_add_f64(y_sum_rf_part_3[2],
+                                            ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 65536
+                                            + y_sum_j_0_1 * 4096 + y_sum_j_0_2 * 256
+                                            + y_sum_j_0_3 * 16 + 8]));
+                                        y_sum_rf_part_3[3] =
+                                            ts_add_f64(y_sum_rf_part_3[3],
+                                            ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 65536
+                                            + y_sum_j_0_1 * 4096 + y_sum_j_0_2 * 256
+                                            + y_sum_j_0_3 * 16 + 12]));
+                                    }
+                                    for (int64_t y_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), n / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), 0), y_sum_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)); y_sum_j_0_3 < y_sum_j_0_3_end; ++y_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (y_sum_j_0_0 * 65536) - (y_sum_j_0_1 * 4096) - (y_sum_j_0_2 * 256) - (y_sum_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(y_sum_rf_part_3[0],
+                                                    ts_load_first_f64(&x[x_s0 * y_sum_i
+                                                    + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096
+                                                    + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16],
+                                                    active)), y_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 65536) - (y_sum_j_0_1 * 4096) - (y_sum_j_0_2 * 256) - (y_sum_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(y_sum_rf_part_3[1],
+                                                    ts_load_first_f64(&x[x_s0 * y_sum_i
+                                                    + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096
+                                                    + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 4],
+                                                    active)), y_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 65536) - (y_sum_j_0_1 * 4096) - (y_sum_j_0_2 * 256) - (y_sum_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(y_sum_rf_part_3[2],
+                                                    ts_load_first_f64(&x[x_s0 * y_sum_i
+                                                    + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096
+                                                    + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 8],
+                                                    active)), y_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 65536) - (y_sum_j_0_1 * 4096) - (y_sum_j_0_2 * 256) - (y_sum_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(y_sum_rf_part_3[3],
+                                                    ts_load_first_f64(&x[x_s0 * y_sum_i
+                                                    + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096
+                                                    + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 12],
+                                                    active)), y_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    y_sum_rf_part_2[0] =
+                                        ts_add_f64(y_sum_rf_part_2[0], y_sum_rf_part_3[0]);
+                                    y_sum_rf_part_2[1] =
+                                        ts_add_f64(y_sum_rf_part_2[1], y_sum_rf_part_3[1]);
+                                    y_sum_rf_part_2[2] =
+                                        ts_add_f64(y_sum_rf_part_2[2], y_sum_rf_part_3[2]);
+                                    y_sum_rf_part_2[3] =
+                                        ts_add_f64(y_sum_rf_part_2[3], y_sum_rf_part_3[3]);
+                                }
+                            }
+                            y_sum_rf_part[0] = ts_add_f64(y_sum_rf_part[0], y_sum_rf_part_2[0]);
+                            y_sum_rf_part[1] = ts_add_f64(y_sum_rf_part[1], y_sum_rf_part_2[1]);
+                            y_sum_rf_part[2] = ts_add_f64(y_sum_rf_part[2], y_sum_rf_part_2[2]);
+                            y_sum_rf_part[3] = ts_add_f64(y_sum_rf_part[3], y_sum_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        y_sum_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(y_sum_rf[1],
-                            ts_load_first_f64(&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 4], active)),
-                            y_sum_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        y_sum_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(y_sum_rf[2],
-                            ts_load_first_f64(&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 8], active)),
-                            y_sum_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (y_sum_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        y_sum_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(y_sum_rf[3],
-                            ts_load_first_f64(&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 12], active)),
-                            y_sum_rf[3]);
-                    }
+                    y_sum_rf[0] = ts_add_f64(y_sum_rf[0], y_sum_rf_part[0]);
+                    y_sum_rf[1] = ts_add_f64(y_sum_rf[1], y_sum_rf_part[1]);
+                    y_sum_rf[2] = ts_add_f64(y_sum_rf[2], y_sum_rf_part[2]);
+                    y_sum_rf[3] = ts_add_f64(y_sum_rf[3], y_sum_rf_part[3]);
                 }
             }
             y_sum[0] = 0.0;
@@ -362,7 +649,8 @@ static int ts_sum_float64_float64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_sum_float64_float64_v3_0_y_sum_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19 + 15);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 15) / 16 + 4095) / 4096) * 179404 + 15);
         const int status =
             ts_parallel(ts_sum_float64_float64_v3_0_y_sum_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -375,10 +663,152 @@ static int ts_sum_float64_float64_v3_0(const ts_call *call)
 static bool ts_sum_float64_float64_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_sum_float64_float64_v3_1_y_sum_i {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    double *y;
+    int64_t y_s0;
+};
+
+static int ts_sum_float64_float64_v3_1_y_sum_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_sum_float64_float64_v3_1_y_sum_i *const self = env;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t y_sum_i = lower; y_sum_i < upper; ++y_sum_i) {
+        {
+            _Alignas(64) double y_sum[1];
+            ts_f64 y_sum_rf[4] = {{0}};
+            y_sum_rf[0] = ts_set_f64(0.0);
+            y_sum_rf[1] = ts_set_f64(0.0);
+            y_sum_rf[2] = ts_set_f64(0.0);
+            y_sum_rf[3] = ts_set_f64(0.0);
+            for (int64_t y_sum_j_0_0 = 0,
+                y_sum_j_0_0_end = ((n + 15) / 16
+                + 31) / 32; y_sum_j_0_0 < y_sum_j_0_0_end; ++y_sum_j_0_0) {
+                {
+                    ts_f64 y_sum_rf_part[4] = {{0}};
+                    y_sum_rf_part[0] = ts_set_f64(0.0);
+                    y_sum_rf_part[1] = ts_set_f64(0.0);
+                    y_sum_rf_part[2] = ts_set_f64(0.0);
+                    y_sum_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t y_sum_j_0_1 = 0,
+                        y_sum_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (y_sum_j_0_0 * 32)),
+                        n / 16 - (y_sum_j_0_0 * 32)); y_sum_j_0_1 < y_sum_j_0_1_end; ++y_sum_j_0_1) {
+                        y_sum_rf_part[0] = ts_add_f64(y_sum_rf_part[0],
+                            ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16]));
+                        y_sum_rf_part[1] = ts_add_f64(y_sum_rf_part[1],
+                            ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16
+                            + 4]));
+                        y_sum_rf_part[2] = ts_add_f64(y_sum_rf_part[2],
+                            ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16
+                            + 8]));
+                        y_sum_rf_part[3] = ts_add_f64(y_sum_rf_part[3],
+                            ts_load_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16
+                            + 12]));
+                    }
+                    for (int64_t y_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (y_sum_j_0_0 * 32)), n / 16 - (y_sum_j_0_0 * 32)),
+                        y_sum_j_0_1_end = ts_min_i64_s(32,
+                        (n + 15) / 16 - (y_sum_j_0_0 * 32)); y_sum_j_0_1 < y_sum_j_0_1_end; ++y_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (y_sum_j_0_0 * 512) - (y_sum_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                y_sum_rf_part[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(y_sum_rf_part[0],
+                                    ts_load_first_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 512
+                                    + y_sum_j_0_1 * 16], active)), y_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 512) - (y_sum_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                y_sum_rf_part[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(y_sum_rf_part[1],
+                                    ts_load_first_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 512
+                                    + y_sum_j_0_1 * 16 + 4], active)), y_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 512) - (y_sum_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                y_sum_rf_part[2] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(y_sum_rf_part[2],
+                                    ts_load_first_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 512
+                                    + y_sum_j_0_1 * 16 + 8], active)), y_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 512) - (y_sum_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                y_sum_rf_part[3] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(y_sum_rf_part[3],
+                                    ts_load_first_f64(&x[x_s0 * y_sum_i + y_sum_j_0_0 * 512
+                                    + y_sum_j_0_1 * 16 + 12], active)), y_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    y_sum_rf[0] = ts_add_f64(y_sum_rf[0], y_sum_rf_part[0]);
+                    y_sum_rf[1] = ts_add_f64(y_sum_rf[1], y_sum_rf_part[1]);
+                    y_sum_rf[2] = ts_add_f64(y_sum_rf[2], y_sum_rf_part[2]);
+                    y_sum_rf[3] = ts_add_f64(y_sum_rf[3], y_sum_rf_part[3]);
+                }
+            }
+            y_sum[0] = 0.0;
+            y_sum[0] = y_sum[0] + ts_reduce_add_f64(y_sum_rf[0]);
+            y_sum[0] = y_sum[0] + ts_reduce_add_f64(y_sum_rf[1]);
+            y_sum[0] = y_sum[0] + ts_reduce_add_f64(y_sum_rf[2]);
+            y_sum[0] = y_sum[0] + ts_reduce_add_f64(y_sum_rf[3]);
+            y[y_s0 * y_sum_i] = y_sum[0];
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_sum_float64_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_sum_float64_float64_v3_1_y_sum_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 27
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 27 + 8) + 15);
+        const int status =
+            ts_parallel(ts_sum_float64_float64_v3_1_y_sum_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_sum_float64_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_sum_float64_float64_v3_1_y_sum_i0 {
+struct ts_sum_float64_float64_v3_2_y_sum_i0 {
     int64_t m;
     int64_t n;
     const double *x;
@@ -387,9 +817,9 @@ struct ts_sum_float64_float64_v3_1_y_sum_i0 {
     int64_t ahead;
 };
 
-static int ts_sum_float64_float64_v3_1_y_sum_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_sum_float64_float64_v3_2_y_sum_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_sum_float64_float64_v3_1_y_sum_i0 *const self = env;
+    const struct ts_sum_float64_float64_v3_2_y_sum_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
@@ -495,7 +925,7 @@ static int ts_sum_float64_float64_v3_1_y_sum_i0(const void *env, int64_t lower, 
     return TS_OK;
 }
 
-static int ts_sum_float64_float64_v3_1(const ts_call *call)
+static int ts_sum_float64_float64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -505,14 +935,14 @@ static int ts_sum_float64_float64_v3_1(const ts_call *call)
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_sum_float64_float64_v3_1_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_sum_float64_float64_v3_2_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_sum_float64_float64_v3_1_y_sum_i0, &env, 0, (m + 1023) / 1024, grain,
+            ts_parallel(ts_sum_float64_float64_v3_2_y_sum_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -521,10 +951,11 @@ static int ts_sum_float64_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_sum_float64_float64_v3[2];
-const ts_variant ts_sum_float64_float64_v3[2] = {
+extern const ts_variant ts_sum_float64_float64_v3[3];
+const ts_variant ts_sum_float64_float64_v3[3] = {
     {ts_sum_float64_float64_v3_0, ts_sum_float64_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_sum_float64_float64_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_sum_float64_float64_v3_1, ts_sum_float64_float64_v3_1_when, UINT64_C(2), "1"},
+    {ts_sum_float64_float64_v3_2, NULL, UINT64_C(5), "2"},
 };
 
 struct ts_sum_bool_int64_v3_0_y_sum_i {
@@ -551,56 +982,115 @@ static int ts_sum_bool_int64_v3_0_y_sum_i(const void *env, int64_t lower, int64_
             y_sum_rf[1] = ts_set_i64(0);
             y_sum_rf[2] = ts_set_i64(0);
             y_sum_rf[3] = ts_set_i64(0);
-            for (int64_t y_sum_j_0 = 0,
-                y_sum_j_0_end = n / 16; y_sum_j_0 < y_sum_j_0_end; ++y_sum_j_0) {
-                y_sum_rf[0] = ts_add_i64(y_sum_rf[0],
-                    ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i + y_sum_j_0 * 16]));
-                y_sum_rf[1] = ts_add_i64(y_sum_rf[1],
-                    ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 4]));
-                y_sum_rf[2] = ts_add_i64(y_sum_rf[2],
-                    ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 8]));
-                y_sum_rf[3] = ts_add_i64(y_sum_rf[3],
-                    ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i + y_sum_j_0 * 16 + 12]));
-            }
-            for (int64_t y_sum_j_0 = n / 16,
-                y_sum_j_0_end = (n + 15) / 16; y_sum_j_0 < y_sum_j_0_end; ++y_sum_j_0) {
+            for (int64_t y_sum_j_0_0 = 0,
+                y_sum_j_0_0_end = ((n + 15) / 16
+                + 4095) / 4096; y_sum_j_0_0 < y_sum_j_0_0_end; ++y_sum_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (y_sum_j_0 * 16), 4);
-                    if (active > 0) {
-                        y_sum_rf[0] = ts_select_i64(ts_first_m64(active),
-                            ts_add_i64(y_sum_rf[0],
-                            ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
-                            + y_sum_j_0 * 16], active)), y_sum_rf[0]);
+                    ts_i64 y_sum_rf_part[4] = {{0}};
+                    y_sum_rf_part[0] = ts_set_i64(0);
+                    y_sum_rf_part[1] = ts_set_i64(0);
+                    y_sum_rf_part[2] = ts_set_i64(0);
+                    y_sum_rf_part[3] = ts_set_i64(0);
+                    for (int64_t y_sum_j_0_1 = 0; y_sum_j_0_1 < 16; ++y_sum_j_0_1) {
+                        {
+                            ts_i64 y_sum_rf_part_2[4] = {{0}};
+                            y_sum_rf_part_2[0] = ts_set_i64(0);
+                            y_sum_rf_part_2[1] = ts_set_i64(0);
+                            y_sum_rf_part_2[2] = ts_set_i64(0);
+                            y_sum_rf_part_2[3] = ts_set_i64(0);
+                            for (int64_t y_sum_j_0_2 = 0; y_sum_j_0_2 < 16; ++y_sum_j_0_2) {
+                                {
+                                    ts_i64 y_sum_rf_part_3[4] = {{0}};
+                                    y_sum_rf_part_3[0] = ts_set_i64(0);
+                                    y_sum_rf_part_3[1] = ts_set_i64(0);
+                                    y_sum_rf_part_3[2] = ts_set_i64(0);
+                                    y_sum_rf_part_3[3] = ts_set_i64(0);
+                                    for (int64_t y_sum_j_0_3 = 0,
+                                        y_sum_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), n / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)); y_sum_j_0_3 < y_sum_j_0_3_end; ++y_sum_j_0_3) {
+                                        y_sum_rf_part_3[0] =
+                                            ts_add_i64(y_sum_rf_part_3[0],
+                                            ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                                            + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096
+                                            + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16]));
+                                        y_sum_rf_part_3[1] =
+                                            ts_add_i64(y_sum_rf_part_3[1],
+                                            ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                                            + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096
+                                            + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 4]));
+                                        y_sum_rf_part_3[2] =
+                                            ts_add_i64(y_sum_rf_part_3[2],
+                                            ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                                            + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096
+                                            + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 8]));
+                                        y_sum_rf_part_3[3] =
+                                            ts_add_i64(y_sum_rf_part_3[3],
+                                            ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                                            + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096
+                                            + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 12]));
+                                    }
+                                    for (int64_t y_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), n / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)), 0), y_sum_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (y_sum_j_0_0 * 4096) - (y_sum_j_0_1 * 256) - (y_sum_j_0_2 * 16)); y_sum_j_0_3 < y_sum_j_0_3_end; ++y_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (y_sum_j_0_0 * 65536) - (y_sum_j_0_1 * 4096) - (y_sum_j_0_2 * 256) - (y_sum_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[0] =
+                                                    ts_select_i64(ts_first_m64(active),
+                                                    ts_add_i64(y_sum_rf_part_3[0],
+                                                    ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096 + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16], active)), y_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 65536) - (y_sum_j_0_1 * 4096) - (y_sum_j_0_2 * 256) - (y_sum_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[1] =
+                                                    ts_select_i64(ts_first_m64(active),
+                                                    ts_add_i64(y_sum_rf_part_3[1],
+                                                    ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096 + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 4], active)), y_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 65536) - (y_sum_j_0_1 * 4096) - (y_sum_j_0_2 * 256) - (y_sum_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[2] =
+                                                    ts_select_i64(ts_first_m64(active),
+                                                    ts_add_i64(y_sum_rf_part_3[2],
+                                                    ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096 + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 8], active)), y_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 65536) - (y_sum_j_0_1 * 4096) - (y_sum_j_0_2 * 256) - (y_sum_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                y_sum_rf_part_3[3] =
+                                                    ts_select_i64(ts_first_m64(active),
+                                                    ts_add_i64(y_sum_rf_part_3[3],
+                                                    ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i + y_sum_j_0_0 * 65536 + y_sum_j_0_1 * 4096 + y_sum_j_0_2 * 256 + y_sum_j_0_3 * 16 + 12], active)), y_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    y_sum_rf_part_2[0] =
+                                        ts_add_i64(y_sum_rf_part_2[0], y_sum_rf_part_3[0]);
+                                    y_sum_rf_part_2[1] =
+                                        ts_add_i64(y_sum_rf_part_2[1], y_sum_rf_part_3[1]);
+                                    y_sum_rf_part_2[2] =
+                                        ts_add_i64(y_sum_rf_part_2[2], y_sum_rf_part_3[2]);
+                                    y_sum_rf_part_2[3] =
+                                        ts_add_i64(y_sum_rf_part_2[3], y_sum_rf_part_3[3]);
+                                }
+                            }
+                            y_sum_rf_part[0] = ts_add_i64(y_sum_rf_part[0], y_sum_rf_part_2[0]);
+                            y_sum_rf_part[1] = ts_add_i64(y_sum_rf_part[1], y_sum_rf_part_2[1]);
+                            y_sum_rf_part[2] = ts_add_i64(y_sum_rf_part[2], y_sum_rf_part_2[2]);
+                            y_sum_rf_part[3] = ts_add_i64(y_sum_rf_part[3], y_sum_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        y_sum_rf[1] = ts_select_i64(ts_first_m64(active),
-                            ts_add_i64(y_sum_rf[1],
-                            ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
-                            + y_sum_j_0 * 16 + 4], active)), y_sum_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        y_sum_rf[2] = ts_select_i64(ts_first_m64(active),
-                            ts_add_i64(y_sum_rf[2],
-                            ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
-                            + y_sum_j_0 * 16 + 8], active)), y_sum_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (y_sum_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        y_sum_rf[3] = ts_select_i64(ts_first_m64(active),
-                            ts_add_i64(y_sum_rf[3],
-                            ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
-                            + y_sum_j_0 * 16 + 12], active)), y_sum_rf[3]);
-                    }
+                    y_sum_rf[0] = ts_add_i64(y_sum_rf[0], y_sum_rf_part[0]);
+                    y_sum_rf[1] = ts_add_i64(y_sum_rf[1], y_sum_rf_part[1]);
+                    y_sum_rf[2] = ts_add_i64(y_sum_rf[2], y_sum_rf_part[2]);
+                    y_sum_rf[3] = ts_add_i64(y_sum_rf[3], y_sum_rf_part[3]);
                 }
             }
             y_sum[0] = 0;
@@ -624,7 +1114,8 @@ static int ts_sum_bool_int64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_sum_bool_int64_v3_0_y_sum_i env = {n, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19 + 15);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 15) / 16 + 4095) / 4096) * 179404 + 15);
         const int status =
             ts_parallel(ts_sum_bool_int64_v3_0_y_sum_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -637,10 +1128,157 @@ static int ts_sum_bool_int64_v3_0(const ts_call *call)
 static bool ts_sum_bool_int64_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_sum_bool_int64_v3_1_y_sum_i {
+    int64_t n;
+    const bool *x;
+    int64_t x_s0;
+    int64_t *y;
+    int64_t y_s0;
+};
+
+static int ts_sum_bool_int64_v3_1_y_sum_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_sum_bool_int64_v3_1_y_sum_i *const self = env;
+    const int64_t n = self->n;
+    const bool *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    int64_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t y_sum_i = lower; y_sum_i < upper; ++y_sum_i) {
+        {
+            _Alignas(64) int64_t y_sum[1];
+            ts_i64 y_sum_rf[4] = {{0}};
+            y_sum_rf[0] = ts_set_i64(0);
+            y_sum_rf[1] = ts_set_i64(0);
+            y_sum_rf[2] = ts_set_i64(0);
+            y_sum_rf[3] = ts_set_i64(0);
+            for (int64_t y_sum_j_0_0 = 0,
+                y_sum_j_0_0_end = ((n + 15) / 16
+                + 31) / 32; y_sum_j_0_0 < y_sum_j_0_0_end; ++y_sum_j_0_0) {
+                {
+                    ts_i64 y_sum_rf_part[4] = {{0}};
+                    y_sum_rf_part[0] = ts_set_i64(0);
+                    y_sum_rf_part[1] = ts_set_i64(0);
+                    y_sum_rf_part[2] = ts_set_i64(0);
+                    y_sum_rf_part[3] = ts_set_i64(0);
+                    for (int64_t y_sum_j_0_1 = 0,
+                        y_sum_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (y_sum_j_0_0 * 32)),
+                        n / 16 - (y_sum_j_0_0 * 32)); y_sum_j_0_1 < y_sum_j_0_1_end; ++y_sum_j_0_1) {
+                        y_sum_rf_part[0] = ts_add_i64(y_sum_rf_part[0],
+                            ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                            + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16]));
+                        y_sum_rf_part[1] = ts_add_i64(y_sum_rf_part[1],
+                            ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                            + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16 + 4]));
+                        y_sum_rf_part[2] = ts_add_i64(y_sum_rf_part[2],
+                            ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                            + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16 + 8]));
+                        y_sum_rf_part[3] = ts_add_i64(y_sum_rf_part[3],
+                            ts_load_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                            + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16 + 12]));
+                    }
+                    for (int64_t y_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (y_sum_j_0_0 * 32)), n / 16 - (y_sum_j_0_0 * 32)),
+                        y_sum_j_0_1_end = ts_min_i64_s(32,
+                        (n + 15) / 16 - (y_sum_j_0_0 * 32)); y_sum_j_0_1 < y_sum_j_0_1_end; ++y_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (y_sum_j_0_0 * 512) - (y_sum_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                y_sum_rf_part[0] = ts_select_i64(ts_first_m64(active),
+                                    ts_add_i64(y_sum_rf_part[0],
+                                    ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                                    + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16], active)),
+                                    y_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 512) - (y_sum_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                y_sum_rf_part[1] = ts_select_i64(ts_first_m64(active),
+                                    ts_add_i64(y_sum_rf_part[1],
+                                    ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                                    + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16 + 4], active)),
+                                    y_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 512) - (y_sum_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                y_sum_rf_part[2] = ts_select_i64(ts_first_m64(active),
+                                    ts_add_i64(y_sum_rf_part[2],
+                                    ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                                    + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16 + 8], active)),
+                                    y_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (y_sum_j_0_0 * 512) - (y_sum_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                y_sum_rf_part[3] = ts_select_i64(ts_first_m64(active),
+                                    ts_add_i64(y_sum_rf_part[3],
+                                    ts_load_first_u8_as_i64((const uint8_t *)&x[x_s0 * y_sum_i
+                                    + y_sum_j_0_0 * 512 + y_sum_j_0_1 * 16 + 12], active)),
+                                    y_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    y_sum_rf[0] = ts_add_i64(y_sum_rf[0], y_sum_rf_part[0]);
+                    y_sum_rf[1] = ts_add_i64(y_sum_rf[1], y_sum_rf_part[1]);
+                    y_sum_rf[2] = ts_add_i64(y_sum_rf[2], y_sum_rf_part[2]);
+                    y_sum_rf[3] = ts_add_i64(y_sum_rf[3], y_sum_rf_part[3]);
+                }
+            }
+            y_sum[0] = 0;
+            y_sum[0] = ts_add_i64_s(y_sum[0], ts_reduce_add_i64(y_sum_rf[0]));
+            y_sum[0] = ts_add_i64_s(y_sum[0], ts_reduce_add_i64(y_sum_rf[1]));
+            y_sum[0] = ts_add_i64_s(y_sum[0], ts_reduce_add_i64(y_sum_rf[2]));
+            y_sum[0] = ts_add_i64_s(y_sum[0], ts_reduce_add_i64(y_sum_rf[3]));
+            y[y_s0 * y_sum_i] = y_sum[0];
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_sum_bool_int64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const bool *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    int64_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_sum_bool_int64_v3_1_y_sum_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 27
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 27 + 8) + 15);
+        const int status =
+            ts_parallel(ts_sum_bool_int64_v3_1_y_sum_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_sum_bool_int64_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_sum_bool_int64_v3_1_y_sum_i0 {
+struct ts_sum_bool_int64_v3_2_y_sum_i0 {
     int64_t m;
     int64_t n;
     const bool *x;
@@ -649,9 +1287,9 @@ struct ts_sum_bool_int64_v3_1_y_sum_i0 {
     int64_t ahead;
 };
 
-static int ts_sum_bool_int64_v3_1_y_sum_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_sum_bool_int64_v3_2_y_sum_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_sum_bool_int64_v3_1_y_sum_i0 *const self = env;
+    const struct ts_sum_bool_int64_v3_2_y_sum_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const bool *const restrict x = self->x;
@@ -756,7 +1394,7 @@ static int ts_sum_bool_int64_v3_1_y_sum_i0(const void *env, int64_t lower, int64
     return TS_OK;
 }
 
-static int ts_sum_bool_int64_v3_1(const ts_call *call)
+static int ts_sum_bool_int64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -766,14 +1404,14 @@ static int ts_sum_bool_int64_v3_1(const ts_call *call)
     const double moved = 1.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_sum_bool_int64_v3_1_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_sum_bool_int64_v3_2_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_sum_bool_int64_v3_1_y_sum_i0, &env, 0, (m + 1023) / 1024, grain,
+            ts_parallel(ts_sum_bool_int64_v3_2_y_sum_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -782,8 +1420,9 @@ static int ts_sum_bool_int64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_sum_bool_int64_v3[2];
-const ts_variant ts_sum_bool_int64_v3[2] = {
+extern const ts_variant ts_sum_bool_int64_v3[3];
+const ts_variant ts_sum_bool_int64_v3[3] = {
     {ts_sum_bool_int64_v3_0, ts_sum_bool_int64_v3_0_when, UINT64_C(2), "0"},
-    {ts_sum_bool_int64_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_sum_bool_int64_v3_1, ts_sum_bool_int64_v3_1_when, UINT64_C(2), "1"},
+    {ts_sum_bool_int64_v3_2, NULL, UINT64_C(5), "2"},
 };

@@ -32,55 +32,127 @@ static int ts_var_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper
             total_rf[1] = ts_set_f32(0.0f);
             total_rf[2] = ts_set_f32(0.0f);
             total_rf[3] = ts_set_f32(0.0f);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 32; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_add_f32(total_rf[0], ts_load_f32(&x[x_s0 * y_i + total_j_0 * 32]));
-                total_rf[1] = ts_add_f32(total_rf[1],
-                    ts_load_f32(&x[x_s0 * y_i + total_j_0 * 32 + 8]));
-                total_rf[2] = ts_add_f32(total_rf[2],
-                    ts_load_f32(&x[x_s0 * y_i + total_j_0 * 32 + 16]));
-                total_rf[3] = ts_add_f32(total_rf[3],
-                    ts_load_f32(&x[x_s0 * y_i + total_j_0 * 32 + 24]));
-            }
-            for (int64_t total_j_0 = n / 32,
-                total_j_0_end = (n + 31) / 32; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 32), 8);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[0],
-                            ts_load_first_f32(&x[x_s0 * y_i + total_j_0 * 32], active)),
-                            total_rf[0]);
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f32 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f32(0.0f);
+                            total_rf_part_2[1] = ts_set_f32(0.0f);
+                            total_rf_part_2[2] = ts_set_f32(0.0f);
+                            total_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f32 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f32(0.0f);
+                                    total_rf_part_3[1] = ts_set_f32(0.0f);
+                                    total_rf_part_3[2] = ts_set_f32(0.0f);
+                                    total_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        total_rf_part_3[0] =
+                                            ts_add_f32(total_rf_part_3[0],
+                                            ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32]));
+                                        total_rf_part_3[1] =
+                                            ts_add_f32(total_rf_part_3[1],
+                                            ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 8]));
+                                        total_rf_part_3[2] =
+                                            ts_add_f32(total_rf_part_3[2],
+                                            ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 16]));
+                                        total_rf_part_3[3] =
+                                            ts_add_f32(total_rf_part_3[3],
+                                            ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 24]));
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[0],
+                                                    ts_load_first_f32(&x[x_s0 * y_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32],
+                                                    active)), total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[1],
+                                                    ts_load_first_f32(&x[x_s0 * y_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 8],
+                                                    active)), total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[2],
+                                                    ts_load_first_f32(&x[x_s0 * y_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 16],
+                                                    active)), total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[3],
+                                                    ts_load_first_f32(&x[x_s0 * y_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 24],
+                                                    active)), total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f32(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f32(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f32(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f32(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f32(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f32(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f32(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f32(total_rf_part[3], total_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[1],
-                            ts_load_first_f32(&x[x_s0 * y_i + total_j_0 * 32 + 8], active)),
-                            total_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[2],
-                            ts_load_first_f32(&x[x_s0 * y_i + total_j_0 * 32 + 16], active)),
-                            total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_add_f32(total_rf[3],
-                            ts_load_first_f32(&x[x_s0 * y_i + total_j_0 * 32 + 24], active)),
-                            total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0f;
@@ -93,68 +165,127 @@ static int ts_var_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper
             spread_rf[1] = ts_set_f32(0.0f);
             spread_rf[2] = ts_set_f32(0.0f);
             spread_rf[3] = ts_set_f32(0.0f);
-            for (int64_t spread_j_0 = 0,
-                spread_j_0_end = n / 32; spread_j_0 < spread_j_0_end; ++spread_j_0) {
-                spread_rf[0] = ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0 * 32]),
-                    ts_set_f32(mean[0])),
-                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0 * 32]), ts_set_f32(mean[0])),
-                    spread_rf[0]);
-                spread_rf[1] = ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0 * 32
-                    + 8]), ts_set_f32(mean[0])),
-                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0 * 32 + 8]),
-                    ts_set_f32(mean[0])), spread_rf[1]);
-                spread_rf[2] = ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0 * 32
-                    + 16]), ts_set_f32(mean[0])),
-                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0 * 32 + 16]),
-                    ts_set_f32(mean[0])), spread_rf[2]);
-                spread_rf[3] = ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0 * 32
-                    + 24]), ts_set_f32(mean[0])),
-                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0 * 32 + 24]),
-                    ts_set_f32(mean[0])), spread_rf[3]);
-            }
-            for (int64_t spread_j_0 = n / 32,
-                spread_j_0_end = (n + 31) / 32; spread_j_0 < spread_j_0_end; ++spread_j_0) {
+            for (int64_t spread_j_0_0 = 0,
+                spread_j_0_0_end = ((n + 31) / 32
+                + 4095) / 4096; spread_j_0_0 < spread_j_0_0_end; ++spread_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (spread_j_0 * 32), 8);
-                    if (active > 0) {
-                        spread_rf[0] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                            + spread_j_0 * 32], active), ts_set_f32(mean[0])),
-                            ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0 * 32], active),
-                            ts_set_f32(mean[0])), spread_rf[0]), spread_rf[0]);
+                    ts_f32 spread_rf_part[4] = {{0}};
+                    spread_rf_part[0] = ts_set_f32(0.0f);
+                    spread_rf_part[1] = ts_set_f32(0.0f);
+                    spread_rf_part[2] = ts_set_f32(0.0f);
+                    spread_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t spread_j_0_1 = 0; spread_j_0_1 < 16; ++spread_j_0_1) {
+                        {
+                            ts_f32 spread_rf_part_2[4] = {{0}};
+                            spread_rf_part_2[0] = ts_set_f32(0.0f);
+                            spread_rf_part_2[1] = ts_set_f32(0.0f);
+                            spread_rf_part_2[2] = ts_set_f32(0.0f);
+                            spread_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t spread_j_0_2 = 0; spread_j_0_2 < 16; ++spread_j_0_2) {
+                                {
+                                    ts_f32 spread_rf_part_3[4] = {{0}};
+                                    spread_rf_part_3[0] = ts_set_f32(0.0f);
+                                    spread_rf_part_3[1] = ts_set_f32(0.0f);
+                                    spread_rf_part_3[2] = ts_set_f32(0.0f);
+                                    spread_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t spread_j_0_3 = 0,
+                                        spread_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)), n / 32 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)); spread_j_0_3 < spread_j_0_3_end; ++spread_j_0_3) {
+                                        spread_rf_part_3[0] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 131072 + spread_j_0_1 * 8192
+                                            + spread_j_0_2 * 512 + spread_j_0_3 * 32]),
+                                            ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 131072 + spread_j_0_1 * 8192
+                                            + spread_j_0_2 * 512 + spread_j_0_3 * 32]),
+                                            ts_set_f32(mean[0])), spread_rf_part_3[0]);
+                                        spread_rf_part_3[1] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 131072 + spread_j_0_1 * 8192
+                                            + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 8]),
+                                            ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 131072 + spread_j_0_1 * 8192
+                                            + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 8]),
+                                            ts_set_f32(mean[0])), spread_rf_part_3[1]);
+                                        spread_rf_part_3[2] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 131072 + spread_j_0_1 * 8192
+                                            + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 16]),
+                                            ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 131072 + spread_j_0_1 * 8192
+                                            + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 16]),
+                                            ts_set_f32(mean[0])), spread_rf_part_3[2]);
+                                        spread_rf_part_3[3] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 131072 + spread_j_0_1 * 8192
+                                            + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 24]),
+                                            ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 131072 + spread_j_0_1 * 8192
+                                            + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 24]),
+                                            ts_set_f32(mean[0])), spread_rf_part_3[3]);
+                                    }
+                                    for (int64_t spread_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)), n / 32 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)), 0), spread_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)); spread_j_0_3 < spread_j_0_3_end; ++spread_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (spread_j_0_0 * 131072) - (spread_j_0_1 * 8192) - (spread_j_0_2 * 512) - (spread_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                spread_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0_0 * 131072 + spread_j_0_1 * 8192 + spread_j_0_2 * 512 + spread_j_0_3 * 32], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0_0 * 131072 + spread_j_0_1 * 8192 + spread_j_0_2 * 512 + spread_j_0_3 * 32], active), ts_set_f32(mean[0])), spread_rf_part_3[0]), spread_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 131072) - (spread_j_0_1 * 8192) - (spread_j_0_2 * 512) - (spread_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                spread_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0_0 * 131072 + spread_j_0_1 * 8192 + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 8], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0_0 * 131072 + spread_j_0_1 * 8192 + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 8], active), ts_set_f32(mean[0])), spread_rf_part_3[1]), spread_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 131072) - (spread_j_0_1 * 8192) - (spread_j_0_2 * 512) - (spread_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                spread_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0_0 * 131072 + spread_j_0_1 * 8192 + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 16], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0_0 * 131072 + spread_j_0_1 * 8192 + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 16], active), ts_set_f32(mean[0])), spread_rf_part_3[2]), spread_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 131072) - (spread_j_0_1 * 8192) - (spread_j_0_2 * 512) - (spread_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                spread_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0_0 * 131072 + spread_j_0_1 * 8192 + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 24], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0_0 * 131072 + spread_j_0_1 * 8192 + spread_j_0_2 * 512 + spread_j_0_3 * 32 + 24], active), ts_set_f32(mean[0])), spread_rf_part_3[3]), spread_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    spread_rf_part_2[0] =
+                                        ts_add_f32(spread_rf_part_2[0], spread_rf_part_3[0]);
+                                    spread_rf_part_2[1] =
+                                        ts_add_f32(spread_rf_part_2[1], spread_rf_part_3[1]);
+                                    spread_rf_part_2[2] =
+                                        ts_add_f32(spread_rf_part_2[2], spread_rf_part_3[2]);
+                                    spread_rf_part_2[3] =
+                                        ts_add_f32(spread_rf_part_2[3], spread_rf_part_3[3]);
+                                }
+                            }
+                            spread_rf_part[0] = ts_add_f32(spread_rf_part[0], spread_rf_part_2[0]);
+                            spread_rf_part[1] = ts_add_f32(spread_rf_part[1], spread_rf_part_2[1]);
+                            spread_rf_part[2] = ts_add_f32(spread_rf_part[2], spread_rf_part_2[2]);
+                            spread_rf_part[3] = ts_add_f32(spread_rf_part[3], spread_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (spread_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        spread_rf[1] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                            + spread_j_0 * 32 + 8], active), ts_set_f32(mean[0])),
-                            ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0 * 32 + 8],
-                            active), ts_set_f32(mean[0])), spread_rf[1]), spread_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (spread_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        spread_rf[2] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                            + spread_j_0 * 32 + 16], active), ts_set_f32(mean[0])),
-                            ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0 * 32 + 16],
-                            active), ts_set_f32(mean[0])), spread_rf[2]), spread_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (spread_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        spread_rf[3] = ts_select_f32(ts_first_m32(active),
-                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                            + spread_j_0 * 32 + 24], active), ts_set_f32(mean[0])),
-                            ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + spread_j_0 * 32 + 24],
-                            active), ts_set_f32(mean[0])), spread_rf[3]), spread_rf[3]);
-                    }
+                    spread_rf[0] = ts_add_f32(spread_rf[0], spread_rf_part[0]);
+                    spread_rf[1] = ts_add_f32(spread_rf[1], spread_rf_part[1]);
+                    spread_rf[2] = ts_add_f32(spread_rf[2], spread_rf_part[2]);
+                    spread_rf[3] = ts_add_f32(spread_rf[3], spread_rf_part[3]);
                 }
             }
             spread[0] = 0.0f;
@@ -179,7 +310,8 @@ static int ts_var_float32_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_var_float32_v3_0_y_i env = {n, ddof, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 73 + 34);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 4095) / 4096) * 600472 + 34);
         const int status =
             ts_parallel(ts_var_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -192,10 +324,265 @@ static int ts_var_float32_v3_0(const ts_call *call)
 static bool ts_var_float32_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_var_float32_v3_1_y_i {
+    int64_t n;
+    double ddof;
+    const float *x;
+    int64_t x_s0;
+    float *y;
+    int64_t y_s0;
+};
+
+static int ts_var_float32_v3_1_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_var_float32_v3_1_y_i *const self = env;
+    const int64_t n = self->n;
+    const double ddof = self->ddof;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float total[1];
+            _Alignas(64) float mean[1];
+            _Alignas(64) float spread[1];
+            ts_f32 total_rf[4] = {{0}};
+            ts_f32 spread_rf[4] = {{0}};
+            total_rf[0] = ts_set_f32(0.0f);
+            total_rf[1] = ts_set_f32(0.0f);
+            total_rf[2] = ts_set_f32(0.0f);
+            total_rf[3] = ts_set_f32(0.0f);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)),
+                        n / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        total_rf_part[0] = ts_add_f32(total_rf_part[0],
+                            ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 1024 + total_j_0_1 * 32]));
+                        total_rf_part[1] = ts_add_f32(total_rf_part[1],
+                            ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 8]));
+                        total_rf_part[2] = ts_add_f32(total_rf_part[2],
+                            ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 16]));
+                        total_rf_part[3] = ts_add_f32(total_rf_part[3],
+                            ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 1024 + total_j_0_1 * 32
+                            + 24]));
+                    }
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)), n / 32 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 31) / 32 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[0],
+                                    ts_load_first_f32(&x[x_s0 * y_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32], active)), total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[1],
+                                    ts_load_first_f32(&x[x_s0 * y_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 8], active)), total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[2],
+                                    ts_load_first_f32(&x[x_s0 * y_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 16], active)), total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 1024) - (total_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rf_part[3],
+                                    ts_load_first_f32(&x[x_s0 * y_i + total_j_0_0 * 1024
+                                    + total_j_0_1 * 32 + 24], active)), total_rf_part[3]);
+                            }
+                        }
+                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0f;
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+            mean[0] = total[0] / (float)n;
+            spread_rf[0] = ts_set_f32(0.0f);
+            spread_rf[1] = ts_set_f32(0.0f);
+            spread_rf[2] = ts_set_f32(0.0f);
+            spread_rf[3] = ts_set_f32(0.0f);
+            for (int64_t spread_j_0_0 = 0,
+                spread_j_0_0_end = ((n + 31) / 32
+                + 31) / 32; spread_j_0_0 < spread_j_0_0_end; ++spread_j_0_0) {
+                {
+                    ts_f32 spread_rf_part[4] = {{0}};
+                    spread_rf_part[0] = ts_set_f32(0.0f);
+                    spread_rf_part[1] = ts_set_f32(0.0f);
+                    spread_rf_part[2] = ts_set_f32(0.0f);
+                    spread_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t spread_j_0_1 = 0,
+                        spread_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (spread_j_0_0 * 32)),
+                        n / 32 - (spread_j_0_0 * 32)); spread_j_0_1 < spread_j_0_1_end; ++spread_j_0_1) {
+                        spread_rf_part[0] = ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + spread_j_0_0 * 1024 + spread_j_0_1 * 32]), ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0_0 * 1024
+                            + spread_j_0_1 * 32]), ts_set_f32(mean[0])), spread_rf_part[0]);
+                        spread_rf_part[1] = ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 8]), ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0_0 * 1024
+                            + spread_j_0_1 * 32 + 8]), ts_set_f32(mean[0])), spread_rf_part[1]);
+                        spread_rf_part[2] = ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 16]), ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0_0 * 1024
+                            + spread_j_0_1 * 32 + 16]), ts_set_f32(mean[0])), spread_rf_part[2]);
+                        spread_rf_part[3] = ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 24]), ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + spread_j_0_0 * 1024
+                            + spread_j_0_1 * 32 + 24]), ts_set_f32(mean[0])), spread_rf_part[3]);
+                    }
+                    for (int64_t spread_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (spread_j_0_0 * 32)), n / 32 - (spread_j_0_0 * 32)),
+                        spread_j_0_1_end = ts_min_i64_s(32,
+                        (n + 31) / 32 - (spread_j_0_0 * 32)); spread_j_0_1 < spread_j_0_1_end; ++spread_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (spread_j_0_0 * 1024) - (spread_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                spread_rf_part[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 1024 + spread_j_0_1 * 32], active),
+                                    ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 1024 + spread_j_0_1 * 32], active),
+                                    ts_set_f32(mean[0])), spread_rf_part[0]), spread_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 1024) - (spread_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                spread_rf_part[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 8], active),
+                                    ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 8], active),
+                                    ts_set_f32(mean[0])), spread_rf_part[1]), spread_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 1024) - (spread_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                spread_rf_part[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 16], active),
+                                    ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 16], active),
+                                    ts_set_f32(mean[0])), spread_rf_part[2]), spread_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 1024) - (spread_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                spread_rf_part[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 24], active),
+                                    ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 1024 + spread_j_0_1 * 32 + 24], active),
+                                    ts_set_f32(mean[0])), spread_rf_part[3]), spread_rf_part[3]);
+                            }
+                        }
+                    }
+                    spread_rf[0] = ts_add_f32(spread_rf[0], spread_rf_part[0]);
+                    spread_rf[1] = ts_add_f32(spread_rf[1], spread_rf_part[1]);
+                    spread_rf[2] = ts_add_f32(spread_rf[2], spread_rf_part[2]);
+                    spread_rf[3] = ts_add_f32(spread_rf[3], spread_rf_part[3]);
+                }
+            }
+            spread[0] = 0.0f;
+            spread[0] = spread[0] + ts_reduce_add_f32(spread_rf[0]);
+            spread[0] = spread[0] + ts_reduce_add_f32(spread_rf[1]);
+            spread[0] = spread[0] + ts_reduce_add_f32(spread_rf[2]);
+            spread[0] = spread[0] + ts_reduce_add_f32(spread_rf[3]);
+            y[y_s0 * y_i] = spread[0] / (float)ts_max_f64_s(((double)n - ddof), 0.0);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_var_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double ddof = call->scalars[0].f64;
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    float *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_var_float32_v3_1_y_i env = {n, ddof, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 27
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 27 + 8)
+            + (((n + 31) / 32 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 70
+            + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
+            n / 32))) * 70 + 8) + 34);
+        const int status =
+            ts_parallel(ts_var_float32_v3_1_y_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_var_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_var_float32_v3_1_y_i0 {
+struct ts_var_float32_v3_2_y_i0 {
     int64_t m;
     int64_t n;
     double ddof;
@@ -204,9 +591,9 @@ struct ts_var_float32_v3_1_y_i0 {
     float *y;
 };
 
-static int ts_var_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_var_float32_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_var_float32_v3_1_y_i0 *const self = env;
+    const struct ts_var_float32_v3_2_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double ddof = self->ddof;
@@ -343,7 +730,7 @@ static int ts_var_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_var_float32_v3_1(const ts_call *call)
+static int ts_var_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -352,7 +739,7 @@ static int ts_var_float32_v3_1(const ts_call *call)
     const int64_t x_s1 = call->strides[1];
     float *const restrict y = call->data[1];
     {
-        const struct ts_var_float32_v3_1_y_i0 env = {m, n, ddof, x, x_s1, y};
+        const struct ts_var_float32_v3_2_y_i0 env = {m, n, ddof, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 24
             + n * ((ts_min_i64_s(256, m / 8)) * 8
@@ -360,7 +747,7 @@ static int ts_var_float32_v3_1(const ts_call *call)
             + n * ((ts_min_i64_s(256, m / 8)) * 22
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 22));
         const int status =
-            ts_parallel(ts_var_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
+            ts_parallel(ts_var_float32_v3_2_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -368,10 +755,11 @@ static int ts_var_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_var_float32_v3[2];
-const ts_variant ts_var_float32_v3[2] = {
+extern const ts_variant ts_var_float32_v3[3];
+const ts_variant ts_var_float32_v3[3] = {
     {ts_var_float32_v3_0, ts_var_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_var_float32_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_var_float32_v3_1, ts_var_float32_v3_1_when, UINT64_C(2), "1"},
+    {ts_var_float32_v3_2, NULL, UINT64_C(5), "2"},
 };
 
 struct ts_var_float64_v3_0_y_i {
@@ -403,55 +791,127 @@ static int ts_var_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper
             total_rf[1] = ts_set_f64(0.0);
             total_rf[2] = ts_set_f64(0.0);
             total_rf[3] = ts_set_f64(0.0);
-            for (int64_t total_j_0 = 0,
-                total_j_0_end = n / 16; total_j_0 < total_j_0_end; ++total_j_0) {
-                total_rf[0] = ts_add_f64(total_rf[0], ts_load_f64(&x[x_s0 * y_i + total_j_0 * 16]));
-                total_rf[1] = ts_add_f64(total_rf[1],
-                    ts_load_f64(&x[x_s0 * y_i + total_j_0 * 16 + 4]));
-                total_rf[2] = ts_add_f64(total_rf[2],
-                    ts_load_f64(&x[x_s0 * y_i + total_j_0 * 16 + 8]));
-                total_rf[3] = ts_add_f64(total_rf[3],
-                    ts_load_f64(&x[x_s0 * y_i + total_j_0 * 16 + 12]));
-            }
-            for (int64_t total_j_0 = n / 16,
-                total_j_0_end = (n + 15) / 16; total_j_0 < total_j_0_end; ++total_j_0) {
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 15) / 16
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (total_j_0 * 16), 4);
-                    if (active > 0) {
-                        total_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[0],
-                            ts_load_first_f64(&x[x_s0 * y_i + total_j_0 * 16], active)),
-                            total_rf[0]);
+                    ts_f64 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f64(0.0);
+                    total_rf_part[1] = ts_set_f64(0.0);
+                    total_rf_part[2] = ts_set_f64(0.0);
+                    total_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f64 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f64(0.0);
+                            total_rf_part_2[1] = ts_set_f64(0.0);
+                            total_rf_part_2[2] = ts_set_f64(0.0);
+                            total_rf_part_2[3] = ts_set_f64(0.0);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f64 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f64(0.0);
+                                    total_rf_part_3[1] = ts_set_f64(0.0);
+                                    total_rf_part_3[2] = ts_set_f64(0.0);
+                                    total_rf_part_3[3] = ts_set_f64(0.0);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        total_rf_part_3[0] =
+                                            ts_add_f64(total_rf_part_3[0],
+                                            ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16]));
+                                        total_rf_part_3[1] =
+                                            ts_add_f64(total_rf_part_3[1],
+                                            ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 4]));
+                                        total_rf_part_3[2] =
+                                            ts_add_f64(total_rf_part_3[2],
+                                            ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 8]));
+                                        total_rf_part_3[3] =
+                                            ts_add_f64(total_rf_part_3[3],
+                                            ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 12]));
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[0],
+                                                    ts_load_first_f64(&x[x_s0 * y_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16],
+                                                    active)), total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[1],
+                                                    ts_load_first_f64(&x[x_s0 * y_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 4],
+                                                    active)), total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[2],
+                                                    ts_load_first_f64(&x[x_s0 * y_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 8],
+                                                    active)), total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[3],
+                                                    ts_load_first_f64(&x[x_s0 * y_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 12],
+                                                    active)), total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f64(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f64(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f64(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f64(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f64(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f64(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f64(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f64(total_rf_part[3], total_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        total_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[1],
-                            ts_load_first_f64(&x[x_s0 * y_i + total_j_0 * 16 + 4], active)),
-                            total_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (total_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        total_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[2],
-                            ts_load_first_f64(&x[x_s0 * y_i + total_j_0 * 16 + 8], active)),
-                            total_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (total_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        total_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_add_f64(total_rf[3],
-                            ts_load_first_f64(&x[x_s0 * y_i + total_j_0 * 16 + 12], active)),
-                            total_rf[3]);
-                    }
+                    total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
                 }
             }
             total[0] = 0.0;
@@ -464,68 +924,127 @@ static int ts_var_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper
             spread_rf[1] = ts_set_f64(0.0);
             spread_rf[2] = ts_set_f64(0.0);
             spread_rf[3] = ts_set_f64(0.0);
-            for (int64_t spread_j_0 = 0,
-                spread_j_0_end = n / 16; spread_j_0 < spread_j_0_end; ++spread_j_0) {
-                spread_rf[0] = ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0 * 16]),
-                    ts_set_f64(mean[0])),
-                    ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0 * 16]), ts_set_f64(mean[0])),
-                    spread_rf[0]);
-                spread_rf[1] = ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0 * 16
-                    + 4]), ts_set_f64(mean[0])),
-                    ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0 * 16 + 4]),
-                    ts_set_f64(mean[0])), spread_rf[1]);
-                spread_rf[2] = ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0 * 16
-                    + 8]), ts_set_f64(mean[0])),
-                    ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0 * 16 + 8]),
-                    ts_set_f64(mean[0])), spread_rf[2]);
-                spread_rf[3] = ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0 * 16
-                    + 12]), ts_set_f64(mean[0])),
-                    ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0 * 16 + 12]),
-                    ts_set_f64(mean[0])), spread_rf[3]);
-            }
-            for (int64_t spread_j_0 = n / 16,
-                spread_j_0_end = (n + 15) / 16; spread_j_0 < spread_j_0_end; ++spread_j_0) {
+            for (int64_t spread_j_0_0 = 0,
+                spread_j_0_0_end = ((n + 15) / 16
+                + 4095) / 4096; spread_j_0_0 < spread_j_0_0_end; ++spread_j_0_0) {
                 {
-                    const int64_t active = ts_min_i64_s(n - (spread_j_0 * 16), 4);
-                    if (active > 0) {
-                        spread_rf[0] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                            + spread_j_0 * 16], active), ts_set_f64(mean[0])),
-                            ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0 * 16], active),
-                            ts_set_f64(mean[0])), spread_rf[0]), spread_rf[0]);
+                    ts_f64 spread_rf_part[4] = {{0}};
+                    spread_rf_part[0] = ts_set_f64(0.0);
+                    spread_rf_part[1] = ts_set_f64(0.0);
+                    spread_rf_part[2] = ts_set_f64(0.0);
+                    spread_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t spread_j_0_1 = 0; spread_j_0_1 < 16; ++spread_j_0_1) {
+                        {
+                            ts_f64 spread_rf_part_2[4] = {{0}};
+                            spread_rf_part_2[0] = ts_set_f64(0.0);
+                            spread_rf_part_2[1] = ts_set_f64(0.0);
+                            spread_rf_part_2[2] = ts_set_f64(0.0);
+                            spread_rf_part_2[3] = ts_set_f64(0.0);
+                            for (int64_t spread_j_0_2 = 0; spread_j_0_2 < 16; ++spread_j_0_2) {
+                                {
+                                    ts_f64 spread_rf_part_3[4] = {{0}};
+                                    spread_rf_part_3[0] = ts_set_f64(0.0);
+                                    spread_rf_part_3[1] = ts_set_f64(0.0);
+                                    spread_rf_part_3[2] = ts_set_f64(0.0);
+                                    spread_rf_part_3[3] = ts_set_f64(0.0);
+                                    for (int64_t spread_j_0_3 = 0,
+                                        spread_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)), n / 16 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)); spread_j_0_3 < spread_j_0_3_end; ++spread_j_0_3) {
+                                        spread_rf_part_3[0] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 65536 + spread_j_0_1 * 4096
+                                            + spread_j_0_2 * 256 + spread_j_0_3 * 16]),
+                                            ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 65536 + spread_j_0_1 * 4096
+                                            + spread_j_0_2 * 256 + spread_j_0_3 * 16]),
+                                            ts_set_f64(mean[0])), spread_rf_part_3[0]);
+                                        spread_rf_part_3[1] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 65536 + spread_j_0_1 * 4096
+                                            + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 4]),
+                                            ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 65536 + spread_j_0_1 * 4096
+                                            + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 4]),
+                                            ts_set_f64(mean[0])), spread_rf_part_3[1]);
+                                        spread_rf_part_3[2] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 65536 + spread_j_0_1 * 4096
+                                            + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 8]),
+                                            ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 65536 + spread_j_0_1 * 4096
+                                            + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 8]),
+                                            ts_set_f64(mean[0])), spread_rf_part_3[2]);
+                                        spread_rf_part_3[3] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 65536 + spread_j_0_1 * 4096
+                                            + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 12]),
+                                            ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + spread_j_0_0 * 65536 + spread_j_0_1 * 4096
+                                            + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 12]),
+                                            ts_set_f64(mean[0])), spread_rf_part_3[3]);
+                                    }
+                                    for (int64_t spread_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)), n / 16 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)), 0), spread_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (spread_j_0_0 * 4096) - (spread_j_0_1 * 256) - (spread_j_0_2 * 16)); spread_j_0_3 < spread_j_0_3_end; ++spread_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (spread_j_0_0 * 65536) - (spread_j_0_1 * 4096) - (spread_j_0_2 * 256) - (spread_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                spread_rf_part_3[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0_0 * 65536 + spread_j_0_1 * 4096 + spread_j_0_2 * 256 + spread_j_0_3 * 16], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0_0 * 65536 + spread_j_0_1 * 4096 + spread_j_0_2 * 256 + spread_j_0_3 * 16], active), ts_set_f64(mean[0])), spread_rf_part_3[0]), spread_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 65536) - (spread_j_0_1 * 4096) - (spread_j_0_2 * 256) - (spread_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                spread_rf_part_3[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0_0 * 65536 + spread_j_0_1 * 4096 + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 4], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0_0 * 65536 + spread_j_0_1 * 4096 + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 4], active), ts_set_f64(mean[0])), spread_rf_part_3[1]), spread_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 65536) - (spread_j_0_1 * 4096) - (spread_j_0_2 * 256) - (spread_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                spread_rf_part_3[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0_0 * 65536 + spread_j_0_1 * 4096 + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 8], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0_0 * 65536 + spread_j_0_1 * 4096 + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 8], active), ts_set_f64(mean[0])), spread_rf_part_3[2]), spread_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 65536) - (spread_j_0_1 * 4096) - (spread_j_0_2 * 256) - (spread_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                spread_rf_part_3[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0_0 * 65536 + spread_j_0_1 * 4096 + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 12], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0_0 * 65536 + spread_j_0_1 * 4096 + spread_j_0_2 * 256 + spread_j_0_3 * 16 + 12], active), ts_set_f64(mean[0])), spread_rf_part_3[3]), spread_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    spread_rf_part_2[0] =
+                                        ts_add_f64(spread_rf_part_2[0], spread_rf_part_3[0]);
+                                    spread_rf_part_2[1] =
+                                        ts_add_f64(spread_rf_part_2[1], spread_rf_part_3[1]);
+                                    spread_rf_part_2[2] =
+                                        ts_add_f64(spread_rf_part_2[2], spread_rf_part_3[2]);
+                                    spread_rf_part_2[3] =
+                                        ts_add_f64(spread_rf_part_2[3], spread_rf_part_3[3]);
+                                }
+                            }
+                            spread_rf_part[0] = ts_add_f64(spread_rf_part[0], spread_rf_part_2[0]);
+                            spread_rf_part[1] = ts_add_f64(spread_rf_part[1], spread_rf_part_2[1]);
+                            spread_rf_part[2] = ts_add_f64(spread_rf_part[2], spread_rf_part_2[2]);
+                            spread_rf_part[3] = ts_add_f64(spread_rf_part[3], spread_rf_part_2[3]);
+                        }
                     }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (spread_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        spread_rf[1] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                            + spread_j_0 * 16 + 4], active), ts_set_f64(mean[0])),
-                            ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0 * 16 + 4],
-                            active), ts_set_f64(mean[0])), spread_rf[1]), spread_rf[1]);
-                    }
-                }
-                {
-                    const int64_t active =
-                        ts_min_i64_s(ts_max_i64_s(n - (spread_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        spread_rf[2] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                            + spread_j_0 * 16 + 8], active), ts_set_f64(mean[0])),
-                            ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0 * 16 + 8],
-                            active), ts_set_f64(mean[0])), spread_rf[2]), spread_rf[2]);
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (spread_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        spread_rf[3] = ts_select_f64(ts_first_m64(active),
-                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                            + spread_j_0 * 16 + 12], active), ts_set_f64(mean[0])),
-                            ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + spread_j_0 * 16 + 12],
-                            active), ts_set_f64(mean[0])), spread_rf[3]), spread_rf[3]);
-                    }
+                    spread_rf[0] = ts_add_f64(spread_rf[0], spread_rf_part[0]);
+                    spread_rf[1] = ts_add_f64(spread_rf[1], spread_rf_part[1]);
+                    spread_rf[2] = ts_add_f64(spread_rf[2], spread_rf_part[2]);
+                    spread_rf[3] = ts_add_f64(spread_rf[3], spread_rf_part[3]);
                 }
             }
             spread[0] = 0.0;
@@ -550,7 +1069,8 @@ static int ts_var_float64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     {
         const struct ts_var_float64_v3_0_y_i env = {n, ddof, x, x_s0, y, y_s0};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 73 + 34);
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 15) / 16 + 4095) / 4096) * 600472 + 34);
         const int status =
             ts_parallel(ts_var_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
@@ -563,10 +1083,263 @@ static int ts_var_float64_v3_0(const ts_call *call)
 static bool ts_var_float64_v3_0_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_var_float64_v3_1_y_i {
+    int64_t n;
+    double ddof;
+    const double *x;
+    int64_t x_s0;
+    double *y;
+    int64_t y_s0;
+};
+
+static int ts_var_float64_v3_1_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_var_float64_v3_1_y_i *const self = env;
+    const int64_t n = self->n;
+    const double ddof = self->ddof;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) double total[1];
+            _Alignas(64) double mean[1];
+            _Alignas(64) double spread[1];
+            ts_f64 total_rf[4] = {{0}};
+            ts_f64 spread_rf[4] = {{0}};
+            total_rf[0] = ts_set_f64(0.0);
+            total_rf[1] = ts_set_f64(0.0);
+            total_rf[2] = ts_set_f64(0.0);
+            total_rf[3] = ts_set_f64(0.0);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 15) / 16
+                + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f64 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f64(0.0);
+                    total_rf_part[1] = ts_set_f64(0.0);
+                    total_rf_part[2] = ts_set_f64(0.0);
+                    total_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t total_j_0_1 = 0,
+                        total_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)),
+                        n / 16 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        total_rf_part[0] = ts_add_f64(total_rf_part[0],
+                            ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 512 + total_j_0_1 * 16]));
+                        total_rf_part[1] = ts_add_f64(total_rf_part[1],
+                            ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 512 + total_j_0_1 * 16 + 4]));
+                        total_rf_part[2] = ts_add_f64(total_rf_part[2],
+                            ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 512 + total_j_0_1 * 16 + 8]));
+                        total_rf_part[3] = ts_add_f64(total_rf_part[3],
+                            ts_load_f64(&x[x_s0 * y_i + total_j_0_0 * 512 + total_j_0_1 * 16
+                            + 12]));
+                    }
+                    for (int64_t total_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)), n / 16 - (total_j_0_0 * 32)),
+                        total_j_0_1_end = ts_min_i64_s(32,
+                        (n + 15) / 16 - (total_j_0_0 * 32)); total_j_0_1 < total_j_0_1_end; ++total_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                total_rf_part[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[0],
+                                    ts_load_first_f64(&x[x_s0 * y_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16], active)), total_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[1],
+                                    ts_load_first_f64(&x[x_s0 * y_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 4], active)), total_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[2] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[2],
+                                    ts_load_first_f64(&x[x_s0 * y_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 8], active)), total_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 512) - (total_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                total_rf_part[3] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rf_part[3],
+                                    ts_load_first_f64(&x[x_s0 * y_i + total_j_0_0 * 512
+                                    + total_j_0_1 * 16 + 12], active)), total_rf_part[3]);
+                            }
+                        }
+                    }
+                    total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0;
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
+            mean[0] = total[0] / (double)n;
+            spread_rf[0] = ts_set_f64(0.0);
+            spread_rf[1] = ts_set_f64(0.0);
+            spread_rf[2] = ts_set_f64(0.0);
+            spread_rf[3] = ts_set_f64(0.0);
+            for (int64_t spread_j_0_0 = 0,
+                spread_j_0_0_end = ((n + 15) / 16
+                + 31) / 32; spread_j_0_0 < spread_j_0_0_end; ++spread_j_0_0) {
+                {
+                    ts_f64 spread_rf_part[4] = {{0}};
+                    spread_rf_part[0] = ts_set_f64(0.0);
+                    spread_rf_part[1] = ts_set_f64(0.0);
+                    spread_rf_part[2] = ts_set_f64(0.0);
+                    spread_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t spread_j_0_1 = 0,
+                        spread_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (spread_j_0_0 * 32)),
+                        n / 16 - (spread_j_0_0 * 32)); spread_j_0_1 < spread_j_0_1_end; ++spread_j_0_1) {
+                        spread_rf_part[0] = ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + spread_j_0_0 * 512 + spread_j_0_1 * 16]), ts_set_f64(mean[0])),
+                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0_0 * 512
+                            + spread_j_0_1 * 16]), ts_set_f64(mean[0])), spread_rf_part[0]);
+                        spread_rf_part[1] = ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 4]), ts_set_f64(mean[0])),
+                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0_0 * 512
+                            + spread_j_0_1 * 16 + 4]), ts_set_f64(mean[0])), spread_rf_part[1]);
+                        spread_rf_part[2] = ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 8]), ts_set_f64(mean[0])),
+                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0_0 * 512
+                            + spread_j_0_1 * 16 + 8]), ts_set_f64(mean[0])), spread_rf_part[2]);
+                        spread_rf_part[3] = ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 12]), ts_set_f64(mean[0])),
+                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + spread_j_0_0 * 512
+                            + spread_j_0_1 * 16 + 12]), ts_set_f64(mean[0])), spread_rf_part[3]);
+                    }
+                    for (int64_t spread_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (spread_j_0_0 * 32)), n / 16 - (spread_j_0_0 * 32)),
+                        spread_j_0_1_end = ts_min_i64_s(32,
+                        (n + 15) / 16 - (spread_j_0_0 * 32)); spread_j_0_1 < spread_j_0_1_end; ++spread_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (spread_j_0_0 * 512) - (spread_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                spread_rf_part[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 512 + spread_j_0_1 * 16], active),
+                                    ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 512 + spread_j_0_1 * 16], active),
+                                    ts_set_f64(mean[0])), spread_rf_part[0]), spread_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 512) - (spread_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                spread_rf_part[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 4], active),
+                                    ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 4], active),
+                                    ts_set_f64(mean[0])), spread_rf_part[1]), spread_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 512) - (spread_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                spread_rf_part[2] = ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 8], active),
+                                    ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 8], active),
+                                    ts_set_f64(mean[0])), spread_rf_part[2]), spread_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (spread_j_0_0 * 512) - (spread_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                spread_rf_part[3] = ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 12], active),
+                                    ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + spread_j_0_0 * 512 + spread_j_0_1 * 16 + 12], active),
+                                    ts_set_f64(mean[0])), spread_rf_part[3]), spread_rf_part[3]);
+                            }
+                        }
+                    }
+                    spread_rf[0] = ts_add_f64(spread_rf[0], spread_rf_part[0]);
+                    spread_rf[1] = ts_add_f64(spread_rf[1], spread_rf_part[1]);
+                    spread_rf[2] = ts_add_f64(spread_rf[2], spread_rf_part[2]);
+                    spread_rf[3] = ts_add_f64(spread_rf[3], spread_rf_part[3]);
+                }
+            }
+            spread[0] = 0.0;
+            spread[0] = spread[0] + ts_reduce_add_f64(spread_rf[0]);
+            spread[0] = spread[0] + ts_reduce_add_f64(spread_rf[1]);
+            spread[0] = spread[0] + ts_reduce_add_f64(spread_rf[2]);
+            spread[0] = spread[0] + ts_reduce_add_f64(spread_rf[3]);
+            y[y_s0 * y_i] = spread[0] / ts_max_f64_s(((double)n - ddof), 0.0);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_var_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double ddof = call->scalars[0].f64;
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_var_float64_v3_1_y_i env = {n, ddof, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 27
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 27 + 8)
+            + (((n + 15) / 16 + 31) / 32) * (4
+            + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 70
+            + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
+            n / 16))) * 70 + 8) + 34);
+        const int status =
+            ts_parallel(ts_var_float64_v3_1_y_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_var_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_var_float64_v3_1_y_i0 {
+struct ts_var_float64_v3_2_y_i0 {
     int64_t m;
     int64_t n;
     double ddof;
@@ -575,9 +1348,9 @@ struct ts_var_float64_v3_1_y_i0 {
     double *y;
 };
 
-static int ts_var_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_var_float64_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_var_float64_v3_1_y_i0 *const self = env;
+    const struct ts_var_float64_v3_2_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double ddof = self->ddof;
@@ -714,7 +1487,7 @@ static int ts_var_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_var_float64_v3_1(const ts_call *call)
+static int ts_var_float64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -723,7 +1496,7 @@ static int ts_var_float64_v3_1(const ts_call *call)
     const int64_t x_s1 = call->strides[1];
     double *const restrict y = call->data[1];
     {
-        const struct ts_var_float64_v3_1_y_i0 env = {m, n, ddof, x, x_s1, y};
+        const struct ts_var_float64_v3_2_y_i0 env = {m, n, ddof, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 24
             + n * ((ts_min_i64_s(256, m / 4)) * 8
@@ -731,7 +1504,7 @@ static int ts_var_float64_v3_1(const ts_call *call)
             + n * ((ts_min_i64_s(256, m / 4)) * 22
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 22));
         const int status =
-            ts_parallel(ts_var_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
+            ts_parallel(ts_var_float64_v3_2_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -739,8 +1512,9 @@ static int ts_var_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_var_float64_v3[2];
-const ts_variant ts_var_float64_v3[2] = {
+extern const ts_variant ts_var_float64_v3[3];
+const ts_variant ts_var_float64_v3[3] = {
     {ts_var_float64_v3_0, ts_var_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_var_float64_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_var_float64_v3_1, ts_var_float64_v3_1_when, UINT64_C(2), "1"},
+    {ts_var_float64_v3_2, NULL, UINT64_C(5), "2"},
 };

@@ -1,0 +1,89 @@
+"""What a build proves: what it emits, and each step only where that fails."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gen import build
+from gen.errors import ScheduleError
+from gen.ir.nodes import Kernel, Loop
+from gen.ir.walk import loops, replace_stmt
+from gen.pipeline import generate
+from gen.poly.certificate import Scheduled
+from gen.schedule.primitives.unroll import Unroll
+
+SPEC = """\
+tilesmith: 1
+kernel: {name}
+doc: A sum of neighbours.
+signature: (n),(n)->(n)
+dtypes: {{T: [float32, float64]}}
+arguments:
+  x: {{type: "T[n]"}}
+  y: {{type: "T[n]"}}
+  z: {{type: "T[n]", intent: out}}
+compute: |
+  z[i] = x[i] + y[i]
+oracle: x + y
+accuracy: 0
+example: |
+  >>> ts.{name}([1.0], [2.0])
+  array([3.])
+recipes:
+  - target: cpu
+    variants:
+      - when: n >= 4
+        steps:
+          - split: {{loop: z.i, factors: [null, 4]}}
+          - unroll: {{loop: z.i_1}}
+      - steps: []
+"""
+
+
+def written(folder: Path, name: str = "both") -> Path:
+    path = folder / f"{name}.yaml"
+    path.write_text(SPEC.format(name=name))
+    return path
+
+
+def test_levels_share_plain_schedules_and_steps_are_not_proved(tmp_path: Path) -> None:
+    asked: list[tuple[Kernel, Scheduled]] = []
+
+    def prove(plain: Kernel, state: Scheduled) -> None:
+        asked.append((plain, state))
+
+    generate(written(tmp_path), ["v2", "v3", "v4"], prove)
+    proofs = Counter(id(plain) for plain, _ in asked)
+    assert sorted(proofs.values()) == [3, 3, 3, 3]  # of each dtype and variant one a level
+
+
+def test_a_step_that_breaks_a_rule_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where what it comes to is refused, steps are verified one by one."""
+    good = Unroll.rewrite
+
+    def twice(self: Unroll, state: Scheduled) -> Scheduled:
+        new = good(self, state)
+        outer, inner = loops(new.kernel.body)
+        renamed: Loop = replace(inner, var=outer.var)
+        body = replace_stmt(new.kernel.body, inner, renamed)
+        return replace(new, kernel=replace(new.kernel, body=body))
+
+    monkeypatch.setattr(Unroll, "rewrite", twice)
+    with pytest.raises(ScheduleError, match=r"unroll \(loop z.i_1\): the tree breaks a rule: loop"):
+        generate(written(tmp_path), ["v3"], lambda plain, state: None)
+
+
+def test_a_run_makes_several_kernels(tmp_path: Path) -> None:
+    specs = [written(tmp_path, name) for name in ("both", "other")]
+    depfile = tmp_path / "run.d"
+    arguments = ["generate", *map(str, specs), "--levels", "v3", "--output-dir", str(tmp_path)]
+    assert build.main([*arguments, "--depfile", str(depfile)]) == 0
+    for name in ("both", "other"):
+        assert (tmp_path / f"{name}.v3.c").exists() and (tmp_path / f"{name}.json").exists()
+    target, _, inputs = depfile.read_text().partition(": ")
+    assert target == str(tmp_path / "both.json")  # as ninja has it: the first that a run makes
+    assert inputs.split()[:2] == [str(spec) for spec in specs]
