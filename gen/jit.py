@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, final
@@ -86,7 +86,7 @@ class Compiled:
     library: Path
     symbol: str
     variants: int
-    limits: Limits
+    limits: Limits = field(default_factory=dict)
 
     def __call__(
         self,
