@@ -69,3 +69,35 @@ def test_code_is_refused_at_the_step(
         "                ^\n"
         "  hint: leave `bind` and what stands for it to recipes of another target\n"
     )
+
+
+def test_a_vectorized_loop_without_vectors_is_refused_at_its_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "fold.yaml"
+    head, _, _ = GPU.partition("compute:")
+    path.write_text(
+        head.replace("twice", "fold")
+        + """temporaries: {t: "T[n + 2]"}
+compute: |
+  t[i] = x[min(i, n - 1)] * 2
+  for i in range(n):
+      y[i] = t[i] + t[i + 1] + t[i + 2]
+recipes:
+  - target: cpu
+    variants:
+      - steps:
+          - split: {loop: y.i, factors: [null, 8]}
+          - compute_at: {block: t, loop: y.i_0}
+          - fold_storage: {buffer: t, axis: 0, factor: 10}
+          - vectorize: {loop: t.i, width: 8}
+""".replace("  t[i] = ", "  for i in range(n + 2):\n      t[i] = ")
+    )
+    assert main(["show", str(path), "--stage", "c"]) == 1
+    assert capsys.readouterr().err == (
+        f"{path}:22:13: error: block 't', of float32, has no vector form on v3 in loop 't.i_1'\n"
+        "              - vectorize: {loop: t.i, width: 8}\n"
+        "                ^\n"
+        "  note: t[(y.i_0 * 8 + t.i_0 * 8 + t.i_1) % 10] is at no fixed distance from one lane to the next\n"
+        "  hint: leave the loop serial\n"
+    )
