@@ -49,6 +49,10 @@ class ScheduleError(TilesmithError):
     """A step that cannot apply, or whose proof was refused."""
 
 
+class NoCode(ScheduleError):
+    """A schedule that is right for a target for which no code is made yet."""
+
+
 def render(
     severity: str,
     message: str,

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, final
@@ -31,6 +31,7 @@ from .ir.nodes import Buffer, Kernel
 from .ir.sizes import found, value
 from .ir.types import DType
 from .ir.walk import variables
+from .lower.scalar_limits import Limits, check, scalar_limits
 from .lower.target import Level, Target
 from .spec.model import KernelSpec
 
@@ -77,7 +78,7 @@ class _Variant(ctypes.Structure):
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A compiled kernel. kernel: gives its signature; source: its C; symbol: of its table of
-    `variants` variants in the file `library`.
+    `variants` variants in the file `library`; limits: of scalars that index.
     """
 
     kernel: Kernel
@@ -85,6 +86,7 @@ class Compiled:
     library: Path
     symbol: str
     variants: int
+    limits: Limits = field(default_factory=dict)
 
     def __call__(
         self,
@@ -102,7 +104,8 @@ class Compiled:
             axis that vector code walks must have stride 1. dims: every size; those that a shape
             gives may be left out. stream: whether stores that may pass the caches by do so, by
             default by the sizes. variant: the one to run, by its name, whatever it takes.
-        Raises TilesmithError where an array does not fit, and MemoryError.
+        Raises TilesmithError where an array does not fit, ValueError where a scalar would take
+        indices out of 64 bits, and MemoryError.
         """
         self.bound(arrays, scalars, dims=dims, threads=threads, stream=stream, variant=variant)()
 
@@ -158,6 +161,7 @@ class Compiled:
             _check(p.buffer.name, arrays[p.buffer.name], p.buffer.dtype.value)
         given = [arrays[p.buffer.name] for p in kernel.parameters]
         sizes = _sizes(kernel, given, dims)
+        check(kernel.name, self.limits, scalars, [sizes[d] for d in kernel.dims])
         strides = [s // a.itemsize for a in given for s in a.strides]
         words = _scalars(kernel, scalars)
         call = _Call(
@@ -218,14 +222,16 @@ def load(
     level: Level,
     *,
     flags: Sequence[str] = (),
+    limits: Limits | None = None,
 ) -> Loaded:
     """Compiles a kernel's C file and takes from it the kernel for one choice of dtypes.
 
-    The file may hold other kernels, too. flags: for the compiler, after the usual ones. Raises
-    TilesmithError with the compiler's words where it refuses.
+    The file may hold other kernels, too. flags: for the compiler, after the usual ones. limits: of
+    scalars that index. Raises TilesmithError with the compiler's words where it refuses.
     """
     symbol = f"ts_{spec.name}_{'_'.join(d.value for d in dtypes.values())}_{level.value}"
-    compiled = _compiled(specs.build(spec, dtypes), source, symbol, compiler_command(level, flags))
+    command = compiler_command(level, flags)
+    compiled = _compiled(specs.build(spec, dtypes), source, symbol, command, limits or {})
     defaults = {s.name: s.default for s in spec.scalars if s.default is not None}
     return Loaded(compiled, defaults)
 
@@ -310,14 +316,17 @@ def compile_kernel(
     )
     source = emit_file(kernel.name, [part], level)
     symbol = f"ts_{kernel.name}_jit_{level.value}"
-    return _compiled(kernel, source, symbol, compiler_command(level, flags))
+    limits = scalar_limits([(kernel, None)])
+    return _compiled(kernel, source, symbol, compiler_command(level, flags), limits)
 
 
-def _compiled(kernel: Kernel, source: str, symbol: str, command: Sequence[str]) -> Compiled:
+def _compiled(
+    kernel: Kernel, source: str, symbol: str, command: Sequence[str], limits: Limits
+) -> Compiled:
     found = re.search(rf"extern const ts_variant {symbol}\[(\d+)\]", source)
     if found is None:
         raise TilesmithError(f"there is no table {symbol} in the C source")
-    return Compiled(kernel, source, build(source, command), symbol, int(found[1]))
+    return Compiled(kernel, source, build(source, command), symbol, int(found[1]), limits)
 
 
 def compiler_command(level: Level, flags: Sequence[str]) -> tuple[str, ...]:

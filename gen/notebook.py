@@ -27,7 +27,7 @@ from .ir.sizes import given as given_values
 from .ir.types import INDEX, DType
 from .ir.walk import variables
 from .lower.target import Level, Target
-from .pipeline import Dtypes, emit, prover, schedule, suffix
+from .pipeline import Dtypes, emit, limits_of, prover, schedule, suffix
 from .spec.build import shape_of
 from .spec.model import Argument, KernelSpec, Size, size_text
 from .spec.shapes import derived, extent
@@ -113,7 +113,9 @@ class NotebookKernel:
             prove = prover(jit.cache_folder() / "proofs")
             variants = schedule(self.spec, dtypes, Target(self.level), prove)
             source = emit(self.spec, {key: variants}, self.level)
-            self._compiled[key] = jit.load(self.spec, dtypes, source, self.level)
+            self._compiled[key] = jit.load(
+                self.spec, dtypes, source, self.level, limits=limits_of(variants)
+            )
         return self._compiled[key]
 
     def _dtypes(self, inputs: Mapping[str, Array]) -> Dtypes:

@@ -14,14 +14,15 @@ from typing import final
 from . import spec as specs
 from .emit.c import LoweredVariant, emit_file, emit_kernel
 from .emit.manifest import Argument, Entry, Parameter, entry_to_json
-from .errors import Span
+from .errors import NoCode, Span
 from .ir.nodes import Expr, Intent, Kernel
 from .ir.print_expr import expr_to_text
 from .ir.types import DType
 from .ir.verify import verify
 from .ir.walk import externals
 from .lower.fixed import where
-from .lower.lower import lower
+from .lower.lower import lower, without_launches
+from .lower.scalar_limits import Limits, scalar_limits, smallest
 from .lower.target import Level, Target
 from .poly.cache import prove_once
 from .poly.certificate import PROVED, Scheduled
@@ -46,17 +47,24 @@ class Variant:
     """One variant of a kernel, for one choice of dtypes on one target.
 
     start: the plain schedule under the variant's `when`. steps: the proved state after each step,
-    composites written out. lowered: what is emitted. in_place: the pairs of an input and an output
-    that a call may give as one array.
+    composites written out. emitted: what lowering made of them, or why there is no code for them.
+    in_place: the pairs of an input and an output that a call may give as one array.
     """
 
     name: str
     when: Expr | None
     start: Scheduled
     steps: tuple[Step, ...]
-    lowered: Scheduled
+    emitted: Scheduled | NoCode
     in_place: frozenset[tuple[str, str]]
     span: Span | None
+
+    @property
+    def lowered(self) -> Scheduled:
+        """What is emitted. Raises NoCode."""
+        if isinstance(self.emitted, NoCode):
+            raise self.emitted
+        return self.emitted
 
     @property
     def scheduled(self) -> Scheduled:
@@ -115,8 +123,9 @@ def schedule(
 ) -> tuple[Variant, ...]:
     """The kernel's variants on the target, in the order in which they are tried.
 
-    The plain schedule is always there, as the last of them. prove: proves each variant as it is
-    emitted. each_step: and, verified, all that comes before. plain: what other levels made already.
+    The plain schedule is always there, as the last of them. What there is no code for is there,
+    too, up to its last step. prove: proves each variant as it is emitted. each_step: and, verified,
+    all that comes before. plain: what other levels made already.
     Raises SpecError and ScheduleError.
     """
     plain = plain or _Plain(spec, dtypes)
@@ -174,10 +183,23 @@ def _variant(
     done = recipes.run(start, steps, Context(plain, prove if each_step else None))
     last = done[-1].state if done else start
     verify(last.kernel)
-    lowered = lower(last, target)
+    try:
+        lowered = lower(last, target)
+    except NoCode as missing:
+        return Variant(name, when, start, done, _located(missing, done), frozenset(), span)
     verify(lowered.kernel, lowered=True)
     prove(plain, lowered)
     return Variant(name, when, start, done, lowered, in_place(lowered.kernel), span)
+
+
+def _located(missing: NoCode, steps: Sequence[Step]) -> NoCode:
+    """The error at the first step after which there is no code."""
+    for step in steps:
+        try:
+            without_launches(step.state.kernel)
+        except NoCode as first:
+            return NoCode(first.message, step.primitive.span, first.hint)
+    return missing
 
 
 def schedule_to_emit(
@@ -220,6 +242,11 @@ def emit(
     return emit_file(spec.name, parts, level, called)
 
 
+def limits_of(variants: Sequence[Variant]) -> Limits:
+    """The limits of the scalars that index in any of the variants."""
+    return scalar_limits([(v.lowered.kernel, v.when) for v in variants])
+
+
 def _shared(variant: Variant) -> frozenset[str]:
     return frozenset(name for pair in variant.in_place for name in pair)
 
@@ -235,7 +262,7 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
     files: dict[str, str] = {}
     steps: dict[str, object] = {}
     shared, harmless = frozenset[tuple[str, str]](), list[frozenset[tuple[str, str]]]()
-    standing = PROVED
+    standing, limits = PROVED, list[Limits]()
     plains = [_Plain(spec, dtypes) for dtypes in specs.choices(spec)]
     for level in map(Level, levels):
         variants: dict[str, tuple[Variant, ...]] = {}
@@ -249,6 +276,7 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
         steps[level.value] = {
             dtypes_: {v.name: len(v.steps) for v in vs} for dtypes_, vs in variants.items()
         }
+        limits += map(limits_of, variants.values())
         for variant in (v for vs in variants.values() for v in vs):
             shared |= variant.in_place
             harmless.append(variant.in_place | of_other_sizes(variant.lowered.kernel))
@@ -256,7 +284,8 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
     proof: dict[str, object] = {"status": str(standing), "steps": steps}
     if standing.tested:
         proof["tested"] = [t.step for t in standing.tested]
-    entry = manifest_entry(spec, levels, proof, shared.intersection(*harmless))
+    in_place_ = shared.intersection(*harmless)
+    entry = manifest_entry(spec, levels, proof, in_place_, smallest(limits))
     return Generated(files, entry_to_json(entry), clock.seconds)
 
 
@@ -270,12 +299,13 @@ def manifest_entry(
     levels: Sequence[str],
     proof: Mapping[str, object],
     in_place: frozenset[tuple[str, str]],
+    limits: Limits | None = None,
 ) -> Entry:
     """What the binding and the documentation know of the kernel.
 
     proof: what vouches for it, in words, and by level and dtypes the number of steps of each
     variant. in_place: the pairs of an input and an output that may be one array, whatever variant
-    runs.
+    runs. limits: of scalars that index.
     """
     return Entry(
         kernel=spec.name,
@@ -290,6 +320,7 @@ def manifest_entry(
         requires=specs.least_sizes(spec),
         constraints=tuple(expr_to_text(c) for c in specs.relations(spec)),
         named={size.name: expr_to_text(size.value) for size in spec.sizes},
+        limits=limits or {},
         levels=tuple(levels),
         ordered=specs.is_ordered(spec),
         details={

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from .errors import TilesmithError
+from .errors import NoCode, TilesmithError
 from .ir.nodes import Kernel
 from .lower.target import Level, Target
 from .pipeline import schedule, suffix
@@ -24,7 +24,7 @@ from .spec.model import KernelSpec
 @dataclass(frozen=True, slots=True)
 class Proof:
     """A step of a variant, or its lowering, and how its proof went. status: "refused", or what is
-    proved: "proved", "proved given LAW".
+    proved: "proved", "proved given LAW"; "no code": all steps are proved, and nothing is lowered.
     """
 
     kernel: str
@@ -92,6 +92,11 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
         spent = iter(times)
         for variant in variants:
             steps = (str(step.primitive) for step in variant.steps)
-            for what in ("the plain schedule", *steps, "lowered, end to end"):
+            missing = variant.emitted if isinstance(variant.emitted, NoCode) else None
+            last = () if missing else ("lowered, end to end",)
+            for what in ("the plain schedule", *steps, *last):
                 state, seconds = next(spent)
                 yield Proof(*where, f"{variant.name}: {what}", str(state.standing), seconds)
+            if missing:
+                what = f"{variant.name}: no code for this target yet"
+                yield Proof(*where, what, "no code", 0.0, str(missing))

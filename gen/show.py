@@ -70,7 +70,7 @@ def text(
     match view:
         case Steps(_, whole, colour):
             shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
-            lines = _told(story(variant, shown), whole)
+            lines = _told(story(variant, shown), len(variant.steps), whole)
             return "\n".join(map(_coloured if colour else _plain, lines)) + "\n"
         case AfterStep(_, step):
             if not 0 <= step <= len(variant.steps):
@@ -116,13 +116,13 @@ def named(variants: Sequence[Variant], name: str) -> Variant:
 _Line = Line | str  # a line of a tree, or one about it
 
 
-def _told(moments: Sequence[Moment], whole: bool) -> Iterator[_Line]:
+def _told(moments: Sequence[Moment], steps: int, whole: bool) -> Iterator[_Line]:
     before = ""
     for number, moment in enumerate(moments):
         after = to_text(moment.kernel)
         if number:
             yield ""
-        yield from _heading(number, moment, last=number == len(moments) - 1)
+        yield from _heading(number if number <= steps else 0, moment)
         if whole or not number:
             yield from (Line(Mark.KEPT, line) for line in after.splitlines())
         else:
@@ -130,8 +130,9 @@ def _told(moments: Sequence[Moment], whole: bool) -> Iterator[_Line]:
         before = after
 
 
-def _heading(number: int, moment: Moment, *, last: bool) -> Iterator[str]:
-    step = f"step {number}: " * (number > 0 and not last)
+def _heading(number: int, moment: Moment) -> Iterator[str]:
+    """number: of the step, if it is one."""
+    step = f"step {number}: " * (number > 0)
     yield f"# {step}{moment.title}"
     if moment.span is not None:
         where = f"{Path(moment.span.path).name}:{moment.span.line}"

@@ -1,6 +1,7 @@
 """A variant's way from the spec to what is emitted, each tree on it with its proof.
 
-Input: a variant. Output: a moment for the plain schedule, for each step and for the lowered tree.
+Input: a variant. Output: a moment for the plain schedule, for each step and for the lowered tree,
+if there is code for it.
 Nothing is left out where a proof is refused: the tree is there to be looked at.
 """
 
@@ -62,8 +63,9 @@ def story(variant: Variant, shown: Progress = SILENT, prove: Prover = prove) -> 
     trees: list[tuple[str, Primitive | None, Scheduled]] = [
         ("the plain schedule", None, variant.start),
         *((str(s.primitive), s.primitive, s.state) for s in variant.steps),
-        ("lowered, end to end", None, variant.lowered),
     ]
+    if isinstance(variant.emitted, Scheduled):
+        trees.append(("lowered, end to end", None, variant.emitted))
     moments: list[Moment] = []
     refused, standing = False, PROVED
     for title, step, state in trees:

@@ -26,7 +26,7 @@ from .ir.print_expr import expr_to_text
 from .ir.sizes import value
 from .ir.types import DType
 from .lower.target import Level, Target
-from .pipeline import Dtypes, emit, prover, schedule, suffix
+from .pipeline import Dtypes, emit, limits_of, prover, schedule, suffix
 from .poly.certificate import Scheduled
 from .progress import SILENT, Progress
 from .schedule.base import Prover
@@ -155,7 +155,7 @@ def compiled(
     variants = schedule(spec, dtypes, Target(level), prove_)
     source = emit(spec, {suffix(dtypes): variants}, level)
     shown.detail("compiling")
-    return jit.load(spec, dtypes, source, level)
+    return jit.load(spec, dtypes, source, level, limits=limits_of(variants))
 
 
 def _need_defaults(spec: KernelSpec) -> None:

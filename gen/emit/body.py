@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
-from ..errors import TilesmithError
+from ..errors import Span, TilesmithError
 from ..ir.algebra import TRUE, conjuncts
 from ..ir.linear import constant
 from ..ir.nodes import (
@@ -45,7 +45,7 @@ from .masks import both as both_masks
 from .prefetch import prefetches
 from .temporaries import temporary
 from .together import exponentials
-from .unroll import has_vector_form, in_lanes
+from .unroll import has_vector_form, in_lanes, scattered
 from .vector import Vectors
 from .views import Registers
 
@@ -106,7 +106,8 @@ def _loop(loop: Loop, context: Context) -> list[str]:
         case LoopKind.VECTORIZED if tensorized(loop):
             return tensor.statement(loop, inner)
         case LoopKind.VECTORIZED if lanes is not None and in_lanes(loop.body, loop.var):
-            vector = _Lanes(loop.var, Shape(lanes, context.target.vector_bytes * 8))
+            shape = Shape(lanes, context.target.vector_bytes * 8)
+            vector = _Lanes(loop.var, shape, loop.span)
             return _vectorized(loop.body, vector, replace(context, facts=context.facts.loop(loop)))
         case LoopKind.UNROLLED:
             return _for(loop, inner, "#pragma GCC unroll 8")
@@ -181,6 +182,7 @@ def _delinearize(node: Delinearize, context: Context) -> list[str]:
 class _Lanes:
     var: str
     shape: Shape
+    span: Span | None  # of the step that made the loop, if that is known
 
 
 def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
@@ -217,8 +219,9 @@ def _no_vector_form(block: Block, lanes: _Lanes, context: Context) -> TilesmithE
     return TilesmithError(
         f"block '{block.name}', of {types}{how}, has no vector form on {context.target.level.value}"
         f" in loop '{lanes.var}'",
-        block.span,
+        lanes.span or block.span,
         "leave the loop serial",
+        scattered(block, lanes.var),
     )
 
 

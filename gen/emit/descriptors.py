@@ -11,6 +11,7 @@ from ..ir.algebra import dtype_of
 from ..ir.nodes import Binary, Cast, Const, Expr, Intent, Var
 from ..ir.sizes import told
 from ..ir.types import DType
+from ..lower.scalar_limits import SIZES
 from .manifest import LEVELS, SIZE_OPERATIONS, Argument, Entry, Parameter
 
 _INTENT = {Intent.IN: "TS_IN", Intent.OUT: "TS_OUT", Intent.INOUT: "TS_INOUT"}
@@ -169,7 +170,8 @@ def _argument(entry: Entry, argument: Argument) -> str:
 
 
 def _parameter(entry: Entry, parameter: Parameter) -> str:
-    return f'{{"{parameter.name}", {_type(entry, parameter.dtype)}}}'
+    limits = ", ".join(map(str, entry.limits.get(parameter.name, (-1,) * len(SIZES))))
+    return f'{{"{parameter.name}", {_type(entry, parameter.dtype)}, {{{limits}}}}}'
 
 
 def _type(entry: Entry, dtype: str) -> str:

@@ -72,8 +72,9 @@ class Entry:
         all combinations. following: the variables that follow another, and which: the choices of
         the two go in pairs. requires: least extents of dims, where that is not 0. constraints: what
         else calls are checked for, as text. named: sizes that have a name, and what they come to,
-        as text. ordered: whether a result depends on where along the core axis an element is, as
-        positions and running sums do.
+        as text. limits: of scalars that index, as `lower.scalar_limits` has them. ordered: whether
+        a result depends on where along the core axis an element is, as positions and running sums
+        do.
     """
 
     kernel: str
@@ -91,6 +92,7 @@ class Entry:
     constraints: tuple[str, ...] = ()
     following: Mapping[str, str] = field(default_factory=dict)
     named: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -169,6 +171,7 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
         "requires": dict(entry.requires),
         "constraints": list(entry.constraints),
         "sizes": dict(entry.named),
+        "limits": {name: list(limits) for name, limits in entry.limits.items()},
         "levels": list(entry.levels),
         "ordered": entry.ordered,
         "details": dict(entry.details),
@@ -192,6 +195,10 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
             requires={k: _integer(v) for k, v in _mapping(fields["requires"]).items()},
             constraints=_strings(fields["constraints"]),
             named={k: str(v) for k, v in _mapping(fields["sizes"]).items()},
+            limits={
+                k: tuple(_integer(limit) for limit in _items(v))
+                for k, v in _mapping(fields["limits"]).items()
+            },
             levels=_strings(fields["levels"]),
             ordered=bool(fields["ordered"]),
             details=_mapping(fields["details"]),

@@ -26,6 +26,7 @@ from ..ir.nodes import (
     Transfer,
     Update,
 )
+from ..ir.print_expr import expr_to_text
 from ..ir.types import DType
 from ..ir.walk import seq, substitute, targets, variables
 from ..schedule.nests import tensorized
@@ -107,6 +108,16 @@ def has_vector_form(block: Block, lane: str, dtypes: Mapping[str, DType]) -> boo
     ):
         return False
     return all(fixed_step(place.indices, lane) for place in places)
+
+
+def scattered(block: Block, lane: str) -> tuple[str, ...]:
+    """For messages: the places of the block that keep it from being vector statements."""
+    return tuple(
+        f"note: {place.buffer}[{', '.join(map(expr_to_text, place.indices))}] is at no fixed"
+        " distance from one lane to the next"
+        for place in targets(block.body)
+        if not fixed_step(place.indices, lane)
+    )
 
 
 def _combined_in_lanes(combiner: AnyCombiner, lane: str) -> bool:

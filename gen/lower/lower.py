@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
-from ..errors import ScheduleError
+from ..errors import NoCode
 from ..ir.algebra import FALSE, TRUE
 from ..ir.inits import explicit_inits
 from ..ir.launch import has_barrier, launches
@@ -43,18 +43,18 @@ from .turns import turned_edges
 def without_launches(kernel: Kernel) -> Kernel:
     """The kernel without barriers, which order nothing outside of launches.
 
-    Raises ScheduleError for a loop over ranks, and for a launch: to run its threads one after
+    Raises NoCode for a loop over ranks, and for a launch: to run its threads one after
     another, each from barrier to barrier, would need memory and loops that no recipe asked for.
     """
     for launch in launches(kernel.body):
-        raise ScheduleError(
+        raise NoCode(
             f"loop '{launch.var}' is bound to {launch.kind.value}, and C code has no launches",
             launch.span,
             "leave `bind` and what stands for it to recipes of another target",
         )
     for loop in loops(kernel.body):
         if loop.kind is LoopKind.DISTRIBUTED:
-            raise ScheduleError(
+            raise NoCode(
                 f"loop '{loop.var}' is distributed, and C code has no ranks",
                 loop.span,
                 "code for MPI comes later: leave `distribute` to recipes of another target",

@@ -9,6 +9,7 @@
 #include "ts_abi.h"
 
 enum { TS_MAX_ARGUMENTS = 12, TS_MAX_CORE = 8, TS_MAX_DIMS = 16, TS_MAX_SCALARS = 16 };
+enum { TS_LIMITS = 2 }; /* those of a scalar */
 enum { TS_MAX_SIZES = 16, TS_MAX_TERMS = 64 }; /* expressions a kernel, and parts of one */
 enum { TS_MAX_OUTER = 64, TS_MAX_AXES = 64 }; /* NumPy's limit; the bits of ts_variant.unit */
 
@@ -37,6 +38,8 @@ typedef struct ts_parameter { /* a scalar */
     const char *name;
     int type_variable;
     ts_dtype dtype;
+    int64_t limits[TS_LIMITS]; /* of one that indexes: its largest magnitude, by the call's sizes, see
+                                  ts_measure.c; -1: any */
 } ts_parameter;
 
 /* An expression over dims and scalars, in postfix order. */

@@ -4,6 +4,7 @@ Input: the recipes of a spec, a target and the parameters' environment. Output: 
 their arguments, and the proved states that they lead through.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from typing import assert_never
@@ -96,9 +97,9 @@ def _substitute(
             if value is None:
                 raise ScheduleError(f"the parameter '{text}' has no value on {level}", node.span)
             used.add(name)
-            return replace(node, value=value, text=str(value))
+            return _small(replace(node, value=value, text=str(value)))
         case yaml.Scalar():
-            return node
+            return _small(node)
         case yaml.List(items):
             return replace(node, items=tuple(_substitute(x, values, used, level) for x in items))
         case yaml.Map(entries):
@@ -106,6 +107,30 @@ def _substitute(
             return replace(node, entries=new)
         case _:
             assert_never(node)
+
+
+LARGEST = 2**31
+"""Of the integers in a step. Proofs know no bounds, but code counts in 64 bits: a loop that is
+shifted by 2**63 - 1 is proved, and wrong. No size or distance of use is as large."""
+
+_NUMBER = re.compile(r"(?<![\w.])\d\w*")
+
+
+def _small(node: yaml.Scalar) -> yaml.Scalar:
+    """The argument. Raises ScheduleError where a number in it is larger than LARGEST."""
+    text = str(node.value) if isinstance(node.value, int) else node.text
+    for digits in _NUMBER.findall(text):
+        try:
+            number = int(digits) if digits.isdecimal() else int(digits, 0)
+        except ValueError:  # 1e9, which no index is
+            continue
+        if number > LARGEST:
+            raise ScheduleError(
+                f"{digits} is too large: the integers of a recipe are at most 2**31",
+                node.span,
+                "code counts in 64 bits, and what is made of larger ones may not fit",
+            )
+    return node
 
 
 def run(start: Scheduled, steps: Sequence[Primitive], context: Context) -> tuple[Step, ...]:

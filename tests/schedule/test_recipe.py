@@ -63,6 +63,9 @@ def test_parameters_refused(text: str, message: str, line: int) -> None:
     assert refusal.value.span.line == line
 
 
+LARGE = "code counts in 64 bits, and what is made of larger ones may not fit"
+
+
 @pytest.mark.parametrize(
     ("step", "message", "hint"),
     [
@@ -86,6 +89,21 @@ def test_parameters_refused(text: str, message: str, line: int) -> None:
         ("- parallel: {}", "parallel needs the key 'loop'", None),
         ("- set_scope: {buffer: e, scope: heat}", None, "did you mean 'heap'?"),
         ("- split: {loop: y.i, factors: [4.5]}", None, None),
+        (
+            "- shift: {loop: y.j, by: 9223372036854775807}",
+            "9223372036854775807 is too large: the integers of a recipe are at most 2**31",
+            LARGE,
+        ),
+        (
+            "- skew: {loops: [y.i, y.j], factor: -2147483649}",
+            "2147483649 is too large: the integers of a recipe are at most 2**31",
+            LARGE,
+        ),
+        (
+            "- set_schedule: {block: y, at: [i, j + 0x100000000]}",
+            "0x100000000 is too large: the integers of a recipe are at most 2**31",
+            LARGE,
+        ),
     ],
 )
 def test_steps_refused(step: str, message: str | None, hint: str | None) -> None:

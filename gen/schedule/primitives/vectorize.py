@@ -9,7 +9,7 @@ from ...ir.linear import same
 from ...ir.nodes import LoopKind, Update
 from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
+from ..base import NOWHERE, Example, Layer, Primitive
 from ..edit import loop_named, names, rebuild, reduction_loops, taken_loops, tree
 from ..examples import ROW_SUM, SCALE, TWICE
 from ..nesting import unfit
@@ -167,7 +167,9 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         loop = loop_named(state.kernel, self.loop)
-        new = replace(loop, kind=LoopKind.VECTORIZED)
+        # The span is for what emission may have to say of the loop.
+        span = loop.span if self.span == NOWHERE else self.span
+        new = replace(loop, kind=LoopKind.VECTORIZED, span=span)
         kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
         after = replace(state, kernel=kernel)
         require_met(after)
