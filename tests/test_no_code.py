@@ -98,6 +98,7 @@ recipes:
         f"{path}:22:13: error: block 't', of float32, has no vector form on v3 in loop 't.i_1'\n"
         "              - vectorize: {loop: t.i, width: 8}\n"
         "                ^\n"
-        "  note: t[(y.i_0 * 8 + t.i_0 * 8 + t.i_1) % 10] is at no fixed distance from one lane to the next\n"
+        "  note: t[(y.i_0 * 8 + t.i_0 * 8 + t.i_1) % 10] is at no fixed distance"
+        " from one lane to the next\n"
         "  hint: leave the loop serial\n"
     )
