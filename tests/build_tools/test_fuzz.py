@@ -34,7 +34,7 @@ from gen.schedule.primitives.split import Split
 from gen.schedule.primitives.vectorize import Vectorize
 from gen.schedule.registry import PRIMITIVES
 
-NUMBER_OF_SEQUENCES = 24
+NUMBER_OF_SEQUENCES = 60
 
 
 def unproved(plain: Kernel, state: Scheduled) -> None:
@@ -162,7 +162,7 @@ def test_a_wrong_step_is_found_shrunk_and_kept(
     outcome = trial(drawn, replayed(taken), options)
     assert outcome.failure is None
     with monkeypatch.context() as planted:
-        planted.setattr(split, "_guarded", lambda block, *guards: block)
+        planted.setattr(split, "guarded", lambda body, *guards: body)
         outcome = trial(drawn, replayed(taken), options)
         assert outcome.failure is not None
         assert outcome.failure.kind == "the tree is wrong"
