@@ -74,7 +74,7 @@ def kernel(case: Case, level: Level, packed: tuple[str, ...] | None = None) -> C
     spec = specs.loads(case.spec(), "dots.yaml")
     prove = prover(jit.cache_folder() / "proofs")
     (dtypes,) = specs.choices(spec)
-    (variant,) = schedule(spec, dtypes, Target(level), prove, prove_steps=lambda plain, state: None)
+    (variant,) = schedule(spec, dtypes, Target(level), prove, each_step=False)
     return compile_kernel(variant.lowered.kernel, level, packed=packed, flags=WARNINGS)
 
 
