@@ -21,6 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 LONGEST = (
+    "tests/build_tools/test_fuzz.py",
     "tests/test_proofs.py",
     *(f"tests/packaging/test_{name}.py" for name in ("tutorial", "wheel", "project", "sizes")),
 )

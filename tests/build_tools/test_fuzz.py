@@ -34,7 +34,7 @@ from gen.schedule.primitives.split import Split
 from gen.schedule.primitives.vectorize import Vectorize
 from gen.schedule.registry import PRIMITIVES
 
-NUMBER_OF_SEQUENCES = 60
+NUMBER_OF_SEQUENCES = 240  # two minutes of one core
 
 
 def unproved(plain: Kernel, state: Scheduled) -> None:
