@@ -1,7 +1,6 @@
 """The shipped kernels, their specs, and how a call of one is compared with its oracle."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tilesmith as ts
-from gen import jit, plain, trial
+from gen import plain, trial
 from gen import spec as specs
 from gen.ir import storage
 from gen.ir.nodes import Intent
 from gen.ir.types import DType
-from gen.lower.lower import lower
-from gen.lower.target import Target
-from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
 from gen.sizes import edges
 from gen.spec import oracle
 from gen.spec.build import choices
@@ -89,16 +84,8 @@ def assert_right(
 def _plain(spec: KernelSpec, arrays: Mapping[str, Array]) -> dict[str, Array]:
     """What the spec says, where it has no oracle: its plain schedule in float64."""
     wide = {name: array.astype(np.float64) for name, array in arrays.items()}
-    _compiled_plain(spec)(wide, dims=oracle.sizes(spec, arrays))
-    return {name: wide[name] for name in outputs(spec)}
-
-
-@cache
-def _compiled_plain(spec: KernelSpec) -> jit.Compiled:
-    plain = specs.build(spec, {variable.name: DType.FLOAT64 for variable in spec.dtypes})
-    level = jit.lowest_level()
-    lowered = lower(Scheduled(plain, plain_flow(plain)), Target(level))
-    return jit.compile_kernel(lowered.kernel, level)
+    dtypes = {variable.name: DType.FLOAT64 for variable in spec.dtypes}
+    return plain.results(spec, dtypes, wide, oracle.sizes(spec, arrays))
 
 
 # What a recurrence multiplies its state by: errors grow from step to step where that is large.
