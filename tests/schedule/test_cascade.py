@@ -1,7 +1,9 @@
 """cascade beyond its examples: less rounding in fact, several values at once, other blocks."""
 
 import numpy as np
+import pytest
 
+from gen.errors import ScheduleError
 from gen.ir.interp import run
 from gen.schedule.examples import ROW_SUM
 
@@ -48,3 +50,10 @@ def test_another_block_in_the_loop() -> None:
     state = start(TWO)
     after = schedule(state, "- cascade: {block: y, loop: y.j, lengths: [3]}")[-1].state
     assert_same(state.kernel, after.kernel)
+
+
+def test_a_loop_that_is_misspelt() -> None:
+    with pytest.raises(ScheduleError) as refusal:
+        schedule(start(ROW_SUM), "- cascade: {block: y, loop: y.jj, lengths: [3]}")
+    assert refusal.value.message == "cascade (block y, loop y.jj): there is no loop 'y.jj'"
+    assert refusal.value.hint == "did you mean 'y.j'?"

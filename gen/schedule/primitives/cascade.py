@@ -125,8 +125,8 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
     )
 
     def check(self, state: Scheduled) -> str | None:
-        block = block_named(state.kernel, self.block)
-        if not isinstance(block.body, Update) or self.loop not in reduction_loops(block):
+        block, loop = block_named(state.kernel, self.block), loop_named(state.kernel, self.loop)
+        if not isinstance(block.body, Update) or loop.var not in reduction_loops(block):
             return f"loop '{self.loop}' is not a reduction loop of block '{self.block}'"
         if not self.lengths or min(self.lengths) < 2:
             return "give `lengths` of 2 or more"
