@@ -184,8 +184,8 @@ int ts_refuse_shape(const ts_invocation *invocation, const char *what, int ndim,
                     const ts_array *got);
 const char *ts_message(void); /* this thread's latest */
 
-/* Whether two arrays share memory: false is certain, true may be wrong where finding out would take
-   long. Whether two elements of an array may be in one place: judged by axes in the order of strides. */
+/* Whether two arrays share memory, and whether two elements of one array do. Exact, but true where
+   finding out would take long: of a dozen axes and more, none of which contains another. */
 bool ts_overlap(const ts_array *a, int64_t a_itemsize, const ts_array *b, int64_t b_itemsize);
 bool ts_overlaps_itself(const ts_array *array, int64_t itemsize);
 

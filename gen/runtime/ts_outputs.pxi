@@ -113,7 +113,7 @@ cdef bint _has_inout(const ts_kernel *kernel) noexcept:
 
 
 cdef bint _overlap(cnp.ndarray a, cnp.ndarray b) noexcept:
-    """False is certain; True may be wrong where finding out would take long."""
+    """Exact, but True where finding out would take long."""
     cdef ts_given x, y
     _give(&x, a)
     _give(&y, b)

@@ -1,10 +1,14 @@
 """What is written: out="""
 
+import itertools
 import re
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.lib.stride_tricks import as_strided
 
 import tilesmith as ts
 
@@ -39,12 +43,48 @@ def test_what_cannot_be_written(kernel: str) -> None:
     locked.flags.writeable = False
     with pytest.raises(ValueError, match=r": out \(\w+\) is read-only$"):
         KERNELS[kernel](numbers(), out=locked)
-    shared = np.lib.stride_tricks.as_strided(
-        np.full(right.size, 7, right.dtype), right.shape, [0] * right.ndim
-    )
+    shared = as_strided(np.full(right.size, 7, right.dtype), right.shape, [0] * right.ndim)
     with pytest.raises(ValueError, match=r": out \(\w+\) has several elements in one place$"):
         KERNELS[kernel](numbers(), out=shared)
     assert (locked == 7).all() and (shared == 7).all()
+
+
+@every_kernel
+def test_interleaved(kernel: str) -> None:
+    """`out=` whose rows lie between each other's elements, no two in one place: written where it
+    is, by any number of threads.
+    """
+    expected = KERNELS[kernel](numbers())
+    m, n = (1, *expected.shape)[-2:]
+    for steps in ((m + 1, m), (n, n + 1), (-m - 1, m), (n, -n - 1), (3 * m + 1, 3 * m)):
+        places = sum(i * step for i, step in zip(np.indices((m, n)), steps, strict=True))
+        memory = np.full(np.ptp(places) + 1, 7, expected.dtype)
+        first = memory[-places.min() :]
+        strides = [step * expected.itemsize for step in steps[-expected.ndim :]]
+        out = as_strided(first, expected.shape, strides)
+        for threads in (1, 3):
+            assert KERNELS[kernel](numbers(), out=out, num_threads=threads) is out
+            np.testing.assert_array_equal(out, expected)
+        between = np.delete(memory, (places - places.min()).ravel())
+        assert (between == 7).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(-9, 9)), min_size=1, max_size=3))
+def test_refused_only_where_shared(axes: list[tuple[int, int]]) -> None:
+    """`out=` of any strides: refused only where two elements do share memory."""
+    shape, steps = zip(*axes, strict=True)
+    places = [sum(map(int.__mul__, at, steps)) for at in itertools.product(*map(range, shape))]
+    memory = np.full(max(places) - min(places) + 1, 7.0)
+    out = as_strided(memory[-min(places) :], shape, [8 * step for step in steps])
+    x = np.arange(1.0, len(places) + 1).reshape(shape)
+    if len(set(places)) == len(places):
+        assert ts.exp(x, out=out) is out
+        np.testing.assert_array_equal(out, ts.exp(x))
+    else:
+        with refused(ValueError, "exp: out (y) has several elements in one place"):
+            ts.exp(x, out=out)
+        assert (memory == 7).all()
 
 
 @every_kernel
