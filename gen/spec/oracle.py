@@ -91,21 +91,21 @@ def evaluate(
     """The outputs by the oracle, in a wider type than the kernel's.
 
     arrays: the in and inout arguments, of the spec's shapes. scalars: those not left at their
-    defaults. Raises SpecError, and what NumPy raises.
+    defaults. Raises SpecError.
     """
     values = _scalars(spec, arrays, scalars or {})
     dims = sizes(spec, arrays, scalars)
     try:
         return _evaluate(spec, arrays, values, dims, numpy.longdouble)
-    except (TypeError, ValueError, RuntimeError):  # much of SciPy has no long double
+    except SpecError:  # much of SciPy has no long double
         return _evaluate(spec, arrays, values, dims, numpy.float64)
 
 
 def as_written(spec: KernelSpec, arrays: Arrays) -> tuple[Callable[[], Any], ...]:
     """Each oracle as a call that evaluates it on the arrays as they are, in their own precision.
 
-    For timing: what a user of NumPy would run. Scalars have their defaults. Raises SpecError; the
-    calls, what NumPy raises.
+    For timing: what a user of NumPy would run. Scalars have their defaults. Raises SpecError, as
+    the calls do.
     """
     values = {**sizes(spec, arrays), **_scalars(spec, arrays, {}), **arrays}
     return tuple(formula.prepared(o.text, values, _ORACLE) for o in spec.oracle)
@@ -129,12 +129,25 @@ def _evaluate(
         for a in spec.arguments
         if a.intent is not ir.Intent.OUT
     }
-    return {
-        oracle.output: numpy.broadcast_to(
-            formula.evaluate(oracle.text, values, _ORACLE), shapes[oracle.output]
-        )
-        for oracle in spec.oracle
-    }
+    return {o.output: _fitting(o, values, _ORACLE, shapes[o.output]) for o in spec.oracle}
+
+
+def _fitting(
+    wanted: Formula,
+    values: Mapping[str, Any],
+    functions: Mapping[str, Callable[..., Any]],
+    shape: tuple[int, ...],
+) -> NDArray[Any]:
+    """The formula's value in the output's shape. Raises SpecError where it does not fit."""
+    found = formula.evaluate(wanted.text, values, functions)
+    if found is None or isinstance(found, tuple | list):
+        raise SpecError("this gives several values, or none", formula.span(wanted.text))
+    array = numpy.asarray(found)
+    try:
+        return numpy.broadcast_to(array, shape)
+    except ValueError:
+        message = f"this has the shape {array.shape}, and '{wanted.output}' has {shape}"
+        raise SpecError(message, formula.span(wanted.text)) from None
 
 
 def _wider(array: NDArray[Any], widest: type[numpy.floating[Any]]) -> NDArray[Any]:
@@ -215,8 +228,10 @@ def _bound(
     eps = 0.0 if floating is None else float(storage.eps(floating))
     known = {name: _computed(value) for name, value in values.items()} | {**grids, "eps": eps}
     functions = _functions(None if floating is None else floating.dtype)
-    bound = formula.evaluate(accuracy.text, known, functions)
-    return numpy.broadcast_to(numpy.asarray(bound, numpy.float64), output.shape)
+    bound = _fitting(accuracy, known, functions, output.shape)
+    if bound.dtype.kind == "c":
+        raise SpecError("an error is no complex number", formula.span(accuracy.text))
+    return bound.astype(numpy.float64)
 
 
 def _computed(value: Any) -> Any:

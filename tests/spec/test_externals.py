@@ -84,7 +84,10 @@ def test_the_interpreter_asks_for_them() -> None:
 
 
 def test_what_no_header_declares_is_an_error_of_the_compiler() -> None:
-    kernel = spec(J_ZERO.replace("math.h", "string.h").replace("j0", "j_none"), "j_zero(x[i, j])")
+    kernel = spec(
+        J_ZERO.replace("math.h", "string.h").replace("float64: j0", "float64: j_none"),
+        "j_zero(x[i, j])",
+    )
     level, dtypes = jit.native_level(), {"T": DType.FLOAT64}
     code = emit(kernel, {"float64": schedule(kernel, dtypes, Target(level), prove)}, level)
     with pytest.raises(TilesmithError, match="j_none"):
