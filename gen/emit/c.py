@@ -131,7 +131,7 @@ def _prepared(kernel: Kernel, target: Target) -> Kernel:
     """The kernel as statements are made from it."""
     facts, contracted = of_kernel(kernel), contract(kernel)
     shapes = {n.name: n.shape for n in walk(contracted) if isinstance(n, Buffer)}
-    inlined = replace(kernel, body=inline(unroll(mark(contracted.body)), facts))
+    inlined = replace(kernel, body=inline(unroll(mark(contracted).body), facts))
     body = narrow(tensor.marks_that_hold(inlined, target).body, facts, shapes)
     return replace(kernel, body=scans(body, _dtypes(kernel)))
 

@@ -9,13 +9,11 @@ one instance the reads come before the write.
 
 from collections.abc import Iterator
 
-import islpy as isl
-
 from ..ir.inits import explicit_inits
 from ..ir.nodes import Buffer, Intent, Kernel
 from ..ir.walk import loops
 from .extract import Tree, extract
-from .order import IN, OUT, Relations, common, space
+from .order import Relations, unordered
 from .statement import Access
 from .witness import Refused
 
@@ -77,18 +75,5 @@ def _races(relations: Relations, read: Access, write: Access) -> bool:
     meet = relations.meet(read, write)
     return any(
         not meet.intersect(later).is_empty()
-        for later in _unordered(relations.tree.parameters, read, write)
+        for later in unordered(relations.tree.parameters, read, write)
     )
-
-
-def _unordered(parameters: isl.Space, a: Access, b: Access) -> Iterator[isl.Map]:
-    """From events of a to those of b in a later iteration of one parallel or vectorized loop."""
-    equal = isl.Map.universe(space(parameters, a, b))
-    depth = 0
-    for level in common(a.statement, b.statement):
-        unordered = any(kind.is_unordered for kind in level.kinds)
-        for k in range(depth, depth + len(level.dims)):
-            if unordered:
-                yield equal.order_lt(IN, k, OUT, k)
-            equal = equal.equate(IN, k, OUT, k)
-        depth += len(level.dims)

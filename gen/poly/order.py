@@ -11,6 +11,7 @@ depends on which. So do ranks, of which no two touch one place: a message is sen
 received in the text, and `messages` sees to it that both ranks come to that.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import islpy as isl
@@ -132,6 +133,19 @@ def agreeing(parameters: isl.Space, a: Access, b: Access, loops: tuple[str, ...]
             for part in range(len(level.dims)):
                 result = result.equate(IN, k + part, OUT, inner[level.loops] + part)
     return result
+
+
+def unordered(parameters: isl.Space, a: Access, b: Access) -> Iterator[isl.Map]:
+    """From events of a to those of b in a later iteration of one parallel or vectorized loop."""
+    equal = isl.Map.universe(space(parameters, a, b))
+    depth = 0
+    for level in common(a.statement, b.statement):
+        unordered = any(kind.is_unordered for kind in level.kinds)
+        for k in range(depth, depth + len(level.dims)):
+            if unordered:
+                yield equal.order_lt(IN, k, OUT, k)
+            equal = equal.equate(IN, k, OUT, k)
+        depth += len(level.dims)
 
 
 def _offsets(statement: Statement) -> list[tuple[Level, int]]:

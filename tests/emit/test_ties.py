@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gen.emit.ties import in_order, mark
+from gen.ir.inits import explicit_inits
 from gen.ir.parser import from_text
 from gen.ir.walk import blocks
 from gen.jit import compile_kernel
@@ -38,23 +39,28 @@ CASES = [
     ("y.j", "j", "2*j + 1", True),
     ("y.j", "n - 1 - j", "n - 1 - j", False),
     ("n - 1 - y.j", "j", "j", False),
-    ("y.j", "j", "j // 2", False),
+    ("y.j", "j", "j // 2", True),
 ]
 
 
 @pytest.mark.parametrize(("binding", "read", "at", "marked"), CASES)
 def test_what_comes_in_order(binding: str, read: str, at: str, marked: bool) -> None:
     text = ROWS.format(binding=binding, read=read, at=at)
-    body = mark(from_text(text).body)
+    body = mark(explicit_inits(from_text(text))).body
     assert [in_order(b) for b in blocks(body) if b.name == "y"] == [marked]
 
 
-def test_two_writers_of_one_place_are_in_no_order() -> None:
+def test_what_comes_a_second_time_is_in_order_if_it_starts_anew() -> None:
     text = ROWS.format(binding="y.j", read="j", at="j")
     loop = text[text.index("        for y.c") : text.index("        for v.i")]
-    both = text.replace(loop, loop + loop.replace("y.", "z.").replace('"y"', '"z"'))
-    body = mark(from_text(both).body)
-    assert [in_order(b) for b in blocks(body) if b.name in "yz"] == [False, False]
+    again = loop.replace("y.", "z.").replace('"y"', '"z"')
+    for second, expected in (
+        (again, [True, True]),
+        (again.replace("initialises=True,", ""), [True, False]),
+    ):
+        kernel = mark(explicit_inits(from_text(text.replace(loop, loop + second))))
+        terms = [b for b in blocks(kernel.body) if b.name in "yz"]
+        assert [in_order(b) for b in terms] == expected
 
 
 @pytest.mark.parametrize(("binding", "read", "at", "marked"), CASES[:4])
