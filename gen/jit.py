@@ -30,7 +30,7 @@ from .errors import TilesmithError
 from .ir.nodes import Buffer, Kernel
 from .ir.sizes import found, value
 from .ir.types import DType
-from .ir.walk import variables
+from .ir.walk import externals, variables
 from .lower.scalar_limits import Limits, check, scalar_limits
 from .lower.target import Level, Target
 from .spec.model import KernelSpec
@@ -314,7 +314,7 @@ def compile_kernel(
     part = emit_kernel(
         kernel.name, "jit", variants, level, packed=arrays if packed is None else packed
     )
-    source = emit_file(kernel.name, [part], level)
+    source = emit_file(kernel.name, [part], level, externals(kernel))
     symbol = f"ts_{kernel.name}_jit_{level.value}"
     limits = scalar_limits([(kernel, None)])
     return _compiled(kernel, source, symbol, compiler_command(level, flags), limits)

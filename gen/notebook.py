@@ -119,16 +119,24 @@ class NotebookKernel:
         return self._compiled[key]
 
     def _dtypes(self, inputs: Mapping[str, Array]) -> Dtypes:
-        """The first choice of types that all inputs can be cast to by NumPy's "safe" rule."""
-        for choice in specs.choices(self.spec):
+        """Of the choices of types that all inputs can be cast to by NumPy's "safe" rule, the one in
+        which most of them have their own type; the first of these.
+        """
+        given = {a.name: a for a in self.spec.arguments if a.name in inputs}
+        fitting = [
+            choice
+            for choice in specs.choices(self.spec)
             if all(
-                np.can_cast(inputs[a.name].dtype, _dtype(a, choice), "safe")
-                for a in self.spec.arguments
-                if a.name in inputs
-            ):
-                return choice
-        types = ", ".join(f"{name}: {x.dtype}" for name, x in inputs.items())
-        raise TypeError(f"{self.spec.name} has no version for {types}")
+                np.can_cast(x.dtype, _dtype(given[n], choice), "safe") for n, x in inputs.items()
+            )
+        ]
+        if not fitting:
+            types = ", ".join(f"{name}: {x.dtype}" for name, x in inputs.items())
+            raise TypeError(f"{self.spec.name} has no version for {types}")
+        return min(
+            fitting,
+            key=lambda choice: sum(x.dtype != _dtype(given[n], choice) for n, x in inputs.items()),
+        )
 
     def _run(
         self,

@@ -42,6 +42,26 @@ def test_types_are_chosen_and_scalars_have_defaults() -> None:
     assert clamp([-1, 2], high=1).tolist() == [0.0, 1.0]
 
 
+WIDE_FIRST = """\
+tilesmith: 1
+kernel: add
+doc: x + y.
+signature: (),()->()
+dtypes: {T: [int64, int32, float64], S: {of: T, int64: float64}}
+arguments: {x: {type: "T[m]"}, y: {type: "S[m]"}, z: {type: "T[m]", intent: out}}
+compute: z[i] = x[i] + T(y[i])
+"""
+
+
+def test_of_types_that_hold_the_arrays_their_own_is_chosen(tmp_path: Path) -> None:
+    (tmp_path / "add.yaml").write_text(WIDE_FIRST)
+    add = gen.compile(tmp_path / "add.yaml", level="v2")
+    for given, chosen in [("i4 i4", "i4"), ("i8 f8", "i8"), ("i4 f8", "i8"), ("i2 i2", "i8"),
+                          ("u4 f4", "i8"), ("f4 f4", "f8"), ("f4 i4", "f8")]:  # fmt: skip
+        x, y = (np.ones(3, dtype) for dtype in given.split())
+        assert add(x, y).dtype == chosen, given
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -182,3 +182,18 @@ def test_an_error_where_none_is_allowed_is_a_short_number() -> None:
     case = trial.Case({"n": 1}, 1.5e307, 0.5, "y[0]", 1, 1)
     text = str(trial.Report("k", "float32", "v3", case, 1.0, (), oracle=True))
     assert "error  5.00e-01 from the oracle, 1.5e+307 of what the spec allows" in text
+
+
+def test_without_an_oracle_the_plain_schedule_has_the_externals_of_the_spec() -> None:
+    text = re.sub("oracle: .*\n", "", COPY).replace("x[i]\n", "more(x[i])\n")
+    externals = """\
+externals:
+  more:
+    arguments: {v: T}
+    result: T
+    source: "static float more(float v) { return v + 1; }"
+    oracle: v + 1
+"""
+    spec = loads(text + externals, "copy.yaml")
+    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    assert report.right and not report.oracle and report.case.compared == 64

@@ -172,7 +172,7 @@ cdef object _variable_dtype(const ts_kernel *kernel, int variable, list argument
         k = number
         if kernel.arguments[k].type_variable != variable:
             continue
-        if not _supported(array.dtype.newbyteorder("="), choices):
+        if not _supported(_native(array.dtype), choices):
             raise _unsupported(kernel, k, array.dtype, _type_names(kernel, variable))
         operands.append(original if type(original) in _WEAK else array.dtype)
     if not operands:
@@ -214,6 +214,15 @@ cdef bint _supported(object dtype, list choices) except -1:
     return False
 
 
+cdef object _native(object dtype):
+    """The dtype in the machine's order of bytes, of which NumPy's newer kinds, such as StringDType,
+    have none."""
+    try:
+        return dtype.newbyteorder("=")
+    except TypeError:
+        return dtype
+
+
 cdef str _names(list dtypes):
     return ", ".join([dtype.name for dtype in dtypes if dtype is not None])
 
@@ -240,7 +249,7 @@ cdef object _cast(const ts_kernel *kernel, const ts_overload *overload, int k, o
     cdef const ts_argument *argument = &kernel.arguments[k]
     _number_of(ts_dtype_of(overload, argument.type_variable, argument.dtype))
     dtype = _dtype(ts_dtype_of(overload, argument.type_variable, argument.dtype))
-    if array.dtype.newbyteorder("=") == dtype:
+    if _native(array.dtype) == dtype:
         return array
     if argument.intent == TS_INOUT:
         raise _unsupported(kernel, k, array.dtype, dtype.name)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..ir.algebra import maximum
-from ..ir.nodes import Buffer, Expr, Load, Node, Scope, Target
-from ..ir.walk import map_children
-from ..poly.certificate import Scheduled
+from ..ir.nodes import Block, Buffer, Expr, Load, Node, Scope, Target
+from ..ir.walk import blocks, loads, map_children
+from ..poly.certificate import Scheduled, Source
 from .bounds import not_negative
 from .edit import buffer_named, rebuild, temporaries, tree
 
@@ -21,7 +21,11 @@ Places = tuple[Expr, ...]
 def relaid(
     state: Scheduled, buffer: str, shape: Places, places: Callable[[Places], Places]
 ) -> Scheduled:
-    """The state with every access of the buffer at `places` of its indices."""
+    """The state with every access of the buffer at `places` of its indices.
+
+    A position that is read from an array may then stand there twice, or in another order: each read
+    has the source that it had.
+    """
 
     def go(node: Node) -> Node:
         new = map_children(node, go)
@@ -29,8 +33,15 @@ def relaid(
             return replace(new, indices=places(new.indices))
         return new
 
-    body = map_children(tree(state.kernel), go)
-    return declared(replace(state, kernel=rebuild(state.kernel, body)), buffer, shape=shape)
+    root = tree(state.kernel)
+    kernel = rebuild(state.kernel, map_children(root, go))
+    flow: dict[tuple[str, int], Source] = {}
+    for block in blocks(root):
+        known = {go(x): state.flow[block.name, n] for n, x in enumerate(loads(block.body))}
+        new = go(block)
+        assert isinstance(new, Block)
+        flow |= {(block.name, n): known[x] for n, x in enumerate(loads(new.body))}
+    return declared(replace(state, kernel=kernel, flow=flow), buffer, shape=shape)
 
 
 def declared(state: Scheduled, buffer: str, **changes: object) -> Scheduled:

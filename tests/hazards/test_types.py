@@ -84,14 +84,15 @@ def test_bool_masks() -> None:
     np.testing.assert_allclose(hidden, ts.attention(q, k, v, lookahead=0), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "longdouble", "U3", "S3", "M8[s]", "V4"])
+@pytest.mark.parametrize("dtype", ["complex64", "longdouble", "U3", "T", "S3", "M8[s]", "V4"])
 def test_other_types(dtype: str) -> None:
     """Types that a kernel has not, and that none of its types holds: TypeError with those that it
     has.
     """
     x = np.zeros(3, dtype)
-    message = f"^softmax: argument x has dtype {x.dtype}; supported: float32, float64"
-    with pytest.raises(TypeError, match=message.replace("|", r"\|").replace("[", r"\[")):
+    with refused(
+        TypeError, f"softmax: argument x has dtype {x.dtype}; supported: float32, float64"
+    ):
         ts.softmax(x)
 
 

@@ -137,7 +137,7 @@ def test_dtypes_follow_numpy(ts: ModuleType) -> None:
     assert ts.matmul(np.ones((2, 2), np.float16), np.ones((2, 2))).dtype == np.float64
 
 
-@pytest.mark.parametrize("dtype", ["complex128", "U3", "longdouble"])
+@pytest.mark.parametrize("dtype", ["complex128", "U3", "T", "longdouble"])
 def test_other_dtypes_are_refused(ts: ModuleType, dtype: str) -> None:
     x = np.zeros(3, dtype)
     expected = f"square: argument x has dtype {x.dtype}; supported: float32, float64"

@@ -9,11 +9,13 @@ from gen.ir.nodes import Alignment, Allocate
 from gen.ir.parser import from_text
 from gen.ir.printer import to_text
 from gen.ir.verify import IRError, verify
+from gen.ir.walk import blocks, loads
 from gen.lower.lower import lower
 from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
+from gen.schedule.base import Context, trace
 from gen.schedule.examples import (
     CHAIN,
     PADDED,
@@ -411,3 +413,31 @@ def test_loops_that_the_compiler_unrolls() -> None:
     text = to_text(lower(schedule(start(SCALE), TILE + notes)[-1].state, Target(Level.V2)).kernel)
     assert "unrolled(" not in text
     assert text.count("annotations={'unroll': ") == 2
+
+
+CLAMPED = """\
+def clamped(m, n, x: float32[m, n], p: int64[n], y: Out[float32[n]]):
+    assume(m >= 1)
+    with allocate(t=float32[m, n], s=float32[n]):
+        for t.i in range(m):
+            for t.j in range(n):
+                with block("t", i=spatial(t.i), j=spatial(t.j)):
+                    t[i, j] = x[i, j] * 2.0
+        for s.i in range(n):
+            with block("s", i=spatial(s.i)):
+                s[i] = x[0, i] + 1.0
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[min(max(p[i], 0), m - 1), i] + s[i]
+"""
+
+
+@pytest.mark.parametrize("how", ["axis: 0, factors: [null, 2], order: [2, 1, 0]", "order: [1, 0]"])
+def test_a_position_that_is_read_from_an_array_may_stand_twice(how: str) -> None:
+    """Each read keeps its source, by whatever number it then goes."""
+    (step,) = steps(f"- transform_layout: {{buffer: t, {how}}}")
+    state = trace(step, start(CLAMPED), Context(start(CLAMPED).kernel, lambda *_: None))[-1].state
+    (block,) = (b for b in blocks(state.kernel.body) if b.name == "y")
+    sources = [(x.buffer, state.flow["y", n].writers) for n, x in enumerate(loads(block.body))]
+    assert sources[0] == ("t", ("t",)) and sources[-1] == ("s", ("s",))
+    assert set(sources[1:-1]) == {("p", ())}
