@@ -4,10 +4,12 @@ import argparse
 import math
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -34,6 +36,17 @@ from .trial import Choose, Options, Outcome, replayed, trial
 ROOT = Path(__file__).resolve().parents[2]
 MOST_STEPS = 12
 _LAST = tuple(lookup(name) for name in ("vectorize", "vectorize", "unroll", "parallel"))
+_PLAIN = ("-O1",)
+_SANITIZE = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+# What bugs were in: steps that meet often, so that some sequences are of these alone.
+_FAMILIES = (
+    *("fold_storage double_buffer decompose_reduction reorder cache_write store_at compute_at",),
+    *("rescale rfactor decompose_reduction scan vectorize split fission fold_storage parallel",),
+    *("set_schedule transform_block_layout skew reorder split fuse reverse shift vectorize",),
+    *("set_schedule decompose_reduction vectorize reverse split rfactor unroll peel",),
+    *("cache_read cache_write reuse_at transform_layout compute_at store_in pack stream prefetch",),
+    *("split vectorize unroll tile peel fuse align stream parallel decompose_reduction",),
+)
 _PROOF_SECONDS = 10.0
 _TRIAL_SECONDS = 600  # by the clock: more is a loop without an end
 
@@ -47,10 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--levels", default="native", help="native, all, none, or names: v2,v3")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz", help="for failures")
     parser.add_argument("--replay", type=Path, help="a failure's file to try again")
+    parser.add_argument("--sanitize", action="store_true", help="compile with sanitizers")
     given = parser.parse_args(arguments)
+    if given.sanitize:
+        _preload()
     with tempfile.TemporaryDirectory() as scratch:
         os.environ.setdefault("TILESMITH_CACHE", scratch)  # thousands of libraries
-        options = Options(proved, levels(given.levels))
+        flags = _SANITIZE if given.sanitize else _PLAIN
+        options = Options(proved, levels(given.levels), flags=flags)
         if given.replay is not None:
             return replay(given.replay, options, given.seed)
         most = given.sequences or (None if given.minutes else 100)
@@ -63,6 +80,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("interrupted", file=sys.stderr)
     print(tally)
     return 1 if tally.failures else 0
+
+
+def _preload() -> None:
+    """Starts anew with the address sanitizer's library, which has to be there first."""
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        del os.environ["LD_PRELOAD"]  # compilers need none
+        return
+    asked = ["cc", "-print-file-name=libasan.so"]
+    library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    kept = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **kept})
 
 
 def proved(plain: Kernel, state: Scheduled) -> None:
@@ -106,7 +134,7 @@ def run(
             minute = next(minutes)
         shown.detail(f"seed {number}: {tally.proved} proved, {tally.failures} failures")
         draft, outcome = sequence(number, options)
-        tally.add(outcome)
+        tally.add(outcome, draft)
         if outcome.failure is not None:
             shown.detail("shrinking")
             small = shrunk(Failing(draft, outcome.taken, outcome.failure), options, number)
@@ -119,21 +147,29 @@ def sequence(seed: int, options: Options) -> tuple[Draft, Outcome]:
     """The kernel of a seed, tried under the steps of that seed."""
     random = Random(seed)
     draft = kernels.draw(random)
-    return draft, limited(draft, drawing(random), options, seed)
+    return draft, limited(draft, drawing(random, draft), options, seed)
 
 
-def drawing(random: Random) -> Choose:
+def drawing(random: Random, draft: Draft) -> Choose:
     """Up to MOST_STEPS steps, refused ones counted, of a few primitives or of all: a sequence of
     few has more of what only some of them meet in ("swarm testing", Groce et al., 2012). Half of
-    the last two are those that recipes end with.
+    the last two are those that recipes end with. Where a law may apply, it often comes first.
     """
     among = random.sample(PRIMITIVES, random.choice((4, 8, len(PRIMITIVES))))
+    if random.random() < 0.4:
+        among = [lookup(name) for name in random.choice(_FAMILIES).split()]
+        among = random.sample(among, random.randint(3, len(among)))
+    law = any(word in draft.compute for word in ("exp(", "** 2 for")) and random.random() < 0.7
     left = iter(range(random.randint(1, MOST_STEPS), 0, -1))
 
     def choose(kernel: Kernel) -> Primitive | None:
         rest = next(left, None)
         if rest is None:
             return None
+        nonlocal law
+        if law:
+            law = random.random() < 0.5
+            return steps.draw(kernel, random, (lookup("rescale"),))
         last = rest <= 2 and random.random() < 0.5
         return steps.draw(kernel, random, _LAST if last else among)
 
@@ -199,7 +235,7 @@ def recipe_of(text: str, path: str) -> tuple[Primitive, ...]:
 
 
 def all_sizes(options: Options) -> Options:
-    return Options(options.prove, options.levels, 1000, options.judge)
+    return replace(options, cases=1000)
 
 
 if __name__ == "__main__":

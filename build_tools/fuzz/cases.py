@@ -1,11 +1,14 @@
-"""Arrays that a kernel is tried on, what comes of them, and how that is compared.
+"""Arrays that a kernel is tried on, and what comes of them.
 
-Input: a draft. Output: cases: sizes, arrays of small integers and what `reference` makes of them.
+Input: a draft. Output: cases: sizes, arrays of the draft's kind of numbers and what
+`build_tools.evaluator` makes of them.
 """
 
+import ast
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from random import Random
 from typing import Any, final
@@ -13,29 +16,33 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gen import jit
+from build_tools import evaluator
 
-from . import reference
 from .draft import Draft
 from .failure import Sizes
 
 Array = NDArray[Any]
+Dtype = np.dtype[Any]
 
-SIZES = (0, 1, 2, 3, 5, 8, 17)
+SIZES = (0, 1, 2, 3, 5, 8, 17, 35)
 NUMBERS = (0, 1, 3, 5)  # what scalars are
 MOST_ELEMENTS = 160  # of all sizes' product: the interpreter is slow
-_GUARD = 64  # elements before and after each array that a compiled kernel gets
+_LARGEST, _FINEST = 2.0**14, 2.0**8  # of numbers whose sums are exact in float32, in any order
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """sizes: of dims, and the values of scalars; arrays: all of them, outputs too."""
+    """sizes: of dims, and the values of scalars; arrays: all of them, outputs too. exact: whether
+    floats have to be the same; signed: and their zeros.
+    """
 
     sizes: Sizes
     dims: Sizes
     arrays: Mapping[str, Array]
     expected: Mapping[str, Array]
+    exact: bool = True
+    signed: bool = False
 
     @property
     def scalars(self) -> Sizes:
@@ -55,28 +62,117 @@ def is_small(sizes: Sizes) -> bool:
     return math.prod(sizes.values()) <= MOST_ELEMENTS
 
 
-def case_of(draft: Draft, sizes: Sizes, seed: int) -> Case:
+def case_of(draft: Draft, sizes: Sizes, seed: int) -> Case | None:
+    """None where the page does not say what comes of the arrays, or where sums would be rounded."""
     random = np.random.default_rng(seed)
+    document = _document(draft.text())
     arrays: dict[str, Array] = {}
     for name, role in draft.arrays.items():
         if role == "temporary":
             continue
-        shape, dtype = reference.shape(draft, name, sizes), reference.element(draft, name)
-        low, high = (-2, 9) if draft.types.get(name, "T") == "int64" else (-3, 4)
-        arrays[name] = random.integers(low, high, shape).astype(dtype)
+        array = document.arrays[name]
+        dtype = evaluator.dtype(document.element(array.element, {"T": draft.element}))
+        shape = evaluator.shape_of(document, name, sizes)
+        position = draft.types.get(name, "T") != "T"
+        arrays[name] = _numbers(shape, dtype, draft.data, position, random)
     dims = {name: sizes[name] for name in draft.dims}
-    return Case(sizes, dims, arrays, reference.evaluate(draft, arrays, sizes))
+    scalars = {name: sizes[name] for name in draft.numbers}
+    try:
+        found = evaluator.evaluate(document, {"T": draft.element}, arrays, scalars, dims)
+    except evaluator.Unspecified:
+        return None
+    rounded, plain = _rounded(draft.compute), draft.data == "extreme"
+    if not rounded and not plain and not all(map(_is_exact, found.values())):
+        return None
+    kept = {name: found[name] for name, role in draft.arrays.items() if role in ("out", "inout")}
+    signed = not any(word in draft.compute for word in ("min(", "max("))
+    return Case(sizes, dims, arrays, kept, not rounded, signed and not _updates(draft.compute))
 
 
-def difference(got: Mapping[str, Array], expected: Mapping[str, Array]) -> str | None:
-    for name, wanted in expected.items():
+@lru_cache(16)
+def _document(text: str) -> evaluator.Document:
+    return evaluator.read(text)
+
+
+def _numbers(
+    shape: tuple[int, ...], dtype: Dtype, data: str, position: bool, random: np.random.Generator
+) -> Array:
+    """position: whether the array says where, so that most of it lies around small sizes."""
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape).astype(dtype)
+    whole = dtype.kind in "iu"
+    low, high = (0, 7) if dtype.kind == "u" else (-2, 9) if position else (-3, 4)
+    small = random.integers(low, high, shape).astype(dtype)
+    if data == "ties":
+        two = random.integers(low, high, 2).astype(dtype)
+        return two[random.integers(0, 2, shape)] if not position else small
+    if data == "small" or (data == "special" and whole):
+        return small
+    known = _extremes(dtype) if data == "extreme" else _specials(dtype)
+    some = random.permutation(known)[: random.integers(1, len(known) + 1)]
+    share = random.choice((0.1, 0.3, 0.8)) if not position else 0.2
+    mixed = np.where(random.random(shape) < share, random.choice(some, shape), small)
+    return mixed.astype(dtype)
+
+
+def _specials(dtype: Dtype) -> Array:
+    return np.array([np.nan, np.inf, -np.inf, -0.0, 0.0]).astype(dtype)
+
+
+def _extremes(dtype: Dtype) -> Array:
+    if dtype.kind in "iu":
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return np.array([low, low + 1, high, high - 1, high // 2 + 1], dtype)
+    largest, least = _ranges(dtype)
+    numbers = [largest, -largest, least, -least, np.nan, np.inf, -np.inf, -0.0]
+    return np.array(numbers).astype(dtype)
+
+
+def _ranges(dtype: Dtype) -> tuple[float, float]:
+    """The largest number, and the least above 0."""
+    known = {"float64": (np.finfo(np.float64).max, 5e-324), "float16": (65504.0, 2.0**-24)}
+    single = (float(np.finfo(np.float32).max), 2.0**-149)
+    return known.get(dtype.name, single if dtype.name == "float32" else (2.0**127, 2.0**-133))
+
+
+def _is_exact(array: Array) -> bool:
+    """Whether sums of such numbers are exact."""
+    if array.dtype.kind in "iub":
+        return True
+    wide = array.astype(np.float64)
+    wide = wide[np.isfinite(wide)]
+    return bool(np.all(np.abs(wide) <= _LARGEST) and np.all(wide * _FINEST % 1 == 0))
+
+
+@lru_cache(64)
+def _rounded(compute: str) -> bool:
+    """Whether there is what is rounded: a quotient by anything but 2, or an exponential."""
+    for node in ast.walk(ast.parse(compute)):
+        match node:
+            case ast.BinOp(op=ast.Div(), right=ast.Constant(value=2)):
+                continue
+            case ast.BinOp(op=ast.Div()) | ast.Call(func=ast.Name(id="exp")):
+                return True
+    return False
+
+
+@lru_cache(64)
+def _updates(compute: str) -> bool:
+    """Whether something is combined, in an order that is free."""
+    return any(
+        isinstance(n, ast.For | ast.AugAssign | ast.GeneratorExp)
+        for n in ast.walk(ast.parse(compute))
+    )
+
+
+def difference(got: Mapping[str, Array], case: Case) -> str | None:
+    """The first element that is not what it should be."""
+    for name, wanted in case.expected.items():
         value = got[name]
-        if value.dtype.kind == "f":
-            finite = np.abs(wanted[np.isfinite(wanted)])
-            size = 64 * float(np.finfo(value.dtype).eps) * float(finite.max(initial=1))
-            right = np.isclose(value, wanted, rtol=0, atol=size, equal_nan=True)
+        if value.dtype.kind in "iub":
+            right = np.asarray(value == wanted)
         else:
-            right = value == wanted
+            right = _alike(value, wanted, case)
         if not right.all():
             at = tuple(int(k) for k in np.argwhere(~right)[0]) if wanted.ndim else ()
             place = f"{name}[{', '.join(map(str, at))}]"
@@ -84,25 +180,13 @@ def difference(got: Mapping[str, Array], expected: Mapping[str, Array]) -> str |
     return None
 
 
-def run_guarded(compiled: jit.Compiled, case: Case, threads: int) -> str | None:
-    """What is wrong with a run on arrays that stand between guards."""
-    held = {name: _held(array) for name, array in case.arrays.items()}
-    arrays = {name: inner for name, (_, inner) in held.items()}
-    for name, array in case.arrays.items():
-        arrays[name][...] = array
-    compiled(arrays, case.scalars, dims=case.dims, threads=threads)
-    for name, (whole, inner) in held.items():
-        marks = np.concatenate((whole[:_GUARD], whole[_GUARD + inner.size :]))
-        if not np.array_equal(marks, np.full_like(marks, _mark(inner.dtype)), equal_nan=True):
-            return f"{name} is written outside of its bounds"
-    return difference(arrays, case.expected)
-
-
-def _held(array: Array) -> tuple[Array, Array]:
-    """A stretch of memory full of marks, and the array within it."""
-    whole = np.full(array.size + 2 * _GUARD, _mark(array.dtype), array.dtype)
-    return whole, whole[_GUARD : _GUARD + array.size].reshape(array.shape)
-
-
-def _mark(dtype: np.dtype[Any]) -> float:
-    return float("nan") if dtype.kind == "f" else int(np.iinfo(dtype).max) - 7
+def _alike(value: Array, wanted: Array, case: Case) -> Array:
+    wide, other = value.astype(np.float64), wanted.astype(np.float64)
+    size = 0.0
+    if not case.exact:
+        eps = 2.0**-52 if value.dtype.name == "float64" else 2.0**-23
+        size = 64 * eps * float(np.abs(other[np.isfinite(other)]).max(initial=1))
+    right = np.isclose(wide, other, rtol=0, atol=size, equal_nan=True)
+    if case.signed:
+        right &= (np.signbit(wide) == np.signbit(other)) | np.isnan(other)
+    return np.asarray(right)

@@ -5,18 +5,25 @@ inputs, outputs and temporaries follows from the statements, so that they can be
 """
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import final
 
 from gen.spec import yaml
+
+from .reductions import REDUCTIONS
+
+_HEAD = re.compile(r"^# Data: (\w+)", re.MULTILINE)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A kernel. element: what T is. shapes, types: of every array; extents are texts. inout: arrays
-    that are updated in place. scalars: integers and their values.
+    that are updated in place. scalars: integers and their values. data: the kind of numbers that
+    it is tried on. reductions: those of its own, of REDUCTIONS.
     """
 
     element: str
@@ -26,6 +33,9 @@ class Draft:
     constraints: tuple[str, ...]
     scalars: Mapping[str, int]
     compute: str
+    data: str = "small"
+    reductions: tuple[str, ...] = ()
+    kernel: str = "drawn"
 
     @property
     def used(self) -> frozenset[str]:
@@ -67,12 +77,16 @@ class Draft:
         """The spec, with a recipe of these steps; head: lines of a comment before it."""
         roles = self.arrays
         arguments = {a: role for a, role in roles.items() if role != "temporary"}
-        lines = [f"# {line}".rstrip() for line in head]
-        lines += ["tilesmith: 1", "kernel: drawn", "doc: Drawn by build_tools.fuzz."]
+        lines = [f"# {line}".rstrip() for line in (*head, f"Data: {self.data}")]
+        lines += ["tilesmith: 1", f"kernel: {self.kernel}", "doc: Drawn by build_tools.fuzz."]
         ins = [self._axes(a) for a, role in arguments.items() if role != "out"]
         outs = [self._axes(a) for a, role in arguments.items() if role != "in"]
         lines += [f"signature: {','.join(ins)}->{','.join(outs)}"]
-        lines += [f"dtypes: {{T: [{self.element}]}}", "arguments:"]
+        lines += [f"dtypes: {{T: [{self.element}]}}"]
+        if own := [name for name in self.reductions if name in self.used]:
+            lines.append("reductions:")
+            lines += [f"  {x}" for n in own for x in REDUCTIONS[n](self.element).splitlines()]
+        lines.append("arguments:")
         for a, role in arguments.items():
             intent = "" if role == "in" else f", intent: {role}"
             lines.append(f'  {a}: {{type: "{self._type(a)}"{intent}}}')
@@ -102,6 +116,8 @@ def from_text(text: str, path: str) -> Draft:
     KeyError or ValueError where it is another kind of spec.
     """
     file = dict(_entries(yaml.parse(text, path)))
+    data = found[1] if (found := _HEAD.search(text)) else "small"
+    own = tuple(name for name, _ in _entries(file.get("reductions")))
     (elements,) = (value for _, value in _entries(file["dtypes"]))
     (element,) = _items(elements)
     shapes: dict[str, tuple[str, ...]] = {}
@@ -120,7 +136,40 @@ def from_text(text: str, path: str) -> Draft:
     }
     constraints = tuple(_items(file["constraints"])) if "constraints" in file else ()
     compute = _text(file["compute"]).rstrip("\n")
-    return Draft(element, shapes, types, frozenset(inout), constraints, scalars, compute)
+    return Draft(
+        element,
+        shapes,
+        types,
+        frozenset(inout),
+        constraints,
+        scalars,
+        compute,
+        data,
+        own,
+        _text(file["kernel"]),
+    )
+
+
+def renamed(draft: Draft, names: Mapping[str, str], kernel: str) -> Draft:
+    """The draft with other names for some arrays, dims, scalars and indices."""
+
+    def one(text: str) -> str:
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                node.id = names.get(node.id, node.id)
+        return ast.unparse(tree)
+
+    return replace(
+        draft,
+        shapes={names.get(a, a): tuple(map(one, s)) for a, s in draft.shapes.items()},
+        types={names.get(a, a): t for a, t in draft.types.items()},
+        inout=frozenset(names.get(a, a) for a in draft.inout),
+        constraints=tuple(map(one, draft.constraints)),
+        scalars={names.get(s, s): v for s, v in draft.scalars.items()},
+        compute=one(draft.compute),
+        kernel=kernel,
+    )
 
 
 def _entries(node: yaml.Node | None) -> list[tuple[str, yaml.Node]]:
@@ -168,13 +217,27 @@ def target_name(target: ast.expr) -> str:
             raise ValueError(f"no target: {ast.unparse(target)}")
 
 
-def _uses(compute: str) -> tuple[set[str], set[str]]:
-    """The arrays that statements define, and the names that statements of other arrays read."""
-    defined, read = set(), set()
+@lru_cache(256)
+def _uses(compute: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The arrays that statements define, and the names that statements of other arrays read, as
+    those in positions on the left and in bounds.
+    """
+    defined: set[str] = set()
+    read: set[str] = set()
     for node in ast.walk(ast.parse(compute)):
-        if isinstance(node, ast.Assign | ast.AugAssign):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            name = target_name(target)
-            defined.add(name)
-            read |= names(node.value) - {name}
-    return defined, read
+        match node:
+            case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
+                own = {target_name(t) for t in targets_of(target)}
+                defined |= own
+                read |= (names(target) | names(node.value)) - own
+            case ast.For(iter=domain):
+                read |= names(domain)
+            case ast.If(test=test):
+                read |= names(test)
+            case _:
+                continue
+    return frozenset(defined), frozenset(read)
+
+
+def targets_of(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, ast.Tuple) else [target]

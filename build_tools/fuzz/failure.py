@@ -1,6 +1,8 @@
 """Failures, and work in a child process that may die or hang: that is a failure, too."""
 
 import faulthandler
+import os
+import tempfile
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,27 +42,32 @@ def isolated(work: Callable[[], Failure | None], seconds: float) -> Failure | No
     """
     context = get_context("fork")
     here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(there, work), daemon=True)
-    child.start()
-    there.close()
-    try:
-        if not here.poll(seconds):
-            return Failure("crash", f"no answer within {seconds:g} seconds")
-        answer: Failure | str | None = here.recv()
-    except EOFError:
-        child.join()
-        return Failure("crash", f"the process ended with exit code {child.exitcode}")
-    finally:
-        child.kill()
-        child.join()
-        here.close()
+    with tempfile.TemporaryFile() as said:
+        child = context.Process(target=_answer, args=(there, work, said.fileno()), daemon=True)
+        child.start()
+        there.close()
+        try:
+            if not here.poll(seconds):
+                return Failure("crash", f"no answer within {seconds:g} seconds")
+            answer: Failure | str | None = here.recv()
+        except EOFError:
+            child.join()
+            said.seek(0)
+            last = said.read().decode(errors="replace")
+            words = f"the process ended with exit code {child.exitcode}"
+            return Failure("crash", "\n".join(filter(None, (last.strip(), words))))
+        finally:
+            child.kill()
+            child.join()
+            here.close()
     if isinstance(answer, str):
         raise TilesmithError(answer)
     return answer
 
 
-def _answer(connection: Connection, work: Callable[[], Failure | None]) -> None:
+def _answer(connection: Connection, work: Callable[[], Failure | None], said: int) -> None:
     faulthandler.disable()  # what kills this process is told by its exit code
+    os.dup2(said, 2)  # and by what sanitizers say
     try:
         connection.send(work())
     except Exception as error:

@@ -1,9 +1,13 @@
 """What a run of the fuzzer saw, counted."""
 
+import textwrap
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import final
 
+from .draft import Draft
+from .features import features
 from .trial import Outcome
 
 _WAYS = ("proved", "check", "verify", "proof", "time")
@@ -15,7 +19,7 @@ _MOST_REASONS = 12
 class Tally:
     """Counts of sequences and steps. steps: by primitive and what became of them; judged: by
     primitive, of those that the prover refused; reasons: by primitive, way and reason; needless: by
-    primitive and reason.
+    primitive and reason; drawn: kernels that have a feature; compared: results with the evaluator.
     """
 
     sequences: int = 0
@@ -26,9 +30,15 @@ class Tally:
     judged: Counter[tuple[str, str]] = field(default_factory=Counter)
     reasons: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     needless: Counter[tuple[str, str]] = field(default_factory=Counter)
+    drawn: Counter[str] = field(default_factory=Counter)
+    compared: int = 0
+    began: float = field(default_factory=time.monotonic)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome, draft: Draft | None = None) -> None:
         self.sequences += 1
+        self.compared += outcome.compared
+        if draft is not None:
+            self.drawn.update(features(draft))
         self.proved += outcome.proved
         self.failures += outcome.failure is not None
         if outcome.proved:
@@ -54,6 +64,9 @@ class Tally:
             f" prover, {total['time']} at its limit of time",
             f"{sum(self.needless.values())} refusals by the prover look needless: the interpreter"
             f" finds the tree right; {self._races()} are of races, which it cannot judge",
+            f"{self.compared} comparisons in {time.monotonic() - self.began:.0f} seconds",
+            "",
+            *_listed("kernels with", self.drawn),
             "",
             f"{'':24}{'proved':>8}{'check':>8}{'rule':>8}{'prover':>8}{'time':>8}{'needless':>10}",
         ]
@@ -76,3 +89,8 @@ class Tally:
             for (name, reason), count in counted.most_common(_MOST_REASONS)
         ]
         return ["", f"{title}:", *rows] if rows else []
+
+
+def _listed(title: str, counted: Counter[str]) -> list[str]:
+    words = (f"{name} {count}" for name, count in sorted(counted.items()))
+    return textwrap.wrap(f"{title}: {', '.join(words)}", 100, subsequent_indent="  ")

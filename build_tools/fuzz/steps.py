@@ -28,6 +28,8 @@ from gen.schedule.registry import PRIMITIVES
 from gen.spec import yaml
 from gen.spec.recipes import read_recipes
 
+from . import maps
+
 _TRIES = 12
 _WORDS = (
     *("around", "innermost", "before", "reads", "writes", "feeds", "takes"),
@@ -71,9 +73,14 @@ def draw(
 ) -> Primitive:
     """A step on names that the kernel has; most do not apply."""
     primitive = random.choice(among)
+    if primitive.name in maps.OWN and random.random() < 0.7:
+        own = maps.OWN[primitive.name](kernel, random)
+        if own is not None:
+            return own
     pattern = random.choice(patterns(primitive))
-    named = _filled(pattern, kernel, random)
-    return _varied(_renamed(pattern.step, named), random)
+    filled = _filled(pattern, kernel, random)
+    step = _varied(_renamed(pattern.step, filled), random)
+    return maps.named(step, pattern.step, random)
 
 
 # ---------------------------------------------------------------- names, and how they stand
@@ -271,8 +278,6 @@ def _varied(step: Primitive, random: Random) -> Primitive:
             changed[name] = random.choice(get_args(hints[name]))
         elif random.random() < 0.5:
             changed[name] = _number(value, random)
-    if any(f.name == "as_" and f.default is None for f in fields(step)):
-        changed["as_"] = None
     return replace(step, **changed)
 
 

@@ -29,9 +29,10 @@ from gen.poly.witness import Refused
 from gen.schedule.base import Context, Primitive, Prover
 from gen.schedule.recipe import apply
 
-from .cases import Case, case_of, difference, is_small, run_guarded, sizes_of
+from .cases import Case, case_of, difference, is_small, sizes_of
 from .draft import Draft
 from .failure import Failure, Sizes, isolated, place_of
+from .memory import run_guarded
 
 T = TypeVar("T")
 Choose = Callable[[Kernel], Primitive | None]
@@ -48,13 +49,15 @@ _PLAIN = "the plain schedule"
 @dataclass(frozen=True, slots=True)
 class Options:
     """How cases are tried. levels: that code is compiled for. cases: sizes that are compared.
-    judge: whether refused schedules are interpreted, to tell needless refusals.
+    judge: whether refused schedules are interpreted, to tell needless refusals. flags: for the C
+    compiler.
     """
 
     prove: Prover
     levels: tuple[Level, ...] = ()
     cases: int = 5
     judge: bool = True
+    flags: tuple[str, ...] = ("-O1",)
 
 
 @final
@@ -77,12 +80,15 @@ class Refusal:
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """taken: the steps that were proved; proved: whether what is emitted was."""
+    """taken: the steps that were proved; proved: whether what is emitted was; compared: how many
+    times what a tree or its code computes was compared.
+    """
 
     taken: tuple[Primitive, ...]
     refusals: tuple[Refusal, ...]
     failure: Failure | None
     proved: bool = False
+    compared: int = 0
 
 
 class _Failed(Exception):
@@ -126,24 +132,28 @@ class _Trial:
         self.taken: list[Primitive] = []
         self.refusals: list[Refusal] = []
         self.asked: Scheduled | None = None
+        self.compared = 0
+        self.arrays = 1 if only is None else _ARRAYS
 
     def run(self, choose: Choose) -> Outcome:
         spec = specs.loads(self.draft.text(), "drawn.yaml")
         try:
-            return self._run(spec, choose)
+            proved, failure = self._run(spec, choose), None
         except _Failed as failed:
-            return Outcome(tuple(self.taken), tuple(self.refusals), failed.failure)
+            proved, failure = False, failed.failure
+        return Outcome(tuple(self.taken), tuple(self.refusals), failure, proved, self.compared)
 
-    def _run(self, spec: specs.KernelSpec, choose: Choose) -> Outcome:
+    def _run(self, spec: specs.KernelSpec, choose: Choose) -> bool:
+        """Whether what is emitted was proved."""
         plain = self._guarded("build", lambda: specs.build(spec, specs.choices(spec)[0]))
         context = Context(plain, self._prove)
         try:
             state = self._guarded(_PLAIN, lambda: Scheduled(plain, plain_flow(plain)))
         except Refused as error:
             self._refuse(None, _PLAIN, "proof", error)
-            return Outcome((), tuple(self.refusals), None)
+            return False
         if not self._proves(_PLAIN, plain, state):
-            return Outcome((), tuple(self.refusals), None)
+            return False
         self._compare(_PLAIN, plain)
         while True:
             step = self._guarded("drawing", partial(choose, state.kernel))
@@ -154,14 +164,14 @@ class _Trial:
             self._compare("the tree", state.kernel)
         lowered = self._lowered(state)
         if lowered is None:
-            return Outcome(tuple(self.taken), tuple(self.refusals), None)
+            return False
         proved = self._proves(_LOWERING, plain, lowered)
         if proved or self.refusals[-1].needless is False:
             # Steps are the recipe's to choose, lowering is not: what it makes wrong has failed.
             self._compare("the lowered tree", lowered.kernel)
             for level in self.options.levels:
                 self._compile(lowered.kernel, level)
-        return Outcome(tuple(self.taken), tuple(self.refusals), None, proved)
+        return proved
 
     def _lowered(self, state: Scheduled) -> Scheduled | None:
         def work() -> Scheduled:
@@ -234,7 +244,7 @@ class _Trial:
 
     def _cases(self) -> list[Case]:
         if self.known is None:
-            self.known = [case_of(self.draft, sizes, self.seed) for sizes in self.chosen]
+            self.known = [case for sizes in self.chosen for case in self._of(sizes, self.arrays)]
         return self.known
 
     def _know(self, error: Exception) -> None:
@@ -248,7 +258,12 @@ class _Trial:
         sizes = {name: named.get(name, 1) for name in (*self.draft.dims, *self.draft.numbers)}
         known = self._cases()
         if self.draft.allows(sizes) and is_small(sizes) and all(c.sizes != sizes for c in known):
-            known += [case_of(self.draft, sizes, self.seed + k) for k in range(_ARRAYS)]
+            known += self._of(sizes, _ARRAYS)
+
+    def _of(self, sizes: Sizes, count: int) -> list[Case]:
+        """Cases of these sizes with several arrays; none where no result is said or exact."""
+        tried = (case_of(self.draft, sizes, self.seed + k) for k in range(count))
+        return [case for case in tried if case is not None]
 
     def _compare(self, what: str, kernel: Kernel) -> None:
         wrong = self._guarded(what, lambda: self._differs(kernel))
@@ -261,7 +276,8 @@ class _Trial:
             given = {p: a for p, a in case.arrays.items() if self.draft.arrays[p] != "out"}
             try:
                 got = interpret(kernel, given, case.scalars, dims=case.dims, seed=self.seed)
-                wrong = difference(got, case.expected)
+                wrong = difference(got, case)
+                self.compared += 1
             except (InterpError, IRError, ScheduleError) as error:
                 wrong = error.message
             if wrong is not None:
@@ -273,9 +289,15 @@ class _Trial:
         cases, seed = self._cases(), self.seed
 
         def work() -> Failure | None:
-            compiled = jit.compile_kernel(kernel, level)
+            random = Random(seed)
+            arrays = [p.buffer.name for p in kernel.parameters]
+            packed = (
+                arrays if random.random() < 0.6 else [a for a in arrays if random.random() < 0.5]
+            )
+            flags = self.options.flags
+            compiled = jit.compile_kernel(kernel, level, packed=packed, flags=flags)
             for case in cases:
-                wrong = run_guarded(compiled, case, threads=1 + seed % 3)
+                wrong = run_guarded(compiled, case, random, packed)
                 if wrong is not None:
                     return Failure(f"{what} is wrong", wrong, case.sizes)
             return None
@@ -285,6 +307,7 @@ class _Trial:
         except TilesmithError as error:
             self._refuse(None, "emission", "check", error)
         else:
+            self.compared += len(cases)
             if failure is not None:
                 raise _Failed(
                     replace(failure, kind=failure.kind.replace("crash", f"crash in {what}"))

@@ -8,6 +8,7 @@ the element type; every function here keeps that.
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from typing import Any, assert_never
 
@@ -232,7 +233,7 @@ def function(name: Function, dtype: DType) -> Callable[..., Value]:
         case Function.ISNAN:
             return lambda a: bool(np.isnan(a))
         case Function.FMA:
-            return lambda a, b, c: a * b + c
+            return lambda a, b, c: _fused(a, b, c, number)
         case Function.REAL:
             return np.real
         case Function.IMAG:
@@ -248,6 +249,26 @@ def function(name: Function, dtype: DType) -> Callable[..., Value]:
 def _complex(re: Value, im: Value, dtype: DType) -> Value:
     """Part by part: `re + 1j * im` would lose infinities and signs of zeros."""
     return numpy_dtype(dtype).type(complex(re, im))
+
+
+def _fused(a: Value, b: Value, c: Value, number: Callable[[float], Value]) -> Value:
+    """A * b + c, rounded once: to odd first, so that rounding to float32 then is right."""
+    if not all(map(math.isfinite, (a, b, c))):
+        return a * b + c
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    try:
+        near = float(exact)
+    except OverflowError:
+        return number(math.copysign(math.inf, exact))
+    if exact == 0:
+        return a * b + c  # the sign of zero
+    if (
+        number is np.float32
+        and Fraction(near) != exact
+        and near.hex().split("p")[0][-1] in "02468ace"
+    ):
+        near = math.nextafter(near, math.inf if exact > near else -math.inf)
+    return number(near)
 
 
 def _sigmoid(x: Value, one: Value) -> Value:

@@ -200,7 +200,7 @@ def _argument(buffer: Buffer, given: Array | None, machine: Machine) -> Place:
 
 def _check_complete(name: str, place: Place) -> None:
     if not place.written.all():
-        element = tuple(int(i[0]) for i in np.nonzero(~place.written))
+        element = tuple(map(int, np.argwhere(~place.written)[0]))
         raise InterpError(f"element {list(element)} of '{name}' is never written")
 
 

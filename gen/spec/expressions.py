@@ -13,7 +13,7 @@ from ..errors import Span, SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
 from ..ir.nodes import BinaryOp, Function, UnaryOp
-from ..ir.types import INDEX, DType
+from ..ir.types import INDEX, DType, Kind
 from . import syntax
 from .functions import OF_COMPLEX, complex_number, folded, part
 from .language import CONSTANTS
@@ -267,6 +267,8 @@ def _call(function: Function, values: tuple[Typed, ...], span: Span) -> Typed:
     if is_integer(common) and function in (Function.FLOOR, Function.CEIL):
         return values[0]
     if is_integer(common) and function is Function.ABS:
+        if isinstance(common, DType) and common.kind is Kind.UNSIGNED:
+            return values[0]  # its negative wraps around, to what may be larger
         return _binary(BinaryOp.MAX, values[0], _unary(UnaryOp.NEG, values[0], span), span)
     needs(common is not DType.BOOL, function.value, "a number", common, span)
     if is_complex(common) and function not in OF_COMPLEX:

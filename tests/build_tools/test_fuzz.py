@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 
 from build_tools.fuzz import __main__ as fuzz
-from build_tools.fuzz import kernels, reference, steps
+from build_tools.fuzz import kernels, steps
 from build_tools.fuzz.draft import Draft, from_text
 from build_tools.fuzz.failure import Failure, isolated
 from build_tools.fuzz.report import Tally
@@ -48,47 +47,12 @@ def draft(compute: str, **shapes: tuple[str, ...]) -> Draft:
 
 # ---------------------------------------------------------------- what is drawn
 
-X = np.arange(12.0).reshape(3, 4) % 5 - 1
-V = np.array([3.0, 1.0, 2.0, 5.0])
 ROWS, COLUMNS, BOTH = ("m",), ("n",), ("m", "n")
-
-REFERENCES = [
-    ("y[i, j] = x[i, j] * 2 - abs(x[i, j])", BOTH, X * 2 - abs(X)),
-    ("y[i] = max(x[i, j] for j in range(n))", ROWS, X.max(axis=1)),
-    ("y = sum(x[i, j] for i in range(m) for j in range(n))", (), X.sum()),
-    ("y[j] = sum(x[i, j] for i in range(m) if i % 2 == 0)", COLUMNS, X[::2].sum(axis=0)),
-    ("y[i, j] = sum(x[i, k] for k in range(j + 1))", BOTH, np.cumsum(X, axis=1)),
-    ("y[i, j] = x[i, max(j - 1, 0)]", BOTH, X[:, [0, 0, 1, 2]]),
-    ("y[i, j] = x[i, j] if x[i, j] > 1 else 0", BOTH, np.where(X > 1, X, 0)),
-    ("y[i, j] = x[i, min(max(p[j], 0), n - 1)]", BOTH, X[:, [3, 1, 0, 3]]),
-    ("y[i] = argmax(x[i, j] for j in range(n))", ROWS, X.argmax(axis=1)),
-    ("for j in range(n):\n    if j > 0:\n        y[j] = y[j - 1] + v[j]", COLUMNS, [0, 1, 3, 8]),
-    ("for i in range(m):\n    y[j] += x[i, j]", COLUMNS, X.sum(axis=0)),
-]
-
-
-@pytest.mark.parametrize(("compute", "axes", "expected"), REFERENCES)
-def test_the_reference_is_numpys(compute: str, axes: tuple[str, ...], expected: object) -> None:
-    d = draft(compute, x=BOTH, v=COLUMNS, p=COLUMNS, y=axes)
-    given = {"x": X, "v": V, "p": np.array([3, 1, -2, 5])}
-    got = reference.evaluate(d, given, {"m": 3, "n": 4})
-    np.testing.assert_array_equal(got["y"], expected)
-
-
-def test_the_reference_wraps_integers() -> None:
-    d = replace(draft("y[i] = x[i] * x[i]", x=COLUMNS, y=COLUMNS), element="int16")
-    got = reference.evaluate(d, {"x": np.array([300, -5])}, {"n": 2})
-    assert got["y"].tolist() == [90000 - 65536, 25]
-
-
-def test_the_reference_refuses_places_before_the_first() -> None:
-    with pytest.raises(IndexError):
-        reference.evaluate(draft("y[i] = v[i - 1]", v=COLUMNS, y=COLUMNS), {"v": V}, {"n": 4})
 
 
 def test_drawn_kernels_are_specs_and_are_read_back() -> None:
-    words = {"sum(", "max(", "range(1, ", "steps", "p0[", "+= ", "i + 1"}
-    for seed in range(60):
+    words = {"sum(", "max(", "range(1, ", "steps", "p0[", "+= ", "i + 1", "argmax(", "latest("}
+    for seed in range(80):
         drawn = kernels.draw(Random(seed))
         built(drawn)
         read = from_text(drawn.text(), "drawn.yaml")
