@@ -83,13 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _preload() -> None:
-    """Starts anew with the address sanitizer's library, which has to be there first."""
+    """Starts anew with the address sanitizer's library, which has to be there first, and that of
+    C++, whose exceptions it has to know.
+    """
     if "libasan" in os.environ.get("LD_PRELOAD", ""):
         del os.environ["LD_PRELOAD"]  # compilers need none
         return
-    asked = ["cc", "-print-file-name=libasan.so"]
-    library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    kept = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}
+
+    def found(name: str) -> str:
+        asked = ["cc", f"-print-file-name={name}"]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+    libraries = " ".join(map(found, ("libasan.so", "libstdc++.so.6")))
+    kept = {"LD_PRELOAD": libraries, "ASAN_OPTIONS": "detect_leaks=0"}
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **kept})
 
 

@@ -100,6 +100,10 @@ def _numbers(
     """position: whether the array says where, so that most of it lies around small sizes."""
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(dtype)
+    if dtype.kind == "c":
+        real = np.empty(0, dtype).real.dtype
+        parts = [_numbers(shape, real, data, position, random) for _ in range(2)]
+        return np.asarray(parts[0] + 1j * parts[1]).astype(dtype)
     whole = dtype.kind in "iu"
     low, high = (0, 7) if dtype.kind == "u" else (-2, 9) if position else (-3, 4)
     small = random.integers(low, high, shape).astype(dtype)
@@ -139,7 +143,7 @@ def _is_exact(array: Array) -> bool:
     """Whether sums of such numbers are exact."""
     if array.dtype.kind in "iub":
         return True
-    wide = array.astype(np.float64)
+    wide = _parts(array)
     wide = wide[np.isfinite(wide)]
     return bool(np.all(np.abs(wide) <= _LARGEST) and np.all(wide * _FINEST % 1 == 0))
 
@@ -181,12 +185,18 @@ def difference(got: Mapping[str, Array], case: Case) -> str | None:
 
 
 def _alike(value: Array, wanted: Array, case: Case) -> Array:
-    wide, other = value.astype(np.float64), wanted.astype(np.float64)
+    wide, other = _parts(value), _parts(wanted)
     size = 0.0
     if not case.exact:
-        eps = 2.0**-52 if value.dtype.name == "float64" else 2.0**-23
+        eps = 2.0**-52 if value.dtype.name in ("float64", "complex128") else 2.0**-23
         size = 64 * eps * float(np.abs(other[np.isfinite(other)]).max(initial=1))
     right = np.isclose(wide, other, rtol=0, atol=size, equal_nan=True)
     if case.signed:
         right &= (np.signbit(wide) == np.signbit(other)) | np.isnan(other)
-    return np.asarray(right)
+    return np.asarray(right.all(axis=0))
+
+
+def _parts(array: Array) -> Array:
+    """As float64: real and imaginary parts, or the numbers alone."""
+    parts = (array.real, array.imag) if array.dtype.kind == "c" else (array,)
+    return np.stack([part.astype(np.float64) for part in parts])

@@ -19,7 +19,7 @@ ELEMENTS = (
     *("float32",) * 8,
     *("float64",) * 4,
     *("int32", "int64", "int64", "int16", "int8", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "bfloat16"),
+    *("float16", "bfloat16", "complex64", "complex128"),
 )
 DATA = ("small", "small", "ties", "special", "extreme")
 _HOSTILE = 0.25  # of all drafts have names of the pool
@@ -65,7 +65,7 @@ def _draw(random: Random) -> Draft:
         w.last = w.array("x", tuple(f"{d} + 2" if wide and d == dims[-1] else d for d in dims))
         for _ in range(random.choice((1, 1, 2, 2, 3, 4))):
             random.choice(PATTERNS[len(w.shapes[w.last])])(w)
-        if random.random() < 0.1 and len(w.shapes[w.last]) in LAST:
+        if random.random() < 0.15:
             random.choice(LAST[len(w.shapes[w.last])])(w)
     compute = "\n".join(w.lines)
     return Draft(
@@ -76,11 +76,16 @@ def _draw(random: Random) -> Draft:
         tuple(dict.fromkeys(w.constraints)),
         w.scalars,
         compute,
-        w.data
-        if w.data != "extreme" or "float" not in w.element or unordered(compute)
-        else "special",
+        data_of(w.element, w.data, compute),
         tuple(dict.fromkeys(w.reductions)),
     )
+
+
+def data_of(element: str, data: str, compute: str) -> str:
+    """The kind of numbers, where what comes of them is known to the last bit."""
+    if "complex" in element and data in ("special", "extreme"):
+        return "small"
+    return data if data != "extreme" or "float" not in element or unordered(compute) else "special"
 
 
 def unordered(compute: str) -> bool:

@@ -65,7 +65,7 @@ def _reduce(w: Writer) -> None:
     indices = indices_of(shape)
     over, loops = _axes(w)
     combiner = w.random.choice(("sum", "sum", "sum", "max", "min", "prod"))
-    if combiner == "prod" and w.kind == "f" and w.data != "ties":
+    if w.kind == "c" or (combiner == "prod" and w.kind == "f" and w.data != "ties"):
         combiner = "sum"
     value = w.term(at(read, indices), indices, shape)
     condition = ""
@@ -74,7 +74,8 @@ def _reduce(w: Writer) -> None:
             w.least(dim_of(shape[k]), 1)
     elif w.chance(0.2):
         index = indices[over[-1]]
-        condition = w.random.choice((f" if {index} % 2 == 0", f" if {at(read, indices)} > 0"))
+        sign = "!=" if w.kind == "c" else ">"
+        condition = w.random.choice((f" if {index} % 2 == 0", f" if {at(read, indices)} {sign} 0"))
     kept = [k for k in range(len(shape)) if k not in over]
     result = w.define(tuple(shape[k] for k in kept))
     place = at(result, tuple(indices[k] for k in kept))
@@ -106,6 +107,7 @@ def _tuple(w: Writer) -> None:
     k = w.random.randrange(len(shape))
     numbers = w.kind != "f" or w.data in ("small", "ties")
     names = [n for n in REDUCTIONS if w.of == "T" and (numbers or n not in OF_NUMBERS)]
+    names = ["moments"] if w.kind == "c" and w.of == "T" else names
     if not names or "float16" in w.element:
         return _extreme(w)
     name = w.random.choice(names)
@@ -280,7 +282,26 @@ def _spreads(w: Writer) -> None:
     return None
 
 
-LAST: dict[int, tuple[Callable[[Writer], None], ...]] = {2: (_exponentials, _spreads)}
+def _holds(w: Writer) -> None:
+    """Whether something holds anywhere, or everywhere."""
+    read, shape = w.last, w.shapes[w.last]
+    if not shape:
+        return _map(w)
+    indices = indices_of(shape)
+    over, loops = _axes(w)
+    test = w.condition(at(read, indices), indices, shape)
+    kept = [k for k in range(len(shape)) if k not in over]
+    result = w.define(tuple(shape[k] for k in kept), "bool")
+    place = at(result, tuple(indices[k] for k in kept))
+    w.lines.append(f"{place} = {w.random.choice(('any', 'all'))}({test} {loops})")
+    return None
+
+
+LAST: dict[int, tuple[Callable[[Writer], None], ...]] = {
+    0: (_map,),
+    1: (_holds,),
+    2: (_holds, _exponentials, _exponentials, _spreads, _spreads),
+}
 PATTERNS: dict[int, tuple[Callable[[Writer], None], ...]] = {
     0: (_map,),
     1: (

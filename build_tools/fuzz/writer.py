@@ -33,7 +33,7 @@ class Writer:
 
     @property
     def kind(self) -> str:
-        """Of the values of `last`: f, i or u."""
+        """Of the values of `last`: f, i, u or c."""
         named = self.element if self.of == "T" else self.of
         return "f" if "float" in named else named[0]
 
@@ -72,10 +72,14 @@ class Writer:
 
     def term(self, main: str, indices: tuple[str, ...], extents: tuple[str, ...]) -> str:
         """An expression of `main` and of other arrays at the indices."""
-        if self.chance(0.2):
+        if self.chance(0.2) and self.kind != "c":
             return self.random.choice((main, f"2 * {main}", f"abs({main})", f"-{main} + 1"))
         terms = _Terms(self, indices, extents)
         return terms.numeric(self.random.choice((1, 1, 2, 2, 3)), main)
+
+    def condition(self, main: str, indices: tuple[str, ...], extents: tuple[str, ...]) -> str:
+        """What may hold of `main`."""
+        return _Terms(self, indices, extents).truth(self.random.choice((0, 1)), main)
 
     def other(self, indices: tuple[str, ...], extents: tuple[str, ...]) -> str:
         """An element of another array at some of the indices."""
@@ -102,6 +106,8 @@ class _Terms:
         return self.constant()
 
     def constant(self) -> str:
+        if self.w.kind == "c":
+            return self.w.random.choice(("1", "2j", "(1 - 1j)"))
         if self.w.kind != "f" and self.w.chance(0.25):
             return f"({self.w.random.choice(limits(self.w.named))})"
         return self.w.random.choice(("0", "1", "2", "3", "(-1)"))
@@ -121,6 +127,8 @@ class _Terms:
         a = self.numeric(depth - 1, main)
         b = self.numeric(self.w.random.randrange(depth), None)
         a, b = (f"({a})", f"({b})") if self.w.chance(0.9) else (f"({b})", f"({a})")
+        if self.w.kind == "c":
+            return self._complex(a, b, depth)
         forms = [
             *(f"{a} + {b}", f"{a} - {b}", f"{a} - {b}", f"-{a}", f"{b} - {a}", f"1 - {a}"),
             *self._minus(a, b),
@@ -132,6 +140,12 @@ class _Terms:
             forms += [f"{a} if {test} else {b}", f"select({test}, {a}, {b} + 1)"] * 2
         forms += self._floats(a, b) if self.w.kind == "f" else self._integers(a, b)
         return self.w.random.choice(forms)
+
+    def _complex(self, a: str, b: str, depth: int) -> str:
+        test = self.truth(depth - 1, a)
+        forms = [f"{a} + {b}", f"{a} - {b}", f"-{a}", f"{a} * {self.small()}", f"conj({a})"]
+        forms += [f"{a} if {test} else {b}", f"complex(imag({a}), real({b}))", f"{a} ** 2"]
+        return self.w.random.choice(forms + self._minus(a, b))
 
     def _minus(self, a: str, b: str) -> list[str]:
         """Signs before signs: rarely, since each is of the same kind."""
@@ -160,7 +174,8 @@ class _Terms:
 
     def truth(self, depth: int, main: str) -> str:
         """A condition; `main` is a number to compare."""
-        other, sign = self.leaf(), self.w.random.choice(("<", "<=", ">", ">=", "==", "!="))
+        signs = ("==", "!=") if self.w.kind == "c" else ("<", "<=", ">", ">=", "==", "!=")
+        other, sign = self.leaf(), self.w.random.choice(signs)
         forms = [f"{main} {sign} {other}"] * 3
         if self.indices:  # a choice that may be the same for a whole vector
             k = self.w.random.randrange(len(self.indices))
@@ -170,7 +185,8 @@ class _Terms:
             forms.append(f"isnan({main})")
         if depth > 0:
             a, b = self.truth(depth - 1, main), self.truth(depth - 1, other)
-            forms += [f"({a}) and ({b})", f"({a}) or not ({b})", f"not ({a})", f"0 < {main} <= 3"]
+            forms += [f"({a}) and ({b})", f"({a}) or not ({b})", f"not ({a})"]
+            forms += [f"0 < {main} <= 3"] if self.w.kind != "c" else []
         return self.w.random.choice(forms)
 
 
