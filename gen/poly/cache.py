@@ -1,9 +1,10 @@
 """Proofs remembered by content: what was proved once is not proved again.
 
 Input: what `prove` takes, and a folder. Output: the same answer. The key is the text of both trees
-and of the certificate, with element types replaced by their order of appearance, since a proof
-compares them and asks no more, the prover's and the IR's own source, and the version of isl.
-Refusals are not kept: they are asked again, for the witness.
+and of the certificate, with types of floats replaced by their order of appearance, since a proof
+compares them and asks no more, and so those of complex numbers; the prover's and the IR's own
+source; and the version of isl. Of integers a proof asks how large they may be, as of an index that
+is read from an array. Refusals are not kept: they are asked again, for the witness.
 """
 
 import re
@@ -16,12 +17,12 @@ import islpy as isl
 
 from ..ir.nodes import Kernel
 from ..ir.printer import to_text
-from ..ir.types import INDEX, DType
+from ..ir.types import DType, Kind
 from .certificate import Scheduled
 from .prove import prove
 
-_TYPES = "|".join(sorted((t.value for t in DType if t is not INDEX), key=len, reverse=True))
-_TYPE = re.compile(rf"\b({_TYPES})\b")
+_ALIKE = {t.value: t.kind.value for t in DType if t.kind in (Kind.FLOAT, Kind.COMPLEX)}
+_TYPE = re.compile(rf"\b({'|'.join(_ALIKE)})\b")
 
 
 def prove_once(
@@ -56,7 +57,7 @@ def key(plain: Kernel, state: Scheduled) -> str:
 
 def _without_types(text: str) -> str:
     names: dict[str, str] = {}
-    return _TYPE.sub(lambda m: names.setdefault(m[0], f"type{len(names)}"), text)
+    return _TYPE.sub(lambda m: names.setdefault(m[0], f"{_ALIKE[m[0]]} {len(names)}"), text)
 
 
 @cache

@@ -56,6 +56,30 @@ def test_the_key_asks_only_which_types_are_equal() -> None:
     assert key(one, state(one)) != key(indices, state(indices))
 
 
+def looked_up(dtype: str) -> Kernel:
+    body = block("y", "i=y.i", "y[i] = t[int64(k[i])]")
+    arguments = f"n, k: {dtype}[n], t: float32[256], y: Out[float32[n]]"
+    return kernel(arguments, nest("for y.i in range(n)", body))
+
+
+def test_how_large_integers_may_be_is_asked_of_each_type(tmp_path: Path) -> None:
+    """What an index of eight bits cannot leave, another can."""
+    for dtype in ("uint8", "int32", "uint16"):
+        plain = looked_up(dtype)
+        state = Scheduled(plain, plain_flow(plain))
+        if dtype == "uint8":
+            prove_once(plain, state, tmp_path)
+            continue
+        with pytest.raises(Refused, match="outside its bounds"):
+            prove_once(plain, state, tmp_path)
+
+
+def test_complex_numbers_are_asked_apart_from_floats() -> None:
+    """A product may be padded with ones, but not one of complex numbers."""
+    one, two = doubled("float32"), doubled("complex64")
+    assert key(one, state(one)) != key(two, state(two))
+
+
 def test_an_unrolled_loop_asks_what_a_serial_one_does() -> None:
     serial, unrolled, parallel = (
         kernel(
