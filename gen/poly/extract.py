@@ -154,16 +154,18 @@ class Outline:
         )
 
 
-def extract(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Tree:
-    """The statements of a kernel whose inits are explicit.
-
-    assumptions: over dims, on top of the kernel's own. Raises Refused for what isl cannot say.
+def extract(kernel: Kernel) -> Tree:
+    """The statements of a kernel whose inits are explicit. Raises Refused for what isl cannot
+    say.
     """
-    return outline(kernel, assumptions).tree()
+    return outline(kernel).tree()
 
 
 def outline(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Outline:
-    """As `extract`, but for the statements' sets."""
+    """As `extract`, but for the statements' sets.
+
+    assumptions: over dims, on top of the kernel's own.
+    """
     parameters = parameters_of(kernel)
     context = isl.Set.universe(parameters.set_from_params())
     for k, _ in enumerate(kernel.dims):

@@ -15,7 +15,7 @@ from typing import assert_never, final
 import islpy as isl
 
 from ..ir.inits import explicit_inits
-from ..ir.nodes import AnyCombiner, Expr, Init, Intent, IterKind, Kernel, Store, Update
+from ..ir.nodes import AnyCombiner, Init, Intent, IterKind, Kernel, Store, Update
 from ..ir.walk import blocks, remembered
 from .certificate import Flow, Source
 from .extract import Tree, extract
@@ -97,15 +97,14 @@ class Logical:
 
 
 def logical_flow(plain: Kernel, context: Kernel | None = None) -> Logical:
-    """The exact flow of a plain kernel, under the assumptions and the phases of `context`, too.
+    """The exact flow of a plain kernel, with the phases of `context`.
 
     Raises Refused where the flow is not a function of the instance that isl can say.
     """
     phases = context.phases if context else plain.phases
-    more = tuple(a for a in (context.assumptions if context else ()) if a not in plain.assumptions)
-    found, question = _flows(plain), repr((phases, more))
+    found, question = _flows(plain), repr(phases)
     if question not in found:
-        found[question] = _logical_flow(replace(plain, phases=phases), more)
+        found[question] = _logical_flow(replace(plain, phases=phases))
     return found[question]
 
 
@@ -115,8 +114,8 @@ def _flows(plain: Kernel) -> dict[str, Logical]:
     return {}
 
 
-def _logical_flow(plain: Kernel, assumptions: tuple[Expr, ...]) -> Logical:
-    tree = extract(explicit_inits(plain), assumptions)
+def _logical_flow(plain: Kernel) -> Logical:
+    tree = extract(explicit_inits(plain))
     relations = Relations(tree)
     initialised = frozenset(b.name for b in blocks(plain.body) if b.initialises)
     plain_blocks = {s.name: s for s in tree.statements if s.block.origin}

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from ..ir.inits import explicit_inits
 from ..ir.nodes import Kernel, Update
+from ..ir.print_expr import expr_to_text
 from .barriers import check_threads
 from .certificate import Read, Scheduled
 from .compare import compare
@@ -38,10 +39,10 @@ from .witness import sample
 def prove(plain: Kernel, state: Scheduled) -> None:
     """Returns if the tree is proved. Raises Refused if not, with the reason and a counterexample.
 
-    The tree's assumptions count for both, so that a variant is proved under its `when`. Where the
-    certificate takes laws for granted, it is the plain schedule under these laws that the tree has
-    to compute. What is known of the plain kernel's other trees is not proved again (`parts`); where
-    a test stands in for a proof, nothing becomes known.
+    The plain schedule's assumptions count for both, the `when` of a variant among them; the tree
+    may have no others. Where the certificate takes laws for granted, it is the plain schedule under
+    these laws that the tree has to compute. What is known of the plain kernel's other trees is not
+    proved again (`parts`); where a test stands in for a proof, nothing becomes known.
     """
     _require_same_signature(plain, state.kernel)
     logical = under(plain, state.laws, state.kernel)
@@ -90,8 +91,12 @@ def _check_values(
     does not tell.
     """
     match taken.run.roles[s.uid]:
-        case Role.VALUE | Role.TERM:
+        case Role.VALUE:
             _check_instances(s, logical)
+            return _check_reads(s, logical, taken, tested)
+        case Role.TERM:
+            _check_instances(s, logical)
+            taken.together(s)
             return _check_reads(s, logical, taken, tested)
         case Role.COPY:
             for w in s.writes:
@@ -99,6 +104,7 @@ def _check_values(
         case Role.JOIN | Role.UNION:
             for w in s.writes:
                 taken.joined(w)
+            taken.together(s)
         case Role.INIT:
             pass  # what it makes is checked where it is read
         case role:
@@ -110,6 +116,10 @@ def _require_same_signature(plain: Kernel, kernel: Kernel) -> None:
     ours = (plain.dims, plain.parameters, plain.scalars)
     if ours != (kernel.dims, kernel.parameters, kernel.scalars):
         raise Refused("the tree's dims, arguments or scalars are not the plain schedule's")
+    for assumption in kernel.assumptions:
+        if assumption not in plain.assumptions:
+            text = expr_to_text(assumption)
+            raise Refused(f"the tree assumes `{text}`, which the plain schedule does not")
 
 
 def _check_instances(statement: Statement, logical: Logical) -> None:

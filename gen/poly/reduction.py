@@ -38,17 +38,17 @@ Terms = Mapping[Computed, isl.Map]  # from a read's events to the instances whos
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class Sum:
     """What a place holds: terms on top of a base value."""
 
     terms: Terms
     base: Values
 
-    def at(self, events: isl.Set) -> "_Sum":
+    def at(self, events: isl.Set) -> "Sum":
         """At some of the events."""
         terms = {v: m.intersect_domain(events) for v, m in self.terms.items()}
         base = {v: m.intersect_domain(events) for v, m in self.base.items()}
-        return _Sum(
+        return Sum(
             {v: m for v, m in terms.items() if not m.is_empty()},
             {v: m for v, m in base.items() if not m.is_empty()},
         )
@@ -72,7 +72,7 @@ class Reductions:
         self, read: Access, part: isl.Set, source: Source | None, wanted: Values | None
     ) -> Values:
         """What the events in `part` take, as a whole value. Raises Refused where it is not one."""
-        got = self._sum(read, part, source)
+        got = self.holds(read, part, source)
         if wanted is None:
             return self._guessed(read, part, got)
         result = {v: m.intersect_domain(part) for v, m in wanted.items()}
@@ -80,7 +80,7 @@ class Reductions:
         self._compare(read, result, got)
         return result
 
-    def _guessed(self, read: Access, part: isl.Set, got: _Sum) -> Values:
+    def _guessed(self, read: Access, part: isl.Set, got: Sum) -> Values:
         """What a copy takes. Each value that it may be has to be all that is there by itself: the
         terms of two results are neither of them.
         """
@@ -111,7 +111,8 @@ class Reductions:
         else:
             self._held(write)
 
-    def _sum(self, read: Access, part: isl.Set, source: Source | None) -> _Sum:
+    def holds(self, read: Access, part: isl.Set, source: Source | None) -> Sum:
+        """What the place holds before the events in `part`, of a read or of an update."""
         starts = self._starts(read, part)
         reached = self._reached(read, part, starts, source)
         terms: dict[Computed, isl.Map] = {}
@@ -128,7 +129,7 @@ class Reductions:
         padding = part.subtract(domain(base, isl.Set.empty(part.get_space())))
         if not padding.is_empty():
             raise _wrong(read, padding, "the reduction that {} reads from '{}' starts from padding")
-        return _Sum(terms, base)
+        return Sum(terms, base)
 
     def _add(self, read: Access, terms: dict[Computed, isl.Map], m: isl.Map, held: Terms) -> None:
         """Adds what the events of one writer hold. Refuses a term that is there already."""
@@ -149,22 +150,22 @@ class Reductions:
         earlier = {w: relations.earlier(read, w).intersect_domain(part) for w in stores}
         return settled(relations, read, {w: m for w, m in earlier.items() if not m.is_empty()})
 
-    def _start(self, write: Access) -> _Sum:
+    def _start(self, write: Access) -> Sum:
         """What a write that is no update puts there; a copy may put a partial reduction there."""
         body = write.statement.block.body
         if isinstance(body, Init):
             nowhere = isl.Map.from_domain(write.domain)
-            return _Sum({}, {Identity(body.combiner, write.number): nowhere})
+            return Sum({}, {Identity(body.combiner, write.number): nowhere})
         reads = write.statement.reads
         if self.run.role(write) is Role.UNION:
             return self._union(write)
         if self.run.role(write) is Role.COPY and len(reads) == 1:
             source = self.run.source(reads[0])
             if any(self.run.reduces(w) for w in self.run.writers(reads[0], source)):
-                return self._following(write)._sum(reads[0], reads[0].domain, source)
-        return _Sum({}, self.stored(write))
+                return self._following(write).holds(reads[0], reads[0].domain, source)
+        return Sum({}, self.stored(write))
 
-    def _union(self, write: Access) -> _Sum:
+    def _union(self, write: Access) -> Sum:
         """Two partials combined, which must share no term."""
         body = write.statement.block.body
         assert isinstance(body, Store) and isinstance(body.value, Binary)
@@ -175,7 +176,7 @@ class Reductions:
         for partial in write.statement.reads:
             held = inside._partial(write, partial, start)
             self._add(partial, terms, here, held)
-        return _Sum(terms, {start: isl.Map.from_domain(write.domain)})
+        return Sum(terms, {start: isl.Map.from_domain(write.domain)})
 
     def _following(self, write: Access) -> "Reductions":
         """Where what a write takes is followed. Refuses what takes what it made itself."""
@@ -247,7 +248,7 @@ class Reductions:
     def _partial(self, write: Access, partial: Access, start: Identity) -> Terms:
         """The terms of a partial that a join takes, which must be all that there is on `start`."""
         statement = write.statement
-        held = self._sum(partial, partial.domain, self.run.source(partial))
+        held = self.holds(partial, partial.domain, self.run.source(partial))
         if any(v != start for v in held.base):
             raise Refused(
                 f"block '{statement.name}' joins a partial of '{partial.storage.name}' that does"
@@ -277,7 +278,7 @@ class Reductions:
         two = pairs.apply_range(_different(pairs)).intersect(pairs)
         raise _twice(read, value, two.domain().unwrap())
 
-    def _guess(self, part: isl.Set, got: _Sum) -> Values:
+    def _guess(self, part: isl.Set, got: Sum) -> Values:
         """The value that a copy takes: the reduction whose terms these are, or the start."""
         result: dict[Value, isl.Map] = {}
         rest = part
@@ -287,7 +288,7 @@ class Reductions:
             rest = rest.subtract(found.domain())
         return merged(result, {v: m.intersect_domain(rest) for v, m in got.base.items()})
 
-    def _compare(self, read: Access, wanted: Values, got: _Sum) -> None:
+    def _compare(self, read: Access, wanted: Values, got: Sum) -> None:
         """Refuses unless the sum holds exactly the terms of the wanted values, on their base."""
         expected = self._expected(read, wanted, frozenset())
         if len({self._combiner(value) for value in expected.terms}) > 1:
@@ -310,9 +311,9 @@ class Reductions:
         for start, m in got.base.items():
             wrong = m.subtract(expected.base[start]) if start in expected.base else m
             if not wrong.is_empty():
-                raise _wrong_base(read, start, wrong)
+                raise wrong_base(read, start, wrong)
 
-    def _expected(self, read: Access, wanted: Values, seen: frozenset[str]) -> _Sum:
+    def _expected(self, read: Access, wanted: Values, seen: frozenset[str]) -> Sum:
         """The terms and the base of whole values, as the plain schedule has them."""
         terms: dict[Computed, isl.Map] = {}
         base: dict[Value, isl.Map] = {}
@@ -339,7 +340,7 @@ class Reductions:
             inner = self._expected(read, start, seen | {value.block})
             terms |= inner.terms
             base = merged(base, inner.base)
-        return _Sum(terms, base)
+        return Sum(terms, base)
 
 
 def _wrong(read: Access, events: isl.Set, what: str) -> Refused:
@@ -384,7 +385,7 @@ def _term(read: Access, value: Computed, found: isl.Map, what: str) -> Refused:
     )
 
 
-def _wrong_base(read: Access, value: Value, wrong: isl.Map) -> Refused:
+def wrong_base(read: Access, value: Value, wrong: isl.Map) -> Refused:
     case = sample(wrong.domain())
     reader = read.statement.describe(case)
     start = named(value, partner(wrong, case))

@@ -168,7 +168,7 @@ def _role(statement: Statement, logical: Logical) -> Role:
             return Role.COPY
         case Store(_, Binary(op, Load(), Load())) if op in COMBINING and not _free(statement):
             return Role.UNION
-        case Update(_, _, values) if all(isinstance(v, Load) for v in values):
+        case Update(_, _, values) if _are_loads(values) and not _free(statement):
             return Role.JOIN
         case Store() | Update():
             raise Refused(
@@ -177,6 +177,10 @@ def _role(statement: Statement, logical: Logical) -> Role:
             )
         case _ as body:
             assert_never(body)
+
+
+def _are_loads(values: tuple[Expr, ...]) -> bool:
+    return all(isinstance(v, Load) for v in values)
 
 
 def _free(statement: Statement) -> bool:

@@ -20,8 +20,9 @@ from .order import agreeing
 from .parts import Part
 from .reduction import Reductions, Terms, needed
 from .roles import Execution, Role, in_a_circle
-from .statement import Access
+from .statement import Access, Statement
 from .terms import SharedTerms
+from .tuples import check_tuple
 from .witness import Refused, Sample, Witness, partner, sample
 
 
@@ -69,6 +70,10 @@ class Taken:
         if not rest.is_empty():
             raise self._missing(read, rest, wanted)
         return got if wanted is None else wanted
+
+    def together(self, update: Statement) -> None:
+        """Refuses an update of a tuple whose parts hold different terms, whatever is read of it."""
+        check_tuple(update, self._reductions)
 
     def joined(self, write: Access) -> None:
         """Refuses a join of what is no partial result, whether or not anything reads the join."""

@@ -1,5 +1,6 @@
 """Short scripts of kernels for these tests, and what the prover says of them."""
 
+from dataclasses import replace
 from textwrap import indent
 
 import pytest
@@ -43,11 +44,19 @@ def kernel(signature: str, *statements: str, temporaries: str = "", assume: str 
 
 
 def accept(plain: Kernel, tree: Kernel, **changes: Source) -> None:
+    """Proves the tree under what it assumes."""
+    plain = assuming(plain, tree)
     prove(plain, Scheduled(tree, certificate(plain, changes)))
+
+
+def assuming(plain: Kernel, tree: Kernel) -> Kernel:
+    """The plain schedule for the calls that the tree is for, as a variant's `when` makes it."""
+    return replace(plain, assumptions=plain.assumptions or tree.assumptions)
 
 
 def refusal(plain: Kernel, tree: Kernel, **changes: Source) -> Refused:
     """The refusal, whose text is its reason and the example."""
+    plain = assuming(plain, tree)
     with pytest.raises(Refused) as caught:
         prove(plain, Scheduled(tree, certificate(plain, changes)))
     return caught.value

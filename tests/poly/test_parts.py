@@ -55,7 +55,6 @@ def test_a_step_proves_what_it_touches() -> None:
     assert more_known(plain, plain) == 0
     assert more_known(plain, chain(A, split(), Y)) == 2  # b, and y, which reads it
     assert more_known(plain, chain(A, split("parallel"), Y)) == 4  # and the places of a and b
-    assert more_known(plain, chain(A, split(), Y, assume="n > 5")) == 4
 
 
 def test_positions_count_by_their_order() -> None:
@@ -98,12 +97,15 @@ def test_what_is_known_proves_nothing_else(name: str) -> None:
     assert proved_parts(plain) == before  # a refusal teaches nothing
 
 
-def test_less_is_assumed() -> None:
-    """What was proved of large sizes alone is asked again for all."""
+def test_nothing_is_assumed_but_by_the_plain_schedule() -> None:
     plain, short = chain(A, B, Y), stage("b", "a[i] * 3.0", "range(max(n, 5))")
-    prove(plain, Scheduled(chain(A, short, Y, assume="n > 5"), certificate(plain, {})))
+    large = chain(A, B, Y, assume="n > 5")
+    prove(large, Scheduled(chain(A, short, Y), certificate(large, {})))
     with pytest.raises(Refused, match="outside"):
         prove(plain, Scheduled(chain(A, short, Y), certificate(plain, {})))
+    with pytest.raises(Refused) as refused:
+        prove(plain, Scheduled(chain(A, short, Y, assume="n > 5"), certificate(plain, {})))
+    assert refused.value.message == ("the tree assumes `n > 5`, which the plain schedule does not")
 
 
 def in_turns(*, inside: bool) -> Kernel:

@@ -30,13 +30,13 @@ from .matching import Blocks, Fit, NoFit, fitting
 
 
 def under(plain: Kernel, laws: Sequence[Given], context: Kernel) -> Logical:
-    """The plain schedule's values under the laws, and the assumptions of `context`.
+    """The plain schedule's values under the laws, with the phases of `context`.
 
     Raises Refused where a law does not fit, or would change what another block takes.
     """
     if not laws:
         return logical_flow(plain, context)
-    found, question = _found(plain), repr((laws, context.phases, context.assumptions))
+    found, question = _found(plain), repr((laws, context.phases))
     if question not in found:
         found[question] = _under(plain, laws, context)
     return found[question]
