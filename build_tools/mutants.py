@@ -28,18 +28,20 @@ SEEN_BY = {
     "lowering": ("prover", "goldens", "fuzzer", "tests"),
     "emission": ("goldens", "compiling", "tests"),
     "prover": ("prover", "fuzzer", "tests"),
+    "language": ("fuzzer", "tests"),
 }
 """The checks that run what a part does; others are not run on its bugs."""
 TESTS = {
     "lowering": ("tests/lower",),
     "emission": ("tests/emit/test_run.py", "-k", "not v2 and not v4"),
     "prover": ("tests/poly", "--ignore=tests/poly/test_mutations.py"),
+    "language": ("tests/build_tools/test_evaluator.py", "tests/ir/test_interp.py"),
 }
 """The tests of a part, as pytest takes them; those of primitives are their examples. Code is tried
 on one level. Left out are the prover's on trees with numbers changed at random, which take longer
 than all others together.
 """
-_COPIED = ("gen", "build_tools", "kernels_spec", "tests", "pyproject.toml")
+_COPIED = ("gen", "build_tools", "kernels_spec", "docs", "tests", "pyproject.toml")
 _SECONDS = 300
 
 

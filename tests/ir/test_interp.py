@@ -262,6 +262,17 @@ def test_what_a_correct_kernel_never_does_is_refused(old: str, new: str, message
     assert message in refusal.value.message
 
 
+def test_an_output_without_axes_that_is_never_written_is_refused() -> None:
+    text = """\
+def f(n, y: Out[float32[()]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i), where=y.i > 0):
+            y[()] = 1.0
+"""
+    with pytest.raises(InterpError, match=r"element \[\] of 'y' is never written"):
+        run(from_text(text), {}, dims={"n": 1})
+
+
 def test_unchecked_runs_show_poison() -> None:
     text = BASE.replace("t.i in range(n)", "t.i in range(1, n)")
     y = run(
