@@ -5,7 +5,7 @@ Input: a tree and a source of random numbers. Output: steps of `set_schedule` an
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from random import Random
 from typing import Any
 
@@ -73,17 +73,20 @@ def _coordinates(names: Sequence[str], dims: Sequence[str], random: Random) -> l
 
 
 def named(step: Primitive, example: Primitive, random: Random) -> Primitive:
-    """The step with names by `as`, as many as the example has, in some cases."""
-    if not any(f.name == "as_" for f in fields(step)):
+    """The step with names by `as` in some cases: as many as the example has, or as there are
+    factors.
+    """
+    default = next((f.default for f in fields(step) if f.name == "as_"), MISSING)
+    if default is MISSING:
         return step
-    given, default = example.as_, next(f.default for f in fields(step) if f.name == "as_")  # type: ignore[attr-defined]
-    if given in (None, ()) or random.random() < 0.7:
-        return step if default not in (None, ()) else replace(step, as_=default)  # type: ignore[call-arg]
+    given = getattr(example, "as_", None) or getattr(step, "factors", None)
+    if not given or random.random() < 0.7:
+        return replace(step, as_=default) if default in (None, ()) else step  # type: ignore[call-arg]
     prefix = next((p for p in map(_prefix, _named(step)) if p), "y.")
 
-    def one(name: str) -> str:
+    def one(name: object) -> str:
         word = random.choice(HOSTILE)
-        return f"{prefix}{word}" if "." in name else word
+        return word if isinstance(name, str) and "." not in name else f"{prefix}{word}"
 
     new = one(given) if isinstance(given, str) else tuple(one(name) for name in given)
     return replace(step, as_=new)  # type: ignore[call-arg]

@@ -18,7 +18,7 @@ HOSTILE = (
     *("linux", "unix", "int64_t", "INT64_MAX", "restrict", "main", "I", "NULL", "register", "auto"),
     *("y0", "y1", "j0", "jn", "gamma", "signgam", "index", "stdin", "errno", "size_t", "bool_"),
     *("double", "float", "short", "inline", "static", "union", "void", "NAN", "INFINITY", "M_PI"),
-    *("omp", "asm", "typeof", "printf", "malloc", "memcpy", "abort", "assert", "i386", "unsigned"),
+    *("omp", "asm", "typeof", "printf", "malloc", "memcpy", "abort", "fabs", "i386", "unsigned"),
     # of Python and of NumPy, and alike but for capitals
     *("self", "np", "print", "range_", "object", "T_", "E", "M", "N", "X0", "Y", "eps", "ulp"),
     *("dims", "strides", "arrays", "threads", "out", "signature", "axis", "dtype", "None_", "sum_"),

@@ -1,37 +1,48 @@
 """The fuzzer: what it draws, what it finds, and a slice of fixed seed."""
 
+import ctypes
 import os
 import signal
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from random import Random
+from typing import cast
 
+import numpy as np
 import pytest
 
 from build_tools.fuzz import __main__ as fuzz
-from build_tools.fuzz import kernels, steps
+from build_tools.fuzz import kernels, memory, names, steps
+from build_tools.fuzz.cases import Array, Case, case_of, difference
 from build_tools.fuzz.draft import Draft, from_text
 from build_tools.fuzz.failure import Failure, isolated
+from build_tools.fuzz.memory import run_guarded
+from build_tools.fuzz.names import hostile
 from build_tools.fuzz.report import Tally
 from build_tools.fuzz.shrink import Failing, shrunk
 from build_tools.fuzz.trial import Options, replayed, trial
 from gen import jit
 from gen import spec as specs
 from gen.emit import update
+from gen.errors import TilesmithError
 from gen.ir.nodes import Kernel
 from gen.ir.walk import loops
 from gen.poly.certificate import Scheduled
+from gen.poly.flow import plain_flow
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.progress import SILENT
-from gen.schedule.base import Primitive
+from gen.schedule.base import Context, Primitive
 from gen.schedule.primitives import split
 from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.split import Split
 from gen.schedule.primitives.vectorize import Vectorize
-from gen.schedule.registry import PRIMITIVES
+from gen.schedule.registry import PRIMITIVES, lookup
 
 NUMBER_OF_SEQUENCES = 240  # two minutes of one core
 
@@ -60,6 +71,101 @@ def test_drawn_kernels_are_specs_and_are_read_back() -> None:
         assert read.arrays == drawn.arrays
         words -= {word for word in words if word in drawn.compute}
     assert not words
+
+
+def test_names_of_the_pool_stand_for_everything() -> None:
+    """Arrays, dims, indices, kernels; what computes stays the same."""
+    drawn = draft("t[i, j] = x[i, j] + 1\ny[i] = sum(t[i, j] for j in range(n))",
+                  x=BOTH, t=BOTH, y=ROWS)  # fmt: skip
+    seen = set()
+    for seed in range(60):
+        named = hostile(drawn, Random(seed))
+        assert any(word in named.text() for word in names.HOSTILE)
+        assert len(named.used) == len(drawn.used)
+        assert from_text(named.text(), "drawn.yaml").text() == named.text()
+        seen |= {old for old in ("x", "t", "y", "i", "j", "m", "n") if old not in named.text()}
+        seen |= {"kernel"} if named.kernel != "drawn" else set()
+    assert seen >= {"x", "kernel"}
+
+
+def test_maps_of_iterations_are_drawn_and_taken() -> None:
+    """Negated, divided and mixed coordinates, of which the prover takes some."""
+    kernel = built(draft("y[i, j] = x[i, j] + 1", x=BOTH, y=BOTH))
+    state = Scheduled(kernel, plain_flow(kernel))
+    for primitive in map(lookup, ("set_schedule", "transform_block_layout")):
+        texts, taken = [], 0
+        for seed in range(30):
+            step = steps.draw(kernel, Random(seed), (primitive,))
+            texts.append(str(step))
+            with suppress(TilesmithError):
+                step(state, Context(kernel, unproved))
+                taken += 1
+        assert taken > 8
+        assert any(" // " in text for text in texts) and any("-(" in text for text in texts)
+
+
+def test_names_by_as_are_drawn() -> None:
+    kernel = built(draft("y[i, j] = x[i, j] + 1", x=BOTH, y=BOTH))
+    drawn = [str(steps.draw(kernel, Random(seed), (Split,))) for seed in range(40)]
+    given = [text for text in drawn if "as: [y." in text]
+    assert given and len(given) < len(drawn)
+
+
+# ---------------------------------------------------------------- arrays among marks
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (3, 4), (2, 0), (2, 3, 2)])
+def test_arrays_are_spread_among_marks(shape: tuple[int, ...], seed: int) -> None:
+    array = np.arange(np.prod(shape, dtype=int), dtype=np.int16).reshape(shape)
+    held = memory._spread(array, Random(seed))
+    held.inner[...] = array
+    np.testing.assert_array_equal(held.inner, array)
+    assert held.is_kept and held.outside.sum() == held.whole.size - array.size
+    held.whole[int(np.flatnonzero(held.outside)[seed])] = 1
+    assert not held.is_kept
+
+
+def test_what_is_written_beside_an_array_is_found() -> None:
+    """By code that knows no strides, where arrays have some."""
+    drawn = draft("y[i] = v[i] + 1", v=COLUMNS, y=COLUMNS)
+    case = case_of(drawn, {"n": 5}, 0)
+    assert case is not None
+
+    def wrong(arrays: Mapping[str, Array], *given: object, **more: object) -> None:
+        out = arrays["y"]
+        ctypes.memset(out.ctypes.data, 0, out.nbytes + (0 if out.strides[0] > 4 else 4))
+
+    for packed in (("v", "y"), ()):
+        said = run_guarded(cast(jit.Compiled, wrong), case, Random(3), packed)
+        assert said is not None and said.startswith(("y is written outside", "y[0] is 0.0"))
+
+
+def test_numbers_are_of_every_kind() -> None:
+    drawn = draft("y[i] = v[i]", v=COLUMNS, y=COLUMNS)
+    seen = set()
+    for data, seed in product(kernels.DATA, range(20)):
+        case = case_of(replace(drawn, data=data), {"n": 17}, seed)
+        assert case is not None and case.exact and case.signed
+        values = case.arrays["v"]
+        seen |= {"nan"} if np.isnan(values).any() else set()
+        seen |= {"inf"} if np.isinf(values).any() else set()
+        seen |= {"-0.0"} if ((values == 0) & np.signbit(values)).any() else set()
+        seen |= {"largest"} if (values == np.finfo(np.float32).max).any() else set()
+        seen |= {"least"} if (values == np.float32(1e-45)).any() else set()
+        seen |= {"ties"} if len(np.unique(values)) <= 2 else set()
+    assert seen == {"nan", "inf", "-0.0", "largest", "least", "ties"}
+
+
+@pytest.mark.parametrize(
+    ("got", "same"), [(np.nan, True), (np.inf, False), (0.0, False), (-0.0, False)]
+)
+def test_results_are_compared_to_the_bit(got: float, same: bool) -> None:
+    wanted = {"y": np.array([np.nan], np.float32)}
+    case = Case({}, {}, {}, wanted, signed=True)
+    assert (difference({"y": np.array([got], np.float32)}, case) is None) == same
+    zero = Case({}, {}, {}, {"y": np.array([-0.0], np.float32)}, signed=True)
+    assert (difference({"y": np.array([got], np.float32)}, zero) is None) == np.signbit(got)
 
 
 def built(drawn: Draft) -> Kernel:
@@ -94,6 +200,14 @@ def test_a_slice_of_fixed_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert [path.read_text("utf-8") for path in tmp_path.iterdir()] == []
     assert tally.proved > NUMBER_OF_SEQUENCES // 2
     assert tally.longest >= 4
+    wanted = {
+        *(f"{data} numbers" for data in kernels.DATA),
+        "hostile names",
+        "argmax()",
+        "argmin()",
+    }
+    wanted |= {"tuple", "exp()", "gather", "scatter", "ring", "-x", "--x", "x - -y", "if-else"}
+    assert not wanted - set(tally.drawn)
     assert f"{NUMBER_OF_SEQUENCES} sequences: {tally.proved} proved end to end" in str(tally)
     assert capsys.readouterr().err == ""
 
