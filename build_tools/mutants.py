@@ -26,6 +26,7 @@ CHECKS = ("prover", "goldens", "fuzzer", "compiling", "tests")
 SEEN_BY = {
     "primitive": ("prover", "goldens"),
     "lowering": ("prover", "goldens", "fuzzer", "tests"),
+    "finishing": ("goldens", "compiling", "tests"),
     "emission": ("goldens", "compiling", "tests"),
     "prover": ("prover", "fuzzer", "tests"),
     "language": ("fuzzer", "tests"),
@@ -33,6 +34,12 @@ SEEN_BY = {
 """The checks that run what a part does; others are not run on its bugs."""
 TESTS = {
     "lowering": ("tests/lower",),
+    "finishing": (
+        "tests/emit/test_ties.py",
+        "tests/poly/test_unchanged.py",
+        "tests/emit/test_finish.py",
+        "tests/emit/test_scan.py",
+    ),
     "emission": ("tests/emit/test_run.py", "-k", "not v2 and not v4"),
     "prover": ("tests/poly", "--ignore=tests/poly/test_mutations.py"),
     "language": ("tests/build_tools/test_evaluator.py", "tests/ir/test_interp.py"),

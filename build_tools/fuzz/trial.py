@@ -15,6 +15,7 @@ from typing import TypeVar, final
 
 from gen import jit
 from gen import spec as specs
+from gen.emit.finish import interpretable
 from gen.errors import ScheduleError, TilesmithError
 from gen.ir.interp import InterpError
 from gen.ir.interp import run as interpret
@@ -169,6 +170,7 @@ class _Trial:
         if proved or self.refusals[-1].needless is False:
             # Steps are the recipe's to choose, lowering is not: what it makes wrong has failed.
             self._compare("the lowered tree", lowered.kernel)
+            self._compare("the tree that is emitted", self._finished(lowered.kernel))
             for level in self.options.levels:
                 self._compile(lowered.kernel, level)
         return proved
@@ -185,6 +187,13 @@ class _Trial:
         except TilesmithError as error:
             self._refuse(None, _LOWERING, "check", error)
             return None
+
+    def _finished(self, kernel: Kernel) -> Kernel:
+        """As lowering: what it makes wrong has failed, and so has what it refuses."""
+        try:
+            return self._guarded("finishing", lambda: interpretable(kernel, Target(Level.V3)))
+        except TilesmithError as error:
+            raise _Failed(Failure(f"finishing: {shape_of(error.message)}", str(error))) from error
 
     # ------------------------------------------------------------ steps and proofs
 

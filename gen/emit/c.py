@@ -6,7 +6,7 @@ functions and of the table that `ts_abi.h` describes. Nothing depends on anythin
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 from ..ir.algebra import conjunction
@@ -28,25 +28,21 @@ from ..ir.nodes import (
 from ..ir.nodes import Target as Place
 from ..ir.types import DType
 from ..ir.walk import blocks, loads, loops, targets, variables, walk
-from ..lower.contract import contract
 from ..lower.facts import Facts, of_kernel
-from ..lower.narrow import narrow
 from ..lower.target import Level, Target
 from . import tensor
 from .body import statement
 from .chooser import choices
 from .context import Context, Module
 from .expr import c_type, const, join, suffix
-from .inline import inline
+from .finish import dtypes_of, finish
 from .layout import wrapped
 from .lines import indented
 from .marks import Owner, marked, unmarked
 from .names import c_names
 from .prefetch import check_reads
-from .scan import scans
 from .streams import check_all, fenced
-from .ties import mark
-from .unroll import has_vector_form, in_lanes, unroll
+from .unroll import has_vector_form, in_lanes
 from .views import Argument, View, plain_scalars
 
 HEADERS = '#include "ts_abi.h"\n#include "ts_simd.h"\n#include "ts_math.h"\n'
@@ -106,7 +102,7 @@ def emit_kernel(
     texts: list[str] = []
     rows: list[str] = []
     for position, variant in enumerate(variants):
-        kernel = _prepared(variant.kernel, Target(level))
+        kernel = finish(variant.kernel, Target(level))
         last = position == len(variants) - 1
         strides = _strides(kernel, frozenset(packed), position == 0, last)
         axes = (*_numbers(kernel, strides.unit), *_numbers(kernel, strides.columns, first=True))
@@ -125,19 +121,6 @@ def emit_kernel(
     text = "\n\n".join([*texts, "\n".join(defined)])
     text = text if keep_marks else unmarked(text)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
-
-
-def _prepared(kernel: Kernel, target: Target) -> Kernel:
-    """The kernel as statements are made from it."""
-    facts, contracted = of_kernel(kernel), contract(kernel)
-    shapes = {n.name: n.shape for n in walk(contracted) if isinstance(n, Buffer)}
-    inlined = replace(kernel, body=inline(unroll(mark(contracted).body), facts))
-    body = narrow(tensor.marks_that_hold(inlined, target).body, facts, shapes)
-    return replace(kernel, body=scans(body, _dtypes(kernel)))
-
-
-def _dtypes(kernel: Kernel) -> dict[str, DType]:
-    return {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
 
 
 # ---------------------------------------------------------------- unit strides
@@ -185,7 +168,7 @@ def _moves(kernel: Kernel) -> bool:
 def _walked(kernel: Kernel) -> dict[Parameter, set[int]]:
     """The axes of each argument that vector code walks an element a lane."""
     found: dict[str, set[int]] = {p.buffer.name: set() for p in kernel.parameters}
-    dtypes = _dtypes(kernel)
+    dtypes = dtypes_of(kernel)
     for name, axis in tensor.walked(kernel):
         if name in found:
             found[name].add(axis)
@@ -309,7 +292,7 @@ def _context(
         target,
         frozenset(chosen),
         names,
-        _dtypes(kernel),
+        dtypes_of(kernel),
         views,
         of_kernel(kernel),
         tuple(scope),

@@ -46,6 +46,7 @@ def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stm
                 iters=(),
                 bindings=(),
                 predicate=conjunction(*guards),
+                origin=stmt.origin and substitute(stmt.origin, values),
                 body=map_children(
                     substitute(stmt.body, values), lambda n: _decided(n, inner, lanes)
                 ),

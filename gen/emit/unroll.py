@@ -29,12 +29,11 @@ from ..ir.nodes import (
 from ..ir.print_expr import expr_to_text
 from ..ir.types import DType
 from ..ir.walk import seq, substitute, targets, variables
+from ..poly.unchanged import MOST_TRIPS
 from ..schedule.nests import tensorized
 from . import defined
 from .forms import VECTOR_TYPES, maskable
 from .views import fixed_step
-
-MOST_TRIPS = 64  # of a loop that is unrolled as text
 
 
 def unroll(stmt: Stmt) -> Stmt:
@@ -83,6 +82,21 @@ def _mergeable(a: Loop, b: Loop) -> bool:
 def _of_blocks(loop: Loop) -> bool:
     body = loop.body.body if isinstance(loop.body, Seq) else (loop.body,)
     return loop.kind is LoopKind.VECTORIZED and all(isinstance(s, Block) for s in body)
+
+
+def as_run(stmt: Stmt) -> Stmt:
+    """The tree in which vectorized loops of blocks are what their code is: a block at a time."""
+    match stmt:
+        case Block() | Barrier() | Transfer():
+            return stmt
+        case Loop(body=Seq(body_)) if _of_blocks(stmt):
+            return seq(tuple(replace(stmt, body=s) for s in body_))
+        case Loop() | Delinearize() | If() | Allocate():
+            return replace(stmt, body=as_run(stmt.body))
+        case Seq(body_):
+            return seq(tuple(as_run(s) for s in body_))
+        case _:
+            assert_never(stmt)
 
 
 # ---------------------------------------------------------------- statements as vectors

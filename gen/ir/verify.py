@@ -42,7 +42,7 @@ from .verify_expr import IRError, check_place, expect, refuse
 from .verify_expr import Scope as Names
 from .verify_launch import check_launches
 from .verify_transfers import check_transfers
-from .walk import remembered, targets, variables, walk
+from .walk import blocks, remembered, targets, variables, walk
 
 __all__ = ["IRError", "verify", "verify_any"]
 
@@ -51,10 +51,13 @@ def verify(kernel: Kernel, *, lowered: bool = False) -> None:
     """Checks the rules of one stage: before lowering, or after.
 
     Before, blocks, loops and buffers have names of their own and guards are predicates. After,
-    they may be copied, inits are blocks and vectorized loops have constant extents.
+    they may be copied, inits are blocks and vectorized loops have constant extents. In both, what a
+    block does is said in its iteration variables; what is emitted has none (`emit.finish`).
     Raises IRError.
     """
     verify_any(kernel)
+    sizes = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))
+    _check_local(kernel.body, frozenset(sizes))
     if lowered:
         _check_lowered(kernel)
     else:
@@ -114,6 +117,12 @@ def _check_unlowered(kernel: Kernel) -> None:
             if (what, name) in seen:
                 refuse(node, f"there are two {what}s '{name}'")
             seen.add((what, name))
+
+
+def _check_local(stmt: Stmt, known: frozenset[str]) -> None:
+    for block in blocks(stmt):
+        if not block.iters and (loose := sorted(variables(block.body) - known)):
+            refuse(block, f"the body of block '{block.name}' uses '{loose[0]}', a loop's variable")
 
 
 def _check_lowered(kernel: Kernel) -> None:
@@ -240,7 +249,7 @@ def _check_block(block: Block, around: _Surroundings) -> None:
     for var, binding in zip(block.iters, block.bindings, strict=True):
         expect(binding, INDEX, f"the value of '{var.name}' of block '{block.name}'", outside)
     expect(block.predicate, DType.BOOL, f"the predicate of block '{block.name}'", outside)
-    inside = Names(around.known, around.buffers)
+    inside = Names(around.known, around.buffers) if block.iters else outside
     for var, binding in zip(block.iters, block.bindings, strict=True):
         # Renaming loops reaches into blocks: a name must be one number wherever it is seen.
         if var.name in around.loops and binding != Var(var.name):

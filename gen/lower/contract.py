@@ -4,7 +4,7 @@ Input: a lowered kernel. Output: the kernel with `a*b + c`, `a*b - c` and `c - a
 complex numbers as `fma`, at every place alike, so that the vector code, its tails and the scalar
 code of one level give the same bits. A sum (Update) of products stays as it is: emission adds each
 product fused. It runs after the last proof: that is about exact arithmetic, of which this changes
-the rounding alone.
+the rounding alone, as `poly.unchanged` checks.
 """
 
 from dataclasses import replace

@@ -134,7 +134,7 @@ class _Matcher:
             yield from self._load(plain, p, executed, points)
         elif _is_fma(p, x):
             yield from self._fma(plain, executed, points)
-        elif _head(p) == _head(x):
+        elif head(p) == head(x):
             for a, b in zip(plain.parts(), executed.parts(), strict=True):
                 yield from self.match(a, b, points)
         else:
@@ -245,7 +245,7 @@ def _equal_numbers(plain: _Side, executed: _Side, points: isl.Map) -> str | None
     return "yes" if wanted.is_subset(isl.Map.from_pw_aff(theirs)) else "no"
 
 
-def _head(expr: Expr) -> tuple[object, ...]:
+def head(expr: Expr) -> tuple[object, ...]:
     """What of a node is not below it. Constants by their text, since a NaN is not itself."""
     match expr:
         case Var(name, dtype):

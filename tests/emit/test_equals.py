@@ -99,11 +99,12 @@ def lowered(name: str, level: Level, way: str, dtype: str) -> Kernel:
 def columns(dtype: str) -> Iterator[Array]:
     """Equals, NaNs, zeros of both signs and extremes come first, last and between in columns."""
     random = np.random.default_rng(5)
+    special: list[float]
     if np.issubdtype(dtype, np.integer):
-        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
         special = [0, 1, least, most, least + 1, most - 1]
     else:
-        largest = np.finfo(dtype).max
+        largest = float(np.finfo(dtype).max)
         special = [0.0, -0.0, np.nan, np.inf, -np.inf, largest, -largest, 1.0]
     for m in (1, 2, 3, 4, 5, 7, 8, 9, 13):
         for value in special:

@@ -263,3 +263,17 @@ def f(n):
     verify(from_text(text), lowered=True)
     with pytest.raises(IRError, match="there are two buffers 't'"):
         verify(from_text(text))
+
+
+def test_what_is_emitted_alone_has_loops_variables_in_its_blocks() -> None:
+    """The interpreter takes such a tree; no stage up to lowering does."""
+    text = """
+def f(n, a: float32, y: Out[float32[n]]):
+    for i in range(n):
+        with block("y"):
+            y[i] = a
+"""
+    verify_any(from_text(text))
+    for lowered in (False, True):
+        with pytest.raises(IRError, match="the body of block 'y' uses 'i', a loop's variable"):
+            verify(from_text(text), lowered=lowered)

@@ -1,0 +1,109 @@
+"""The tree that is emitted computes what the lowered tree does, in the interpreter: for what the
+check of rewritten trees does not see (`narrow`), and for that check's own sake.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gen import spec as specs
+from gen.emit.finish import EXACT, after, finish, interpretable
+from gen.ir.algebra import TRUE, add, index
+from gen.ir.interp import run
+from gen.ir.nodes import Intent, Kernel, LoopKind
+from gen.ir.walk import loops, replace_stmt, substitute
+from gen.lower.target import Level, Target
+from gen.pipeline import Variant, schedule
+from gen.poly.certificate import Scheduled
+from gen.poly.witness import Refused
+from gen.trial import random_arrays
+
+Array = NDArray[Any]
+ROOT = Path(__file__).parents[2]
+TARGET = Target(Level.V3)
+SHIPPED = (
+    "argmax blur cross_entropy cumsum grey histogram layer_norm matvec max norm prod softmax"
+    " transpose trmm"
+)
+SPECS = [
+    *(ROOT / "kernels_spec" / f"{name}.yaml" for name in SHIPPED.split()),
+    ROOT / "tests/spec/corpus/csr_matvec.yaml",
+]
+SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, 2.0]
+
+
+def unproved(plain: Kernel, state: Scheduled) -> None:
+    """What is compared need not be proved."""
+
+
+def sizes_of(spec: specs.KernelSpec, variant: Variant) -> Iterator[dict[str, int]]:
+    """No elements, one, and some on both sides of a vector's."""
+    least = specs.least_sizes(spec)
+    for first, others in ((0, 0), (1, 1), (0, 9), (9, 0), (2, 17), (9, 7)):
+        sizes = {d: first if k == 0 else others for k, d in enumerate(spec.dims)}
+        values = {name: index(size) for name, size in sizes.items()}
+        chosen = variant.when is None or substitute(variant.when, values) == TRUE
+        if chosen and all(size >= least.get(d, 0) for d, size in sizes.items()):
+            yield sizes
+
+
+def of_small_integers(array: Array, random: np.random.Generator) -> Array:
+    """What is added and multiplied without being rounded."""
+    return random.integers(0, 2 if array.dtype == bool else 9, array.shape).astype(array.dtype)
+
+
+def of_specials(array: Array, random: np.random.Generator) -> Array:
+    if array.dtype.kind == "f":
+        return random.choice(SPECIAL, array.shape).astype(array.dtype)
+    if array.dtype.kind in "iu":
+        info = np.iinfo(array.dtype)
+        some = [info.min, info.max, info.min + 1, info.max - 1, *range(9)]
+        return random.choice(np.array(some, array.dtype), array.shape)
+    return of_small_integers(array, random)
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_the_tree_that_is_emitted(path: Path) -> None:
+    """Sums may be taken in another order, where unrolled vectors are of one loop."""
+    spec = specs.load(path)
+    dtypes = specs.choices(spec)[0]
+    random = np.random.default_rng(7)
+    scalars = {s.name: 0.5 if s.default is None else s.default for s in spec.scalars}
+    for variant in schedule(spec, dtypes, TARGET, unproved, each_step=False):
+        lowered = variant.lowered.kernel
+        fused = after(EXACT[:1], lowered, TARGET)
+        narrowed = interpretable(lowered, TARGET)
+        given = [p.buffer.name for p in lowered.parameters if p.intent is not Intent.OUT]
+        for sizes in sizes_of(spec, variant):
+            arrays = random_arrays(spec, dtypes, sizes, random)
+            for drawn in (of_small_integers, of_specials):
+                inputs = {name: drawn(arrays[name], random) for name in given}
+                want = run(
+                    lowered if drawn is of_small_integers else fused, inputs, scalars, dims=sizes
+                )
+                for name, got in run(narrowed, inputs, scalars, dims=sizes).items():
+                    np.testing.assert_allclose(got, want[name], 1e-5, err_msg=str((name, sizes)))
+                    zero = want[name] == 0
+                    assert np.array_equal(np.signbit(got[zero]), np.signbit(want[name][zero]))
+
+
+def test_a_rewriting_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it is, it is found before there is any C."""
+    spec = specs.load(ROOT / "kernels_spec" / "softmax.yaml")
+    variant, *_ = schedule(spec, specs.choices(spec)[0], TARGET, unproved, each_step=False)
+    lowered = variant.lowered.kernel
+    finish(lowered, TARGET)
+
+    def wrong(kernel: Kernel, target: Target) -> Kernel:
+        first = next(loop for loop in loops(kernel.body) if loop.kind is LoopKind.SERIAL)
+        body = replace_stmt(kernel.body, first, replace(first, lower=add(first.lower, 1)))
+        return replace(kernel, body=body)
+
+    monkeypatch.setattr("gen.emit.finish.EXACT", (*EXACT, ("wrong", wrong)))
+    with pytest.raises(Refused, match=r"serial loop '.*' over \(.*\) is emitted where serial loop"):
+        finish(lowered, TARGET)

@@ -1,0 +1,224 @@
+"""What a rewriting after the proof may change of a tree, and what is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from gen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Call,
+    Const,
+    DefinedCombiner,
+    Expr,
+    Function,
+    Kernel,
+    Node,
+    Update,
+    Var,
+)
+from gen.ir.parser import from_text
+from gen.ir.types import DType
+from gen.ir.walk import map_children
+from gen.poly.unchanged import check_unchanged
+from gen.poly.witness import Refused
+
+HEAD = "def k(n, s, x: float32[n], a: float32[n], p: int64[n], y: InOut[float32[n + 64]]):\n"
+SAME = [
+    (
+        "loops written out",
+        "for i in range(n):\n"
+        "  for u in unrolled(2):\n"
+        "    for l in vectorized(4):\n"
+        '      with block("b", t=spatial(i*8 + u*4 + l, n), where=i*8 + u*4 + l < n):\n'
+        "        y[t] = x[t]\n",
+        "for i in range(n):\n"
+        "  for l in vectorized(4):\n"
+        '    with block("b", where=i*8 + l < n):\n'
+        "      y[i*8 + l] = x[i*8 + l]\n"
+        '    with block("b", where=i*8 + 4 + l < n):\n'
+        "      y[l + 4 + i*8] = x[i*8 + 4 + l]\n",
+    ),
+    (
+        "a clamp that holds, and a remainder",
+        "for i in range(n // 4):\n"
+        "  for l in vectorized(4):\n"
+        '    with block("b", t=spatial(i*4 + l, n), where=i*4 + l < n):\n'
+        "      y[t % 4] = x[min(t, n - 1)]\n",
+        "for i in range(n // 4):\n"
+        "  for l in vectorized(4):\n"
+        '    with block("b"):\n'
+        "      y[l] = x[i*4 + l]\n",
+    ),
+    (
+        "a clamped read as a selection, by unknown numbers",
+        "for i in range(n):\n"
+        '  with block("b", t=spatial(i)):\n'
+        "    y[t] = x[min(max(t*s - p[t], 0), n - 1)]\n",
+        "for i in range(n):\n"
+        '  with block("b"):\n'
+        "    y[i] = x[min(i*s - p[i], n - 1)] if i*s - p[i] >= 0 else x[min(0, n - 1)]\n",
+    ),
+    (
+        "the side that is taken",
+        "for i in range(n):\n"
+        '  with block("b", t=spatial(i)):\n'
+        "    y[t] = a[t] if p[t] > 2 else (x[t] if t >= 0 else 0.0)\n",
+        'for i in range(n):\n  with block("b"):\n    y[i] = a[i] if p[i] > 2 else x[i]\n',
+    ),
+    (
+        "fused products",
+        "for i in range(n):\n"
+        '  with block("b", t=spatial(i)):\n'
+        "    y[t] = (x[t]*a[t] - x[t]) + (a[t] - x[t]*x[t])\n",
+        "for i in range(n):\n"
+        '  with block("b"):\n'
+        "    y[i] = fma(x[i], a[i], -x[i]) + fma(-x[i], x[i], a[i])\n",
+    ),
+    (
+        "a guard that follows from another",
+        "for i in range(n):\n"
+        '  with block("b", t=spatial(i), where=i < s and i < s + 1 and p[i] > 0):\n'
+        "    y[t] = x[t]\n",
+        'for i in range(n):\n  with block("b", where=i < s and p[i] > 0):\n    y[i] = x[i]\n',
+    ),
+]
+
+WRONG = [
+    (
+        "loops written out",
+        "i*8 + 4 + l]",
+        "i*8 + 5 + l]",
+        "is emitted with `x\\[i \\* 8 \\+ 5 \\+ l\\]` where",
+    ),
+    (
+        "loops written out",
+        "y[l + 4 + i*8]",
+        "a[l + 4 + i*8]",
+        "with `a\\[.*\\]` where `y\\[.*\\]` is proved",
+    ),
+    (
+        "loops written out",
+        "where=i*8 + 4 + l < n",
+        "where=i*8 + l < n",
+        "under `i \\* 8 \\+ l < n`, which",
+    ),
+    (
+        "loops written out",
+        ", where=i*8 + 4 + l < n",
+        "",
+        "emitted without the guard `i \\* 8 \\+ 4",
+    ),
+    (
+        "loops written out",
+        "in range(n)",
+        "in range(n - 1)",
+        r"serial loop 'i' over \(0, n - 1\) is emitted",
+    ),
+    ("loops written out", "vectorized(4)", "vectorized(2)", "vectorized loop 'l' over"),
+    ("a clamp that holds, and a remainder", "y[l]", "y[i]", "with `y\\[i\\]` where"),
+    (
+        "a clamp that holds, and a remainder",
+        "x[i*4 + l]",
+        "x[min(i*4 + l, n - 2)]",
+        "is emitted with",
+    ),
+    ("a clamped read as a selection, by unknown numbers", ">= 0", ">= -1", "is emitted with"),
+    (
+        "a clamped read as a selection, by unknown numbers",
+        "min(0, n",
+        "min(1, n",
+        "is emitted with",
+    ),
+    (
+        "a clamped read as a selection, by unknown numbers",
+        "x[min(i*s -",
+        "x[min(i*n -",
+        "emitted with",
+    ),
+    ("the side that is taken", "else x[i]", "else a[i]", "is emitted with"),
+    ("the side that is taken", "a[i] if p[i] > 2", "x[i] if p[i] > 2", "is emitted with"),
+    ("the side that is taken", "a[i] if p[i] > 2 else x[i]", "a[i]", "is emitted with `a"),
+    ("fused products", "-x[i])", "x[i])", "is emitted with"),
+    ("fused products", "fma(-x[i], x[i], a[i])", "fma(x[i], x[i], -a[i])", "is emitted with"),
+    ("fused products", "fma(x[i], a[i]", "fma(x[i], x[i]", "is emitted with"),
+    ("a guard that follows from another", "i < s and ", "", "without the guard `i < s`"),
+    ("a guard that follows from another", " and p[i] > 0", "", "without the guard `p.i. > 0`"),
+    (
+        "a guard that follows from another",
+        "y[i] = x[i]",
+        "y[i] = -x[i]",
+        "with `-x.i.` where `x.i.`",
+    ),
+    ("a guard that follows from another", 'block("b"', 'block("c"', "'b' is emitted as 'c'"),
+]
+CASES = {name: (before, after) for name, before, after in SAME}
+
+
+def kernel(body: str) -> Kernel:
+    return from_text(HEAD + "".join(f"  {line}\n" for line in body.splitlines()))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_may_change(name: str) -> None:
+    before, after = map(kernel, CASES[name])
+    check_unchanged(before, before)
+    check_unchanged(before, after)
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), WRONG)
+def test_what_may_not(name: str, old: str, new: str, message: str) -> None:
+    before, after = CASES[name]
+    assert old in after
+    with pytest.raises(Refused, match=message):
+        check_unchanged(kernel(before), kernel(after.replace(old, new)))
+
+
+def test_statements_that_are_gone_are_missed() -> None:
+    """So are those that are more, in another order, or of another kind."""
+    one = 'for i in range(n):\n  with block("b", t=spatial(i)):\n    y[t] = x[t]\n'
+    two = one.replace('"b"', '"c"')
+    for before, after, message in (
+        (one + two, one, "nothing is emitted where serial loop 'i' over .0, n. is proved"),
+        (one, one + two, "serial loop 'i' over .0, n. is emitted where nothing is proved"),
+        (one + two, two + one, "block 'b' is emitted as 'c'"),
+        (
+            one,
+            one.replace("y[t] = x[t]", "y[t] = combine.sum(y[t], x[t])"),
+            "a statement of another",
+        ),
+        (
+            one,
+            one.replace("range", "parallel"),
+            "parallel loop 'i' over .* is emitted where serial",
+        ),
+    ):
+        with pytest.raises(Refused, match=message):
+            check_unchanged(kernel(before), kernel(after))
+
+
+def test_a_zero_is_another_with_another_sign() -> None:
+    text = 'for i in range(n):\n  with block("b", t=spatial(i)):\n    y[t] = 0.0\n'
+    with pytest.raises(Refused, match=r"with `float32\(-0.0\)` where `float32\(0.0\)`"):
+        check_unchanged(kernel(text), kernel(text.replace("0.0", "-0.0")))
+
+
+def test_what_a_spec_defines_is_compared_too() -> None:
+    a, b = Var("a.v", DType.FLOAT32), Var("b.v", DType.FLOAT32)
+    square = Binary(BinaryOp.MUL, b, b)
+    added = '  with block("b", t=reduction(i)):\n    y[0] = combine.sum(y[0], x[t])\n'
+    text = f"for i in range(n):\n{added}"
+
+    def combined(by: Expr) -> Kernel:
+        far = DefinedCombiner("far", ("v",), (Const(0.0, DType.FLOAT32),), (by,))
+
+        def go(node: Node) -> Node:
+            new = map_children(node, go)
+            return replace(new, combiner=far) if isinstance(new, Update) else new
+
+        return map_children(kernel(text), go)
+
+    proved = combined(Binary(BinaryOp.ADD, a, square))
+    check_unchanged(proved, combined(Call(Function.FMA, (b, b, a))))
+    with pytest.raises(Refused, match="'b' is emitted as a statement of another kind"):
+        check_unchanged(proved, combined(Call(Function.FMA, (b, a, a))))
