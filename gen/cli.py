@@ -327,13 +327,13 @@ def _add_run(commands: "_Commands[argparse.ArgumentParser]") -> None:
     command = commands.add_parser(
         "run",
         help="compile a kernel, compare it with its oracle, and time it",
-        description="Runs the kernel on random arrays of the sizes given and on edge cases "
-        "(special values; sizes 0, 1 and around), and prints errors and time. Needs a C compiler.",
+        description="Runs the kernel on random arrays of the sizes given and on edge cases (small "
+        "and long sizes, ties, extremes, NaN, strides), and prints errors and time. Needs a C "
+        "compiler, and runs the C of `externals`.",
     )
     command.add_argument("file", type=Path, help="a spec")
-    command.add_argument(
-        "--size", action="append", default=[], metavar="DIM=N", help="a dim's size (default 64)"
-    )
+    size = "a dim's size (default: 64, or less where there are many dims)"
+    command.add_argument("--size", action="append", default=[], metavar="DIM=N", help=size)
     command.add_argument("--seed", type=int, default=0, help="of the random arrays")
     _dtype(command)
     command.add_argument("--level", choices=LEVELS, help="ISA level (default: this machine's best)")

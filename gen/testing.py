@@ -18,12 +18,14 @@ from typing import final
 import numpy as np
 
 from . import spec as specs
+from .comparison import MUTE, mute
 from .errors import TilesmithError
+from .inputs import Array, Call
 from .ir.nodes import Intent
 from .lower.target import Level
 from .pipeline import Dtypes, manifest_entry, suffix
 from .spec.model import KernelSpec
-from .trial import MUTE, Array, Call, checks, mute
+from .trial import checks
 
 
 @final

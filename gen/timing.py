@@ -14,24 +14,16 @@ from typing import Any, final
 import numpy as np
 
 from . import jit
+from .comparison import MUTE, Case, mute, tried
 from .errors import TilesmithError
+from .inputs import Array, random_arrays
 from .lower.target import Level
 from .pipeline import Dtypes, suffix
 from .progress import SILENT, Progress
 from .sizes import allowed, kernel_dims
 from .spec import oracle
 from .spec.model import KernelSpec
-from .trial import (
-    MUTE,
-    Array,
-    Case,
-    checks,
-    chosen,
-    compiled,
-    mute,
-    random_arrays,
-    tried,
-)
+from .trial import checks, chosen, compiled
 
 SAMPLE_SECONDS = 1e-3
 """One sample takes at least so long: short calls are repeated."""

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from build_tools.accuracy import machine_levels
-from gen import jit, trial
+from gen import comparison, inputs, jit
 from gen import spec as specs
 from gen.jit import Loaded
 from gen.lower.target import Level, Target
@@ -51,10 +51,10 @@ def test_compiled(path: Path, level: str, plain: bool) -> None:
         lanes = Target(Level(level)).lanes(dtypes["T"])
         rng = np.random.default_rng(lanes)
         for sizes in edges(spec, lanes):
-            arrays = trial.random_arrays(spec, dtypes, sizes, rng)
+            arrays = inputs.random_arrays(spec, dtypes, sizes, rng)
             if spec.name == "mandelbrot":
                 kernel(arrays, sizes)
                 assert np.sum(arrays["count"] != _mandelbrot(arrays["c"], 40)) <= 1  # rounding
                 continue
-            case = trial.compare(spec, dtypes, kernel, arrays, sizes)
+            case = comparison.compare(spec, dtypes, kernel, arrays, sizes)
             assert case.worst <= 1, (suffix(dtypes), case)

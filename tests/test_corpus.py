@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gen import jit, trial
+from gen import jit
 from gen import spec as specs
 from gen.errors import ScheduleError, TilesmithError
+from gen.inputs import random_arrays
 from gen.ir.interp import run
 from gen.ir.nodes import Intent
 from gen.lower.target import Level, Target
@@ -84,7 +85,7 @@ def sizes(spec: KernelSpec, lengths: tuple[int, ...]) -> Iterator[dict[str, int]
 
 def arguments(spec: KernelSpec, dtypes: Dtypes, dims: Mapping[str, int]) -> dict[str, Array]:
     rng = np.random.default_rng(sum(dims.values()))
-    arrays = trial.random_arrays(spec, dtypes, dims, rng)
+    arrays = random_arrays(spec, dtypes, dims, rng)
     return {**arrays, **(INPUTS[spec.name](rng, arrays) if spec.name in INPUTS else {})}
 
 

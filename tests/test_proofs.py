@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gen import spec as specs
+from gen.inputs import random_arrays
 from gen.ir.algebra import TRUE, add, index, sub
 from gen.ir.interp import InterpError, run
 from gen.ir.nodes import Allocate, Block, Expr, If, Init, Intent, Kernel, Loop, LoopKind, Seq, Stmt
@@ -20,7 +21,6 @@ from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.spec import oracle
-from gen.trial import random_arrays
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "kernels_spec").glob("*.yaml"))

@@ -1,14 +1,17 @@
 """What `run` does with specs that promise nothing, whose oracle fails or gives no numbers."""
 
 import re
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
-from gen import timing, trial
+from gen import comparison, inputs, timing, trial
 from gen.errors import SpecError, TilesmithError
+from gen.inputs import Kind
 from gen.lower.target import Level
 from gen.sizes import sides
-from gen.spec import choices, loads
+from gen.spec import build, choices, loads
 
 COPY = """\
 tilesmith: 1
@@ -179,7 +182,7 @@ def test_bench_does_not_call_right_what_was_not_compared() -> None:
 
 
 def test_an_error_where_none_is_allowed_is_a_short_number() -> None:
-    case = trial.Case({"n": 1}, 1.5e307, 0.5, "y[0]", 1, 1)
+    case = comparison.Case({"n": 1}, 1.5e307, 0.5, "y[0]", 1, 1)
     text = str(trial.Report("k", "float32", "v3", case, 1.0, (), oracle=True))
     assert "error  5.00e-01 from the oracle, 1.5e+307 of what the spec allows" in text
 
@@ -197,3 +200,158 @@ externals:
     spec = loads(text + externals, "copy.yaml")
     report = trial.run(spec, choices(spec)[0], Level.V2, {})
     assert report.right and not report.oracle and report.case.compared == 64
+
+
+# ---------------------------------------------------------------- other inputs
+
+
+def rows(value: str, result: str = "T", types: str = "[float32]") -> str:
+    """A spec of one value for each row of x."""
+    return f"""\
+tilesmith: 1
+kernel: rows
+doc: Of rows.
+signature: (n)->()
+dtypes: {{T: {types}}}
+arguments: {{x: {{type: "T[m, n]"}}, y: {{type: "{result}[m]", intent: out}}}}
+constraints: [n >= 1]
+compute: |
+  y[i] = {value}
+"""
+
+
+LAST = "n - 1 - argmax(x[i, n - 1 - j] for j in n)"
+PLANTED = [
+    (rows("argmax(x[i, j] for j in n)", "int64"), (LAST,), {Kind.TIES, Kind.SMALL, Kind.SPECIAL}),
+    (rows("max(x[i, j] for j in n)"), ("sum(T(0) if isnan(x[i, j]) else T(0) for j in n)",), None),
+    (rows("max(x[i, j] for j in n)"), ("max(-1e9 if isnan(x[i, j]) else x[i, j] for j in n)",),
+     {Kind.SPECIAL}),
+    (rows("min(x[i, j] for j in n)"), ("min(max(x[i, j], -9999) for j in n)",),
+     {Kind.EXTREME, Kind.SPECIAL}),
+    (rows("min(x[i, j] for j in n)", types="[int32]"), ("min(max(x[i, j], -9999) for j in n)",),
+     {Kind.EXTREME}),
+    (rows("1 / x[i, 0]"), ("1 / (x[i, 0] + 0)",), {Kind.SMALL, Kind.SPECIAL}),
+    (rows("x[i, n - 1]"), ("x[i, min(n - 1, 65535)]",), {Kind.LONG}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "wrong", "found"), PLANTED, ids=range(len(PLANTED)))
+def test_inputs_of_each_kind_find_what_random_ones_do_not(
+    text: str, wrong: tuple[str], found: set[Kind] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = loads(text, "rows.yaml")
+    assert trial.run(right, choices(right)[0], Level.V2, {}).right
+    other = loads(re.sub(r"y\[i\] = .*", f"y[i] = {wrong[0]}", text), "rows.yaml")
+    planted = trial.compiled(other, choices(other)[0], Level.V2)
+    monkeypatch.setattr(trial, "compiled", lambda *_: planted)
+    report = trial.run(right, choices(right)[0], Level.V2, {})
+    assert not report.right
+    if found is not None:
+        assert all(c.worst <= 1 for c in (report.case, *report.edges))
+        assert {c.kind for c in report.others if c.worst > 1} == found
+        assert f", {min(k.value for k in found)}: error" in str(report)
+
+
+def test_the_report_counts_the_kinds() -> None:
+    spec = loads(rows("max(x[i, j] for j in n)"), "rows.yaml")
+    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    assert line(report, "inputs") == (
+        "10 ties, 10 zeros and the smallest, 9 the largest, 9 NaN and infinities, 9 strided,"
+        " 2 long; 0 wrong"
+    )
+    sizes = [c.sizes for c in report.others if c.kind is Kind.LONG]
+    assert sizes == [{"m": 65539, "n": 3}, {"m": 3, "n": 65539}]
+    assert {c.kind for c in report.others if c.sizes == {"m": 37, "n": 37}} == {
+        Kind.TIES, Kind.SMALL, Kind.EXTREME, Kind.SPECIAL, Kind.STRIDED
+    }  # fmt: skip
+
+
+def test_a_cast_of_what_no_integer_holds_is_not_compared() -> None:
+    spec = loads(rows("sum(int32(x[i, j]) for j in n)", "int32"), "rows.yaml")
+    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    assert {c.kind for c in report.others} == {Kind.TIES, Kind.STRIDED, Kind.LONG}
+
+
+def test_large_numbers_in_products_are_not_compared() -> None:
+    value = "prod(x[i, j] for j in n)"
+    for types, kind in (("[float32]", False), ("[int32]", True)):
+        spec = loads(rows(value, types=types), "rows.yaml")
+        assert (Kind.EXTREME in inputs.kinds(build(spec, choices(spec)[0]))) is kind
+
+
+def test_where_values_overflow_on_the_way_the_plain_schedule_says_what_is_right() -> None:
+    oracle = "oracle: np.sqrt(np.sum(x * x, axis=-1))\naccuracy: (n + 4) * eps * y[i]\n"
+    spec = loads(rows("sqrt(sum(x[i, j] ** 2 for j in n))") + oracle, "rows.yaml")
+    assert trial.run(spec, choices(spec)[0], Level.V2, {}).right
+    x, y = np.full((1, 2), 1e30, np.float32), np.zeros(1, np.float32)
+    for kind, right in ((Kind.EXTREME, True), (Kind.TIES, False)):
+        kernel = trial.compiled(spec, choices(spec)[0], Level.V2)
+        arrays, sizes = {"x": x, "y": y}, {"m": 1, "n": 2}
+        case = comparison.compare(spec, choices(spec)[0], kernel, arrays, sizes, kind)
+        assert (case.worst <= 1) is right and y[0] == np.inf
+
+
+def test_an_oracle_that_fails_on_other_inputs_leaves_them_to_the_plain_schedule() -> None:
+    oracle = "oracle: np.take(np.arange(100.0), np.max(np.int64(x), axis=-1))\naccuracy: eps\n"
+    text = rows("T(min(max(max(x[i, j] for j in n), 0), 99))", "float32", "[int32]")
+    spec = loads(text.replace("T(", "float32(") + oracle, "rows.yaml")
+    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    assert report.right and any(c.kind is Kind.EXTREME for c in report.others)
+
+
+def test_arrays_of_all_strides_and_what_is_around_them() -> None:
+    spec = loads(re.sub("oracle: .*\n", "", COPY), "copy.yaml")
+    rng = np.random.default_rng(0)
+    seen: set[tuple[int, ...]] = set()
+
+    def copying(arrays: inputs.Arrays, sizes: Mapping[str, int]) -> None:
+        seen.add((*arrays["x"].strides, *arrays["y"].strides))
+        arrays["y"][...] = arrays["x"]
+
+    def beyond(arrays: inputs.Arrays, sizes: Mapping[str, int]) -> None:
+        y = arrays["y"]
+        np.lib.stride_tricks.as_strided(y, (len(y) + 1,))[-1] = 1
+
+    def back(arrays: inputs.Arrays, sizes: Mapping[str, int]) -> None:
+        arrays["x"][0] = 9
+
+    for _ in range(30):
+        x, y = np.arange(5, dtype=np.float32), np.empty(5, np.float32)
+        inputs.strided(spec, copying, rng)({"x": x, "y": y}, {"m": 5})
+        assert (x == y).all()
+        for wrong, name in ((beyond, "y"), (back, "x")):
+            with pytest.raises(inputs.Outside, match=name):
+                inputs.strided(spec, wrong, rng)({"x": x, "y": y}, {"m": 5})
+    assert {s for pair in seen for s in pair} == {4, 8, -4, -8}
+    case = comparison.compare(
+        spec, choices(spec)[0], inputs.strided(spec, beyond, rng), {"x": x, "y": y}, {"m": 5}
+    )
+    assert case.worst == np.inf and case.place == "y, around it"
+
+
+def test_what_is_alike_along_an_axis_comes_with_a_stride_of_0() -> None:
+    spec = loads(rows("max(x[i, j] for j in n)"), "rows.yaml")
+    strides = []
+
+    def looking(arrays: inputs.Arrays, sizes: Mapping[str, int]) -> None:
+        strides.append(arrays["x"].strides)
+        if len(strides) % 2:
+            raise TilesmithError("axis 1 of 'rows' has not stride 1")
+
+    x, y = np.ones((3, 4), np.float32), np.empty(3, np.float32)
+    inputs.strided(spec, looking, np.random.default_rng(0))({"x": x, "y": y}, {"m": 3, "n": 4})
+    assert strides == [(0, 0), (0, 4)]
+
+
+def test_sizes_that_nobody_gives_are_less_where_there_are_many() -> None:
+    names = "abcdefg"
+    text = rows("sum(x[i, j] for j in n)").replace("(n)->()", f"({','.join(names)})->()")
+    text = text.replace('"T[m, n]"', f'"T[m, {", ".join(names)}]"').replace("[n >= 1]", "[]")
+    index = ", ".join(f"{n}{n}" for n in names)
+    over = " ".join(f"for {n}{n} in {n}" for n in names)
+    text = text.replace("x[i, j] for j in n", f"x[i, {index}] {over}")
+    spec = loads(text, "rows.yaml")
+    assert set(trial.chosen(spec, {}).values()) == {8}
+    assert trial.chosen(spec, {"a": 1, "b": 1, "c": 1, "d": 1}) == {
+        "m": 64, "a": 1, "b": 1, "c": 1, "d": 1, "e": 64, "f": 64, "g": 64
+    }  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gen import jit, trial
+from gen import comparison, inputs, jit
 from gen import spec as specs
 from gen.ir import storage
 from gen.ir.evaluate import numpy_dtype
@@ -88,8 +88,8 @@ def test_the_tile_of_int32_is_in_registers() -> None:
 def test_narrow_floats_are_summed_in_float32(level: Level, plain: bool) -> None:
     for spec, dtype, kernel in kernels("dot", level, plain):
         for n in sizes(level, dtype):
-            given = trial.random_arrays(spec, {"T": dtype}, {"m": 3, "n": n}, RNG)
-            case = trial.compare(spec, {"T": dtype}, kernel, given, {"m": 3, "n": n})
+            given = inputs.random_arrays(spec, {"T": dtype}, {"m": 3, "n": n}, RNG)
+            case = comparison.compare(spec, {"T": dtype}, kernel, given, {"m": 3, "n": n})
             assert case.worst <= 1, case
 
 

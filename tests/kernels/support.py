@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tilesmith as ts
-from gen import plain, trial
+from gen import inputs as drawn
+from gen import plain
 from gen import spec as specs
 from gen.ir import storage
 from gen.ir.nodes import Intent
@@ -98,8 +99,8 @@ def random_arrays(
     sizes: Mapping[str, int],
     rng: np.random.Generator,
 ) -> dict[str, Array]:
-    """Arguments as `trial` draws them; the weights of recurrences in rows of length 1 or so."""
-    arrays = trial.random_arrays(spec, dtypes, sizes, rng)
+    """Arguments as `inputs` draws them; the weights of recurrences in rows of length 1 or so."""
+    arrays = drawn.random_arrays(spec, dtypes, sizes, rng)
     for name in _WEIGHTS.get(spec.name, ()):
         arrays[name] /= np.sqrt(max(1, arrays[name].shape[-1])).astype(arrays[name].dtype)
     return arrays
