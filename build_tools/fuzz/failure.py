@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import final
+from typing import TypeVar, final
 
 from gen.errors import TilesmithError
 
+T = TypeVar("T")
 Sizes = Mapping[str, int]
 
 _BY_COMPILER = "error: the C compiler refused"
@@ -35,8 +36,9 @@ def place_of(error: BaseException) -> str:
     return f"{Path(last.filename).name}:{last.name}"
 
 
-def isolated(work: Callable[[], Failure | None], seconds: float) -> Failure | None:
-    """The answer of some work in a child process, which may die or hang: a failure, too.
+def isolated(work: Callable[[], T], seconds: float) -> T | Failure:
+    """The answer of some work in a child process, which may die or hang: a failure, too. It is no
+    string.
 
     Raises the TilesmithError that the work does, unless it is a C compiler's.
     """
@@ -49,7 +51,7 @@ def isolated(work: Callable[[], Failure | None], seconds: float) -> Failure | No
         try:
             if not here.poll(seconds):
                 return Failure("crash", f"no answer within {seconds:g} seconds")
-            answer: Failure | str | None = here.recv()
+            answer: T | Failure | str = here.recv()
         except EOFError:
             child.join()
             said.seek(0)
@@ -65,7 +67,7 @@ def isolated(work: Callable[[], Failure | None], seconds: float) -> Failure | No
     return answer
 
 
-def _answer(connection: Connection, work: Callable[[], Failure | None], said: int) -> None:
+def _answer(connection: Connection, work: Callable[[], object], said: int) -> None:
     faulthandler.disable()  # what kills this process is told by its exit code
     os.dup2(said, 2)  # and by what sanitizers say
     try:
