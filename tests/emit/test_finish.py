@@ -69,7 +69,7 @@ def of_specials(array: Array, random: np.random.Generator) -> Array:
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_the_tree_that_is_emitted(path: Path) -> None:
-    """Sums may be taken in another order, where unrolled vectors are of one loop."""
+    """All bits are the same, but for what multiply-adds round once."""
     spec = specs.load(path)
     dtypes = specs.choices(spec)[0]
     random = np.random.default_rng(7)
@@ -83,13 +83,15 @@ def test_the_tree_that_is_emitted(path: Path) -> None:
             arrays = random_arrays(spec, dtypes, sizes, random)
             for drawn in (of_small_integers, of_specials):
                 inputs = {name: drawn(arrays[name], random) for name in given}
-                want = run(
-                    lowered if drawn is of_small_integers else fused, inputs, scalars, dims=sizes
-                )
-                for name, got in run(narrowed, inputs, scalars, dims=sizes).items():
-                    np.testing.assert_allclose(got, want[name], 1e-5, err_msg=str((name, sizes)))
-                    zero = want[name] == 0
-                    assert np.array_equal(np.signbit(got[zero]), np.signbit(want[name][zero]))
+                ours = run(narrowed, inputs, scalars, dims=sizes)
+                theirs = run(fused, inputs, scalars, dims=sizes)
+                for name, got in ours.items():
+                    np.testing.assert_array_equal(got, theirs[name], str((name, sizes)))
+                    zero = got == 0
+                    assert np.array_equal(np.signbit(got[zero]), np.signbit(theirs[name][zero]))
+                if drawn is of_small_integers:
+                    for name, want in run(lowered, inputs, scalars, dims=sizes).items():
+                        np.testing.assert_allclose(ours[name], want, 1e-4, 1e-4)
 
 
 def test_a_rewriting_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
