@@ -12,6 +12,7 @@ from ..ir import algebra, walk
 from ..ir import nodes as ir
 from ..ir.linear import linear
 from ..ir.nodes import BinaryOp
+from ..poly.unchanged import check_unchanged
 from ..spec.indices import tidy
 from ..spec.model import NamedSize
 from ..spec.shapes import is_affine
@@ -36,8 +37,10 @@ def where(kernel: ir.Kernel, condition: ir.Expr, sizes: tuple[NamedSize, ...]) -
         if is_affine(value)
     )
     assumed = replace(kernel, assumptions=(*kernel.assumptions, condition, *known))
-    body = _settled(walk.substitute(kernel.body, fixed), of_kernel(assumed))
-    return replace(assumed, body=body)
+    start = replace(assumed, body=walk.substitute(kernel.body, fixed))
+    settled = replace(start, body=_settled(start.body, of_kernel(start)))
+    check_unchanged(start, settled)  # all is proved against this one
+    return settled
 
 
 def _settled(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:

@@ -69,6 +69,9 @@ def _check(before: Stmt, after: Stmt, around: Around) -> None:
         match old, new:
             case Block(), Block():
                 _check_block(old, new, around)
+            case Loop(), Loop() if _header(old) == _header(new) and _runs_once(old, around):
+                value = {old.var: old.lower}
+                _check(substitute(old.body, value), substitute(new.body, value), around)
             case Loop(), Loop() if _header(old) == _header(new):
                 v = Var(old.var)
                 bounds = Binary(BinaryOp.GE, v, old.lower), Binary(BinaryOp.LT, v, old.upper)
@@ -112,6 +115,11 @@ def _parts(stmt: Stmt, around: Around) -> Iterator[Stmt]:
             yield from (replace(stmt, body=s) for s in parts) if alone else (stmt,)
         case _:
             yield stmt
+
+
+def _runs_once(loop: Loop, around: Around) -> bool:
+    first, last = around.constant(loop.lower), around.constant(loop.upper)
+    return first is not None and last == first + 1
 
 
 def _header(stmt: Loop | Delinearize | If | Allocate) -> str:

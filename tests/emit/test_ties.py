@@ -50,6 +50,13 @@ def test_what_comes_in_order(binding: str, read: str, at: str, marked: bool) -> 
     assert [in_order(b) for b in blocks(body) if b.name == "y"] == [marked]
 
 
+def test_terms_of_a_loop_in_any_order_are_in_no_order() -> None:
+    """Whatever else is said of such a loop: marks do not lean on the proof that refuses it."""
+    text = ROWS.format(binding="y.j", read="j", at="j").replace("y.j in range", "y.j in parallel")
+    body = mark(explicit_inits(from_text(text))).body
+    assert [in_order(b) for b in blocks(body) if b.name == "y"] == [False]
+
+
 def test_what_comes_a_second_time_is_in_order_if_it_starts_anew() -> None:
     text = ROWS.format(binding="y.j", read="j", at="j")
     loop = text[text.index("        for y.c") : text.index("        for v.i")]
