@@ -30,6 +30,7 @@ SEEN_BY = {
     "emission": ("goldens", "compiling", "tests"),
     "prover": ("prover", "fuzzer", "tests"),
     "language": ("fuzzer", "tests"),
+    "tools": ("tests",),
 }
 """The checks that run what a part does; others are not run on its bugs."""
 TESTS = {
@@ -43,6 +44,13 @@ TESTS = {
     "emission": ("tests/emit/test_run.py", "-k", "not v2 and not v4"),
     "prover": ("tests/poly", "--ignore=tests/poly/test_mutations.py"),
     "language": ("tests/build_tools/test_evaluator.py", "tests/ir/test_interp.py"),
+    "tools": (
+        "tests/spec/test_calls.py",
+        "tests/test_trust.py",
+        "tests/test_trial.py",
+        "tests/test_notebook.py::test_of_types_that_hold_the_arrays_their_own_is_chosen",
+        "tests/schedule/test_layouts.py",
+    ),
 }
 """The tests of a part, as pytest takes them; those of primitives are their examples. Code is tried
 on one level. Left out are the prover's on trees with numbers changed at random, which take longer

@@ -97,8 +97,9 @@ def _compiled(source: str, level: Level) -> tuple[tuple[Function, ...], str]:
 
 
 def _json(data: _Json) -> str:
-    """As the text of a script element, which must not end early."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+    """As the text of a script element, which must neither end early nor seem to begin another."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return re.sub(r"<(?=/|!--|script)", r"\\u003c", text, flags=re.IGNORECASE)
 
 
 @final

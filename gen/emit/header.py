@@ -188,7 +188,7 @@ def _signature(name: str, entry: Entry, types: Mapping[str, str]) -> str:
 
 
 def _comment(entry: Entry, types: Mapping[str, str]) -> str:
-    doc = " ".join(entry.doc.replace("*/", "* /").split())
+    doc = " ".join(entry.doc.replace("*/", "* /").replace("/*", "/ *").split())
     lines = [_array(a, types) for a in entry.arguments]
     lines += [f"{_safe(p.name)}: {_default(p)}" for p in entry.parameters]
     if rules := entry.size_rules:

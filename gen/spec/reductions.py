@@ -178,13 +178,15 @@ def _check(own: ir.DefinedCombiner, values: tuple[ir.Expr, ...], at: Span | None
 
 
 def _drawn(expr: ir.Expr, random: Random) -> ir.Expr:
-    """The expression, with a number for each variable and element."""
+    """The expression, with a number for each variable, element and call of an external."""
 
     def go(node: Node) -> Node:
         match node:
             case ir.Var(dtype=DType.INT64):  # an index or a size
                 return ir.Const(random.randrange(6), DType.INT64)
             case ir.Var(dtype=dtype) | ir.Load(dtype=dtype):
+                return ir.Const(_number(dtype, random), dtype)
+            case ir.Call(ir.External(result=dtype)):
                 return ir.Const(_number(dtype, random), dtype)
             case _:
                 return map_children(node, go)

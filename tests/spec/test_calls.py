@@ -82,7 +82,7 @@ CLOSED = [
     "(1,) * 10 ** 9", "18446744073709551616", "[x] + [x]", "np.ones(10 ** 15)",
     "np.ones((10 ** 6,) * 3)",
     # what gives no numbers, or not those of the output
-    "np.array([1, None])", "np.array([[1], [1, 2]])", "None", "(x, x)", "np.ones(4)",
+    "np.array([1, None, 2])", "np.array([[1], [1, 2]])", "None", "(x, x)", "np.ones(4)",
     "np.divmod(x, x)", "np.ones(3)[5]", "np.reshape(x, (2, 2))", "np.linalg.inv(x)", "1 / 0",
     "x[x]",
 ]  # fmt: skip
