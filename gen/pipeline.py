@@ -92,7 +92,7 @@ def prover(folder: Path, seconds: float = PROOF_SECONDS) -> Prover:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Plain:
+class Plain:
     """The plain schedules of a spec for a choice of dtypes, each made once: what is found out about
     one, such as its flow, then counts on all levels.
     """
@@ -119,7 +119,7 @@ def schedule(
     prove: Prover,
     *,
     each_step: bool = True,
-    plain: _Plain | None = None,
+    plain: Plain | None = None,
 ) -> tuple[Variant, ...]:
     """The kernel's variants on the target, in the order in which they are tried.
 
@@ -128,7 +128,7 @@ def schedule(
     all that comes before. plain: what other levels made already.
     Raises SpecError and ScheduleError.
     """
-    plain = plain or _Plain(spec, dtypes)
+    plain = plain or Plain(spec, dtypes)
     recipe = recipes.choose(spec.recipes, "cpu", target.level.value)
     own = {
         "lanes": min(target.lanes(dtype.computed) for dtype in dtypes.values()),
@@ -203,7 +203,7 @@ def _located(missing: NoCode, steps: Sequence[Step]) -> NoCode:
 
 
 def schedule_to_emit(
-    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover, plain: _Plain | None = None
+    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover, plain: Plain | None = None
 ) -> tuple[Variant, ...]:
     """As `schedule`, but only what is emitted is proved, against the spec, end to end: that alone
     decides whether it is right. Where it is not, verifying and proving each step says which of them
@@ -263,7 +263,7 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
     steps: dict[str, object] = {}
     shared, harmless = frozenset[tuple[str, str]](), list[frozenset[tuple[str, str]]]()
     standing, limits = PROVED, list[Limits]()
-    plains = [_Plain(spec, dtypes) for dtypes in specs.choices(spec)]
+    plains = [Plain(spec, dtypes) for dtypes in specs.choices(spec)]
     for level in map(Level, levels):
         variants: dict[str, tuple[Variant, ...]] = {}
         for plain in plains:

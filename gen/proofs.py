@@ -12,7 +12,7 @@ from typing import final
 from .errors import NoCode, TilesmithError
 from .ir.nodes import Kernel
 from .lower.target import Level, Target
-from .pipeline import schedule, suffix
+from .pipeline import Plain, schedule, suffix
 from .poly.certificate import Scheduled
 from .poly.prove import prove
 from .progress import SILENT, Progress
@@ -70,21 +70,23 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
 
     shown: gets a part for each choice of dtypes and level.
     """
-    for level, dtypes in itertools.product(levels, choices(spec)):
+    plains = [Plain(spec, dtypes) for dtypes in choices(spec)]
+    for level, plain in itertools.product(levels, plains):
+        dtypes = plain.dtypes
         shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
         times: list[tuple[Scheduled, float]] = []
 
         def timed(
-            plain: Kernel, state: Scheduled, times: list[tuple[Scheduled, float]] = times
+            kernel: Kernel, state: Scheduled, times: list[tuple[Scheduled, float]] = times
         ) -> None:
             start = time.perf_counter()
-            prove(plain, state)
+            prove(kernel, state)
             times.append((state, time.perf_counter() - start))
             shown.detail(f"{len(times)} proved")
 
         where = (spec.name, suffix(dtypes), level.value)
         try:
-            variants = schedule(spec, dtypes, Target(level), timed)
+            variants = schedule(spec, dtypes, Target(level), timed, plain=plain)
         except TilesmithError as error:
             after = f"after {len(times)} proved" if times else "before the first proof"
             yield Proof(*where, after, "refused", sum(s for _, s in times), str(error))

@@ -38,7 +38,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.print_expr import expr_to_text
-from ..ir.walk import accessed, blocks, map_children, seq, substitute, variables, walk
+from ..ir.walk import accessed, blocks, map_children, seq, substitute, variables
 from .facts import Facts, of_kernel
 from .inequalities import Ranges, least
 
@@ -155,11 +155,7 @@ def _window(
 
 def _common_names(stmt: Stmt, name: str) -> frozenset[str]:
     """Dims, and the loop variables that all blocks that use the buffer have as they are."""
-    users = [
-        b
-        for b in blocks(stmt)
-        if any(isinstance(n, Load | Target) and n.buffer == name for n in walk(b.body))
-    ]
+    users = [b for b in blocks(stmt) if name in accessed(b.body)]
     said = [frozenset(b.name for b in u.bindings if isinstance(b, Var)) for u in users]
     dims = (v for b in users for e in (*b.bindings, *_bounds(b)) for v in variables(e))
     return frozenset.intersection(*said) | {v for v in dims if "." not in v}
@@ -189,6 +185,8 @@ def _ordered(a: Linear, b: Linear, facts: Facts) -> bool | None:
 
 def _accesses(stmt: Stmt, name: str, ranges: Ranges) -> list[tuple[Span, ...]]:
     """For each access of the buffer, the span of each of its indices over the loops around it."""
+    if name not in accessed(stmt):
+        return []
     match stmt:
         case Block():
             values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}
@@ -231,6 +229,8 @@ def _shifted(
     stmt: Stmt, name: str, windows: tuple[Expr | _Window, ...], named: frozenset[str]
 ) -> Stmt:
     """The accesses of the buffer moved into its windows; a dimension that is no window stays."""
+    if name not in accessed(stmt):
+        return stmt
     match stmt:
         case Barrier() | Transfer():
             return stmt

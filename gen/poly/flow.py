@@ -19,7 +19,7 @@ from ..ir.nodes import AnyCombiner, Init, Intent, IterKind, Kernel, Store, Updat
 from ..ir.walk import blocks, remembered
 from .certificate import Flow, Source
 from .extract import Tree, extract
-from .order import IN, OUT, Relations, agreeing, common
+from .order import IN, OUT, Relations, agreeing, common, turns
 from .statement import Access, Statement
 from .witness import Refused, Sample, Witness, partner, sample
 
@@ -220,24 +220,66 @@ def _last_writes(read: Access, logical: Logical, own: bool = True) -> dict[Acces
     read: the last write, or all updates of a reduction that reach it. With `own` False, the
     read's own reduction counts as not there: the value before it.
     """
-    relations = logical.relations
-    seen: dict[Access, isl.Map] = {}
-    for w in relations.writes(read.storage):
-        earlier = relations.earlier(read, w)
-        if not own and w.statement is read.statement:
-            earlier = earlier.subtract(_same_key(w, logical))
-        if not earlier.is_empty():
-            seen[w] = earlier
+    seen = _seen(read, logical, own)
     result = {}
     for w, earlier in seen.items():
         for later, reached in seen.items():
-            overwritten = relations.earlier(later, w)
-            if later is w and w.statement.block.origin:
+            overwritten = logical.relations.earlier(later, w)
+            if _accumulates(later) and later is w:
                 overwritten = overwritten.subtract(_same_key(w, logical))
             earlier = earlier.subtract(reached.apply_range(overwritten))
-        if not earlier.is_empty():
+            if earlier.is_empty():
+                break
+        else:
             result[w] = earlier.coalesce()
-    return result
+    return {w: result[w] for w in logical.relations.writes(read.storage) if w in result}
+
+
+def _seen(read: Access, logical: Logical, own: bool) -> dict[Access, isl.Map]:
+    """The writes to the place before the read, latest first, as far back as some of its events may
+    see: a statement that overwrites another is not asked about what came before that one, too.
+    """
+    relations = logical.relations
+    seen: dict[Access, isl.Map] = {}
+    hiding: dict[Access, int] = {}  # what came since `rest` was asked for
+    rest = read.domain
+    for same, writes in turns(read.statement, relations.writes(read.storage)):
+        new = [w for w in writes if w not in seen]
+        if new:
+            for w, dims in hiding.items():
+                if _is_whole(w, dims, logical):
+                    rest = rest.subtract(_agreeing(seen[w], dims).domain())
+            hiding = {}
+            if rest.is_empty():
+                break
+        for w in new:
+            earlier = relations.earlier(read, w)
+            if not own and w.statement is read.statement:
+                earlier = earlier.subtract(_same_key(w, logical))
+            seen[w] = earlier
+        hiding |= dict.fromkeys(writes, same)
+    return {w: earlier for w, earlier in seen.items() if not earlier.is_empty()}
+
+
+def _accumulates(write: Access) -> bool:
+    """Whether its instances of one key do not overwrite each other."""
+    statement = write.statement
+    return bool(statement.block.origin) and isinstance(statement.block.body, Update)
+
+
+def _is_whole(write: Access, same: int, logical: Logical) -> bool:
+    """Whether instances that make one value all agree in so many dims."""
+    if not _accumulates(write) or same == 0:
+        return True
+    keys = _same_key(write, logical)
+    return bool(keys.is_subset(_agreeing(keys, same)))
+
+
+def _agreeing(m: isl.Map, same: int) -> isl.Map:
+    """The pairs whose first coordinates, so many, are the same."""
+    for k in range(same):
+        m = m.equate(IN, k, OUT, k)
+    return m
 
 
 def _same_key(write: Access, logical: Logical) -> isl.Map:

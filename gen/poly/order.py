@@ -11,7 +11,7 @@ depends on which. So do ranks, of which no two touch one place: a message is sen
 received in the text, and `messages` sees to it that both ranks come to that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import islpy as isl
@@ -54,8 +54,9 @@ class Relations:
     def earlier(self, e: Access, w: Access) -> isl.Map:
         """{e's events -> w's events at the same place that run before}"""
         if (e, w) not in self._earlier:
-            found = self.meet(e, w).intersect(self.before(w, e).reverse())
-            self._earlier[e, w] = found.coalesce()
+            before = self.before(w, e).reverse()
+            found = before if before.is_empty() else self.meet(e, w).intersect(before).coalesce()
+            self._earlier[e, w] = found
         return self._earlier[e, w]
 
     def within(self, tree: Tree, whole: frozenset[str]) -> "Relations":
@@ -122,6 +123,40 @@ def ordered(a: Statement, b: Statement, into: isl.Space) -> isl.Map:
         result = result.union(equal.order_lt(IN, k, OUT, k))
         equal = equal.equate(IN, k, OUT, k)
     return result
+
+
+def turns(e: Statement, writes: Sequence[Access]) -> Iterator[tuple[int, list[Access]]]:
+    """The writes by when they run before an instance of `e`, the latest first: what runs in one
+    turn runs after all that runs in the next. Each turn comes with the number of dims, outermost
+    first, in which its instances agree with that of `e`. A write in a loop around `e` may have
+    several turns. Within a turn they are in textual order, the last first.
+    """
+    if any(level.in_lockstep for level in e.levels):
+        yield 0, list(reversed(writes))  # the text does not tell their order
+        return
+    same = sum(len(level.dims) for level in e.levels)
+    for depth, item in reversed(list(enumerate(e.path))):
+        here = [w for w in writes if w.statement.path[:depth] == e.path[:depth]]
+        if isinstance(item, Level):
+            same -= len(item.dims)
+            yield same, [w for w in reversed(here) if w.statement.path[depth] == item]
+            continue
+        places: dict[tuple[int, ...], list[Access]] = {}
+        for w in reversed(here):
+            places.setdefault(_place(w.statement.path[depth:]), []).append(w)
+        for place in sorted(places, reverse=True):
+            if place[0] < item:
+                yield same, places[place]
+
+
+def _place(path: Sequence[int | Level]) -> tuple[int, ...]:
+    """The textual positions down to the first loop."""
+    result: list[int] = []
+    for item in path:
+        if isinstance(item, Level):
+            break
+        result.append(item)
+    return tuple(result)
 
 
 def agreeing(parameters: isl.Space, a: Access, b: Access, loops: tuple[str, ...]) -> isl.Map:
