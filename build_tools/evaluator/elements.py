@@ -121,6 +121,13 @@ def _rounded(value: float, bits: int, least: int, largest: float) -> float:
     return math.copysign(result if abs(result) <= largest else math.inf, value)
 
 
+def extreme(of: DType, highest: bool) -> Any:
+    """The largest or the least value of the type."""
+    if of.kind in "iu":
+        return of.type(np.iinfo(of).max if highest else np.iinfo(of).min)
+    return of.type(highest if of.kind == "b" else math.inf if highest else -math.inf)
+
+
 # ---------------------------------------------------------------- operators and functions
 
 
@@ -166,14 +173,9 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 def _divided(symbol: str, of: Type) -> Callable[[Any, Any], Any]:
-    whole, floats = is_integer(of), np.floor_divide if symbol == "//" else np.remainder
-
     def divided(a: Any, b: Any) -> Any:
-        if not whole:
-            return floats(a, b)
-        if b == 0:
-            raise Unspecified("an integer divided by 0")
-        result = int(a) // int(b) if symbol == "//" else int(a) % int(b)
+        quotient, rest = divmod(int(a), int(b)) if b else (0, 0)
+        result = quotient if symbol == "//" else rest
         return wrapped(result, of) if isinstance(of, np.dtype) else result
 
     return divided
@@ -183,9 +185,8 @@ def _shifted(symbol: str, of: Type) -> Callable[[Any, Any], Any]:
     bits = 8 * of.itemsize if isinstance(of, np.dtype) else 64
 
     def shifted(a: Any, b: Any) -> Any:
-        if not 0 <= b < bits:
-            raise Unspecified(f"a shift by {b} of {bits} bits")
-        result = int(a) << int(b) if symbol == "<<" else int(a) >> int(b)
+        by = int(b) if 0 <= b < bits else bits
+        result = int(a) << by if symbol == "<<" else int(a) >> by
         return wrapped(result, of) if isinstance(of, np.dtype) else result
 
     return shifted

@@ -189,9 +189,7 @@ def reduction(name: str, terms: ast.GeneratorExp, scope: Scope, target: DType | 
         values = [each(env) for _ in points(env)]
         if none is not None:
             return reduce(step, values, of.type(none))
-        if not values:
-            raise Unspecified(f"{name} of nothing")
-        return reduce(step, values)
+        return reduce(step, values) if values else elements.extreme(of, highest=name == "min")
 
     return Typed(of, joined)
 

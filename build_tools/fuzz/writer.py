@@ -154,13 +154,13 @@ class _Terms:
     def _floats(self, a: str, b: str) -> list[str]:
         forms = [f"floor({a} / 2)", f"fma({a}, {self.small()}, {b})", f"{a} * 0.5", f"ceil({a})"]
         if self.w.data in ("small", "ties"):
-            forms += [f"T(int32({a}))", f"{a} % 4", f"{a} // 2"] if self.w.of == "T" else []
+            forms += [f"T(int32({a}))"] if self.w.of == "T" else []
         return forms
 
     def _integers(self, a: str, b: str) -> list[str]:
         bits = int(self.w.named.lstrip("uint"))
-        by = self.w.random.choice(("1", "2", "3", str(bits - 1), f"({b} & {bits - 1})"))
-        divisor = self.w.random.choice(("2", "3", "7", f"(({b} & 3) + 1)"))
+        by = self.w.random.choice(("1", "2", "3", str(bits - 1), f"({b} & {bits - 1})", b))
+        divisor = self.w.random.choice(("2", "3", "7", f"(({b} & 3) + 1)", b))
         if self.w.kind == "i" and self.w.chance(0.3):
             divisor = self.w.random.choice(("(-1)", "(-3)"))
         cast = self.w.random.choice(
