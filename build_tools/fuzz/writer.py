@@ -169,7 +169,7 @@ class _Terms:
         return [
             *(f"{a} & {b}", f"{a} | {b}", f"{a} ^ {b}", f"~{a}", f"{a} << {by}", f"{a} >> {by}"),
             *(f"{a} // {divisor}", f"{a} % {divisor}", f"{self.w.of}({cast}({a}))", f"{a} * {b}"),
-            *(f"{a} ** 2", f"{a} * {a} * {b}"),
+            *(f"{a} ** 2", f"{a} * {a} * {b}", f"min({a}, {a} + 1)", f"max({a} - {b}, {a})"),
         ]
 
     def truth(self, depth: int, main: str) -> str:
@@ -183,6 +183,8 @@ class _Terms:
             forms += [f"{index} % 2 == 0", f"{index} < {extent} // 2", f"0 < {index} <= 3"]
         if self.w.kind == "f":
             forms.append(f"isnan({main})")
+        elif self.w.kind != "c":  # what holds of numbers that do not wrap
+            forms += [f"{main} + 1 {sign} {main}", f"{main} - {other} {sign} 0"]
         if depth > 0:
             a, b = self.truth(depth - 1, main), self.truth(depth - 1, other)
             forms += [f"({a}) and ({b})", f"({a}) or not ({b})", f"not ({a})"]
