@@ -94,7 +94,7 @@ def merge(
     package: its importable name, or its folder.
 
     Raises TilesmithError for a malformed fragment, a name that cannot be a package's, or where two
-    kernels have one name.
+    kernels have one name, be it in C alone.
     """
     package = package.replace("/", ".")
     if not all(part.isidentifier() and part.isascii() for part in package.split(".")):
@@ -106,6 +106,7 @@ def merge(
     for first, second in pairwise(entries):
         if first.kernel == second.kernel:
             raise TilesmithError(f"two kernels are named {first.kernel}")
+    _check_symbols(entries)
     write_if_changed(folder / "_kernels.pyx", cython.module(entries, package, version))
     write_if_changed(folder / "ts_kernels.c", descriptors.descriptors(entries))
     write_if_changed(folder / "_kernels.pyi", stubs.stubs(entries))
@@ -116,6 +117,19 @@ def merge(
     if depfile is not None:
         inputs = [*fragments, *sorted(RUNTIME.glob("*.pxi")), RUNTIME / "ts_caller.h"]
         write_if_changed(depfile, dependencies(folder / "_kernels.pyx", inputs))
+
+
+def _check_symbols(entries: Sequence[Entry]) -> None:
+    """Raises TilesmithError where a kernel's name with its types is another's with fewer types."""
+    of: dict[str, str] = {}
+    for entry in entries:
+        for dtypes in descriptors.overloads(entry):
+            symbol = "_".join([entry.kernel, *dtypes])
+            other = of.setdefault(symbol, entry.kernel)
+            if other != entry.kernel:
+                raise TilesmithError(
+                    f"kernels {other} and {entry.kernel} have one name in C: {symbol}"
+                )
 
 
 def write_if_changed(path: Path, text: str) -> None:

@@ -139,7 +139,7 @@ def _shifted(
     copy: Callable[[Mapping[Target, Push]], list[str]],
 ) -> list[str]:
     """The copy that keeps a line a row, and what stores these at the loop's end."""
-    scalars, names = context.scalars, context.names
+    scalars, names = context.scalars, context.names.variables
     s = suffix(context.dtypes[inner.found[0].target.buffer])
     var, outer = names[inner.loop.var], names[loop.var]
     start, end = scalars.index(first), scalars.index(loop.upper)

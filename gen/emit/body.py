@@ -47,7 +47,7 @@ from .temporaries import temporary
 from .together import exponentials
 from .unroll import has_vector_form, in_lanes, scattered
 from .vector import Vectors
-from .views import Registers
+from .views import Registers, product
 
 
 def statement(stmt: Stmt, context: Context) -> list[str]:
@@ -142,16 +142,16 @@ def _lasting(loop: Loop) -> tuple[tuple[Buffer, ...], Stmt]:
 
 
 def _declared(context: Context, ctype: str, name: str) -> Context:
-    return replace(context, scope=(*context.scope, (ctype, context.names[name])))
+    return replace(context, scope=(*context.scope, (ctype, context.names.variables[name])))
 
 
 def _counted(loop: Loop, context: Context, body: list[str]) -> list[str]:
-    var = context.names[loop.var]
+    var, end = context.names.variables[loop.var], context.names.ends[loop.var]
     lower, upper = context.scalars.index(loop.lower), context.scalars.index(loop.upper)
     if upper.isalnum():
         head = f"for (int64_t {var} = {lower}; {var} < {upper}; ++{var}) {{"
     else:
-        head = f"for (int64_t {var} = {lower}, {var}_end = {upper}; {var} < {var}_end; ++{var}) {{"
+        head = f"for (int64_t {var} = {lower}, {end} = {upper}; {var} < {end}; ++{var}) {{"
     return [head, *indented(body), "}"]
 
 
@@ -163,14 +163,14 @@ def _delinearize(node: Delinearize, context: Context) -> list[str]:
         inner = [scalars.index(e) for e in node.extents[k + 1 :]]
         part = f"({value})" if inner else value
         if inner:
-            part = f"({value}) / ({' * '.join(f'({e})' for e in inner)})"
+            part = f"({value}) / ({product([f'({e})' for e in inner])})"
         if k:
             part = f"({part}) % ({scalars.index(node.extents[k])})"
-        lines.append(f"const int64_t {context.names[var]} = {part};")
+        lines.append(f"const int64_t {context.names.variables[var]} = {part};")
     body = replace(context, facts=context.facts.delinearize(node))
     for var in node.vars:
         body = _declared(body, "int64_t", var)
-    size = " * ".join(f"({scalars.index(e)})" for e in node.extents)
+    size = product([f"({scalars.index(e)})" for e in node.extents])
     return _if(f"{value} < {size}", [*lines, *statement(node.body, body)])
 
 
@@ -316,7 +316,7 @@ def _allocate(
         new, context = temporary(buffer, body, context)
         lines += new
         if buffer.scope is Scope.HEAP:
-            after.insert(0, f"ts_workspace_release({context.names[buffer.name]});")
+            after.insert(0, f"ts_workspace_release({context.names.arrays[buffer.name]});")
     return ["{", *indented([*lines, *emit(context), *after]), "}"]
 
 
@@ -341,15 +341,14 @@ def _turned(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list[s
 
 def _parallel(loop: Loop, context: Context) -> list[str]:
     """The loop's body as a function, given to ts_parallel with what it names in a struct."""
-    name = context.module.name(f"{context.symbol}_{context.names[loop.var]}")
+    var = context.names.variables[loop.var]
+    name = context.module.name(f"{context.symbol}_{var}")
     inner = replace(
         _declared(replace(context, facts=context.facts.loop(loop)), "int64_t", loop.var),
         held=(),
         parallel=True,
     )
-    var = context.names[loop.var]
     head = f"for (int64_t {var} = lower; {var} < upper; ++{var}) {{"
-
     outer, rest = _lasting(loop)
 
     def emit(context: Context) -> list[str]:

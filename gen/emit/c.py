@@ -5,21 +5,19 @@ functions and of the table that `ts_abi.h` describes. Nothing depends on anythin
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from ..ir.algebra import conjunction
 from ..ir.linear import linear
 from ..ir.nodes import (
-    Allocate,
     Buffer,
     Expr,
     External,
     Intent,
     Kernel,
     Load,
-    Loop,
     LoopKind,
     Parameter,
     Store,
@@ -27,19 +25,19 @@ from ..ir.nodes import (
 )
 from ..ir.nodes import Target as Place
 from ..ir.types import DType
-from ..ir.walk import blocks, loads, loops, targets, variables, walk
+from ..ir.walk import blocks, externals, loads, loops, targets, variables, walk
 from ..lower.facts import Facts, of_kernel
 from ..lower.target import Level, Target
 from . import tensor
 from .body import statement
 from .chooser import choices
-from .context import Context, Module
+from .context import Context, Module, all_of_function
 from .expr import c_type, const, join, suffix
 from .finish import dtypes_of, finish
 from .layout import wrapped
 from .lines import indented
 from .marks import Owner, marked, unmarked
-from .names import c_names
+from .names import c_names, check
 from .prefetch import check_reads
 from .streams import check_all, fenced
 from .unroll import has_vector_form, in_lanes
@@ -101,21 +99,25 @@ def emit_kernel(
     table = f"ts_{name}_{dtypes}_{level.value}"
     texts: list[str] = []
     rows: list[str] = []
-    for position, variant in enumerate(variants):
-        kernel = finish(variant.kernel, Target(level))
-        last = position == len(variants) - 1
-        strides = _strides(kernel, frozenset(packed), position == 0, last)
+    finished = [finish(variant.kernel, Target(level)) for variant in variants]
+    coded = [
+        (variant, kernel, machine, "_".join((variant.name, *sorted(machine.features))))
+        for variant, kernel in zip(variants, finished, strict=True)
+        for machine in tensor.machines(kernel, Target(level))
+    ]
+    taken = {table, *(n for *_, own in coded for n in all_of_function(f"{table}_{own}"))}
+    for variant, kernel, machine, own in coded:
+        symbol, when = f"{table}_{own}", "NULL"
+        first, last = (variant is variants[k] for k in (0, -1))
+        strides = _strides(kernel, frozenset(packed), first, last)
         axes = (*_numbers(kernel, strides.unit), *_numbers(kernel, strides.columns, first=True))
         mask = sum(1 << axis for axis in axes)
-        for machine in tensor.machines(kernel, Target(level)):
-            own = "_".join((variant.name, *sorted(machine.features)))
-            symbol, when = f"{table}_{own}", "NULL"
-            functions = _variant(symbol, kernel, strides, variant.shared, machine)
-            texts += ("\n".join(marked(Owner.VARIANT, variant.name, [f])) for f in functions)
-            if variant.when is not None or machine.features:
-                when = f"{symbol}_when"
-                texts.append(_when(when, variant.when, machine, kernel))
-            rows.append(f'    {{{symbol}, {when}, UINT64_C({mask}), "{own}"}},')
+        functions = _variant(symbol, kernel, strides, variant.shared, machine, taken)
+        texts += ("\n".join(marked(Owner.VARIANT, variant.name, [f])) for f in functions)
+        if variant.when is not None or machine.features:
+            when = f"{symbol}_when"
+            texts.append(_when(when, variant.when, machine, kernel))
+        rows.append(f'    {{{symbol}, {when}, UINT64_C({mask}), "{own}"}},')
     declared = f"extern const ts_variant {table}[{len(rows)}];"
     defined = [declared, f"const ts_variant {table}[{len(rows)}] = {{", *rows, "};"]
     text = "\n\n".join([*texts, "\n".join(defined)])
@@ -207,8 +209,11 @@ def _variant(
     unit: _Strides,
     shared: frozenset[str],
     target: Target,
+    taken: set[str],
 ) -> list[str]:
-    context, declared = _context(symbol, kernel, unit, shared, target)
+    """taken: the names of functions in the file; those of this variant's are added."""
+    module = Module(taken=taken)
+    context, declared = _context(symbol, kernel, unit, shared, target, module)
     body = statement(kernel.body, context)
     check_all(kernel.body, context)
     check_reads(kernel.body)
@@ -226,9 +231,11 @@ def _variant(
     if unit.either:
         head = f"TS_INLINE int {symbol}_code(const ts_call *call, const bool unit)"
     texts = [
-        *context.module.functions,
+        *module.functions,
         "\n".join([compiled_with + head, "{", *indented([*kept, *body]), "}"]),
     ]
+    for text in texts:
+        check(text, context.names)
     if unit.either:
         texts.append(compiled_with + _chooser(symbol, kernel, unit.either))
     return texts
@@ -253,21 +260,20 @@ def _context(
     unit: _Strides,
     shared: frozenset[str],
     target: Target,
+    module: Module,
 ) -> tuple[Context, list[tuple[str, str]]]:
     """The context at the top of a variant's function, and its declarations by the name declared.
 
     shared: the arguments that a call may give as one array.
     """
-    temporaries = [b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers]
-    names = _names(kernel, temporaries)
+    names = c_names(kernel, externals(kernel))
     views: dict[str, View] = {}
-    declared, scope = _sizes(kernel, names)
+    declared, scope = _sizes(kernel, names.variables)
     axis = 0
     chosen: set[str] = set()
     for k, p in enumerate(kernel.parameters):
-        buffer, name = p.buffer, names[p.buffer.name]
-        last = len(buffer.shape) - 1
-        strides = tuple(f"{name}_s{i}" for i in range(len(buffer.shape)))
+        buffer, name = p.buffer, names.arrays[p.buffer.name]
+        last, strides = len(buffer.shape) - 1, tuple(names.strides[p.buffer.name])
         literal = frozenset({last} if buffer.name in unit.unit else ())
         literal |= frozenset({0} if buffer.name in unit.columns else ())
         views[buffer.name] = Argument(name, buffer, strides, literal)
@@ -288,7 +294,7 @@ def _context(
         declared.append((name, line))
     context = Context(
         symbol,
-        Module(),
+        module,
         target,
         frozenset(chosen),
         names,
@@ -301,21 +307,8 @@ def _context(
     return context, declared
 
 
-def _names(kernel: Kernel, temporaries: list[Buffer]) -> dict[str, str]:
-    """C names of all that is named; strides and loop ends are made of those."""
-    own = [*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)]
-    arrays = [p.buffer.name for p in kernel.parameters]
-    inner = [b.name for b in temporaries]
-    bound = [
-        v
-        for n in walk(kernel.body)
-        for v in ((n.var,) if isinstance(n, Loop) else getattr(n, "vars", ()))
-    ]
-    return dict(c_names([*own, *arrays, *inner, *bound]))
-
-
 def _sizes(
-    kernel: Kernel, names: dict[str, str]
+    kernel: Kernel, names: Mapping[str, str]
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     declared: list[tuple[str, str]] = []
     scope: list[tuple[str, str]] = []
@@ -348,7 +341,7 @@ def _when(symbol: str, condition: Expr | None, machine: Target, kernel: Kernel) 
     features.
     """
     tests = [f"ts_cpu_has_{feature}()" for feature in sorted(machine.features)]
-    names = dict(c_names([*kernel.dims, *(s.name for s in kernel.scalars)]))
+    names = c_names(kernel, externals(kernel)).variables
     scalars = plain_scalars(names, {}, Facts((), ()))
     used: set[str] = set()
     if condition is not None:

@@ -1,22 +1,23 @@
 """What a call of a kernel chooses for itself, at its start, in a few nanoseconds.
 
-Input: a kernel and the C names of its dims. Output: declarations of the run-time integers that
+Input: a kernel and its C names. Output: declarations of the run-time integers that
 streamed stores and prefetches go by. They change when memory is written and read, never a result:
 `stream`, whether results pass the caches by; `ahead`, 1 where prefetches are worth their
 instructions, else 0; and the kernel's phases. The first two follow from `moved`, the bytes of all
 arguments, against what the call says is too much for the caches (see `ts_call`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..ir.nodes import Expr, Kernel
 from ..lower.facts import Facts
+from .names import Names
 from .views import plain_scalars
 
 
-def choices(kernel: Kernel, names: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+def choices(kernel: Kernel, names: Names) -> Iterator[tuple[str, str, str]]:
     """C type, name and declaration of each, in an order in which they can stand."""
-    scalars = plain_scalars(names, {}, Facts((), ()))
+    scalars = plain_scalars(names.variables, {}, Facts((), ()))
 
     def size(extent: Expr) -> str:
         return f"(double)({scalars.index(extent)})"
@@ -28,7 +29,7 @@ def choices(kernel: Kernel, names: Mapping[str, str]) -> Iterator[tuple[str, str
     yield "double", "moved", f"const double moved = {' + '.join(arrays)};"
     yield "bool", "stream", "const bool stream = moved > call->stream_above;"
     for phase in kernel.phases:
-        name, array = names[phase.name], names[phase.buffer]
+        name, array = names.variables[phase.name], names.arrays[phase.buffer]
         value = f"(int64_t)((uintptr_t){array} / sizeof *{array} % {phase.size})"
         yield "int64_t", name, f"const int64_t {name} = {value};"
     yield "int64_t", "ahead", "const int64_t ahead = moved > call->prefetch_above;"

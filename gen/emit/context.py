@@ -9,14 +9,20 @@ from ..ir.types import DType
 from ..lower.facts import Facts
 from ..lower.target import Target as Machine
 from .expr import Scalars
+from .names import Names
 from .views import View, plain_scalars
+
+
+def all_of_function(name: str) -> tuple[str, ...]:
+    """The C names that may be of a function or its copies."""
+    return tuple(f"{name}{copy}" for copy in ("", "_code", "_unit", "_any", "_when"))
 
 
 @final
 @dataclass(slots=True)
 class Module:
-    """The C functions of one variant so far, the names that are taken, and the blocks that a loop
-    streams.
+    """The C functions of one variant so far, the names of functions that are taken in its file, and
+    the blocks that a loop streams.
     """
 
     functions: list[str] = field(default_factory=list)
@@ -24,11 +30,12 @@ class Module:
     streamed: set[str] = field(default_factory=set)
 
     def name(self, wish: str) -> str:
+        """A function's name, which those of its copies begin with."""
         name, k = wish, 1
-        while name in self.taken:
+        while not self.taken.isdisjoint(all_of_function(name)):
             k += 1
             name = f"{wish}_{k}"
-        self.taken.add(name)
+        self.taken.update(all_of_function(name))
         return name
 
 
@@ -73,7 +80,7 @@ class Context:
     module: Module
     target: Machine
     unit: frozenset[str]
-    names: Mapping[str, str]
+    names: Names
     dtypes: Mapping[str, DType]
     views: Mapping[str, View]
     facts: Facts
@@ -86,7 +93,7 @@ class Context:
 
     @property
     def scalars(self) -> Scalars:
-        return plain_scalars(self.names, self.views, self.facts)
+        return plain_scalars(self.names.variables, self.views, self.facts)
 
     @property
     def releases(self) -> list[str]:

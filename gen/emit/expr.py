@@ -13,7 +13,7 @@ from typing import assert_never, final
 
 from ..errors import TilesmithError
 from ..ir.algebra import dtype_of
-from ..ir.linear import linear
+from ..ir.linear import constant, linear
 from ..ir.nodes import (
     COMPARISONS,
     AnyCombiner,
@@ -84,7 +84,9 @@ class Scalars:
     def _index(self, expr: Expr) -> str:
         match expr:
             case Const(value):
-                return str(int(value.real))
+                return _integer(int(value.real))
+            case Binary(_, Const(), Const()) if (value := constant(expr)) is not None:
+                return _integer(value)  # C would compute it as an int
             case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL as op, lhs, rhs):
                 if _may_wrap(expr):
                     return f"ts_{op.name.lower()}_i64_s({self._index(lhs)}, {self._index(rhs)})"
@@ -122,7 +124,9 @@ class Scalars:
                 return self.value(expr)
 
     def value(self, expr: Expr) -> str:
-        """A value, as an operand: an atom, a call or in parentheses."""
+        """A value, as an operand: an atom, a call, in parentheses, or one of these after a prefix:
+        a cast, `!` or a minus.
+        """
         match expr:
             case Var(name):
                 return self.names[name]
@@ -149,7 +153,9 @@ class Scalars:
         text = self.value(operand)
         match op:
             case UnaryOp.NEG:
-                return f"-{text}" if dtype.is_float else f"ts_neg_{suffix(dtype)}_s({text})"
+                if not dtype.is_float:
+                    return f"ts_neg_{suffix(dtype)}_s({text})"
+                return f"-({text})" if text.startswith("-") else f"-{text}"  # `--` is one word of C
             case UnaryOp.NOT:
                 return f"!{text}"
             case UnaryOp.INVERT:
@@ -266,6 +272,11 @@ def literal(value: bool | int | float | complex, dtype: DType) -> str:
         return "INT64_MIN"
     text = f"{number}u" if number >= 2**63 else str(number)
     return f"({c_type(dtype)}){text}" if number >= 0 else f"({c_type(dtype)})({text})"
+
+
+def _integer(value: int) -> str:
+    """An index; C has no literal of the least one."""
+    return "INT64_MIN" if value == -(2**63) else str(value)
 
 
 def _float_literal(value: float, dtype: DType) -> str:

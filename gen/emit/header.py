@@ -6,6 +6,7 @@ a function is found in the extension by its declaration, all that its callers de
 module that was compiled against one version of a package calls another version rightly or is told.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,21 +14,22 @@ from ..ir.nodes import Intent
 from ..ir.types import DType, Kind
 from .descriptors import declaration, overloads
 from .manifest import Argument, Entry, Parameter
+from .names import Distinct, is_word_of_c
 
 _CALLER = Path(__file__).parents[1] / "runtime" / "ts_caller.h"
 
-_TAKEN = frozenset(  # what C, C++, Cython or a compiler's own macros would read otherwise
+_WORDS = frozenset(  # of C++ and Cython, beyond those of C
     {
-        "alignas", "alignof", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "case", "catch",
-        "cdef", "char", "cimport", "compl", "const", "constexpr", "cpdef", "ctypedef", "default",
-        "delete", "do", "double", "enum", "explicit", "export", "extern", "float", "friend", "goto",
-        "i386", "include", "inline", "int", "linux", "long", "mutable", "namespace", "new",
-        "not_eq", "operator", "or_eq", "private", "protected", "public", "register", "restrict",
-        "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw",
-        "typedef", "typeid", "typename", "union", "unix", "unsigned", "using", "virtual", "void",
-        "volatile", "wchar_t", "xor", "xor_eq",
+        "and", "and_eq", "bint", "bitand", "bitor", "by", "catch", "cdef", "char8_t", "char16_t",
+        "char32_t", "cimport", "class", "co_await", "co_return", "co_yield", "compl", "concept",
+        "const_cast", "consteval", "constinit", "cpdef", "ctypedef", "decltype", "delete",
+        "dynamic_cast", "explicit", "export", "friend", "gil", "include", "mutable", "namespace",
+        "new", "noexcept", "nogil", "not", "not_eq", "operator", "or", "or_eq", "packed", "private",
+        "protected", "public", "reinterpret_cast", "requires", "static_cast", "template", "this",
+        "throw", "try", "typeid", "typename", "using", "virtual", "xor", "xor_eq",
     }
 )  # fmt: skip
+_MACROS = re.compile(r"Py.*|PRI.*|SCN.*|[A-Z]_.*|st_[acm]time|sched_priority")  # of Python.h
 
 _HEADER = """\
 /* Generated: the kernels of {module}, for C and C++.
@@ -165,11 +167,12 @@ def _functions(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Mapping[str, s
 
 
 def _function(name: str, number: int, entry: Entry, types: Mapping[str, str]) -> str:
-    arrays = ", ".join(_safe(a.name) for a in entry.arguments)
-    scalars = ", ".join(f"&{_safe(p.name)}" for p in entry.parameters)
+    safe = _names(name, entry)
+    arrays = ", ".join(safe[a.name] for a in entry.arguments)
+    scalars = ", ".join(f"&{safe[p.name]}" for p in entry.parameters)
     given = f"_arrays, {'_scalars' if scalars else 'NULL'}, num_threads"
     lines = [
-        _comment(entry, types),
+        _comment(entry, types, safe),
         f"static inline int {_signature(name, entry, types)}",
         "{",
         f"    const ts_array *const _arrays[] = {{{arrays}}};",
@@ -181,26 +184,27 @@ def _function(name: str, number: int, entry: Entry, types: Mapping[str, str]) ->
 
 
 def _signature(name: str, entry: Entry, types: Mapping[str, str]) -> str:
-    function = "_".join([name, entry.kernel, *types.values()])
-    arrays = [f"const ts_array *{_safe(a.name)}" for a in entry.arguments]
-    scalars = [f"{_c_type(p, types)} {_safe(p.name)}" for p in entry.parameters]
+    function, safe = "_".join([name, entry.kernel, *types.values()]), _names(name, entry)
+    arrays = [f"const ts_array *{safe[a.name]}" for a in entry.arguments]
+    scalars = [f"{_c_type(p, types)} {safe[p.name]}" for p in entry.parameters]
     return f"{function}({', '.join([*arrays, *scalars, 'int num_threads'])})"
 
 
-def _comment(entry: Entry, types: Mapping[str, str]) -> str:
+def _comment(entry: Entry, types: Mapping[str, str], safe: Mapping[str, str]) -> str:
     doc = " ".join(entry.doc.replace("*/", "* /").replace("/*", "/ *").split())
-    lines = [_array(a, types) for a in entry.arguments]
-    lines += [f"{_safe(p.name)}: {_default(p)}" for p in entry.parameters]
+    lines = [_array(a, types, safe) for a in entry.arguments]
+    lines += [f"{safe[p.name]}: {_default(p)}" for p in entry.parameters]
     if rules := entry.size_rules:
         lines.append(f"Sizes: {', '.join(rules)}")
     return f"/* {doc}\n" + "".join(f"\n   {line}" for line in lines) + " */"
 
 
-def _array(argument: Argument, types: Mapping[str, str]) -> str:
+def _array(argument: Argument, types: Mapping[str, str], safe: Mapping[str, str]) -> str:
     axes = ", ".join(["...", *map(str, argument.core)])
-    may = f"; may be {' or '.join(map(_safe, argument.in_place))}" if argument.in_place else ""
+    may = f"; may be {' or '.join(safe[n] for n in argument.in_place)}" if argument.in_place else ""
     intent = f", {argument.intent.value}{may}" if argument.intent is not Intent.IN else ""
-    return f"{_safe(argument.name)}: {types.get(argument.dtype, argument.dtype)} ({axes}){intent}"
+    dtype = types.get(argument.dtype, argument.dtype)
+    return f"{safe[argument.name]}: {dtype} ({axes}){intent}"
 
 
 def _default(parameter: Parameter) -> str:
@@ -220,5 +224,15 @@ def _c_type(parameter: Parameter, types: Mapping[str, str]) -> str:
             return f"{dtype.value}_t"
 
 
-def _safe(name: str) -> str:
-    return f"{name}_" if name in _TAKEN else name
+def _names(package: str, entry: Entry) -> Mapping[str, str]:
+    """The C names of the kernel's arguments and scalars, in a header with the package's names."""
+
+    def reserved(name: str) -> bool:
+        own = name.startswith(f"{package}_") or name == "num_threads"
+        return own or name in _WORDS or is_word_of_c(name) or bool(_MACROS.fullmatch(name))
+
+    def other(name: str) -> str:  # a macro's form it may have with anything behind it, too
+        return f"v_{name}" if reserved(f"{name}_") else f"{name}_"
+
+    distinct = Distinct(reserved=reserved, other=other)
+    return distinct.names([a.name for a in entry.arguments] + [p.name for p in entry.parameters])

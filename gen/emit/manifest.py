@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import final
 
 from ..errors import TilesmithError
@@ -20,6 +21,8 @@ from ..ir.nodes import Binary, BinaryOp, Expr, Intent, Var
 from ..ir.sizes import from_text, told
 from ..ir.types import INDEX, DType
 from ..ir.walk import variables, walk
+
+_DECLARATIONS = Path(__file__).parents[1] / "runtime" / "ts_declarations.pxi"
 
 LEVELS = ("v2", "v3", "v4", "neon")  # as ts_level in ts_engine.h
 
@@ -224,6 +227,7 @@ def manifest_text(entries: Sequence[Entry], version: str) -> str:
 _USED_BY_THE_BINDING = (
     *("AxisError", "False", "ImportError", "MemoryError", "None", "OverflowError", "SystemError"),
     *("True", "TypeError", "ValueError", "bool", "cnp", "complex", "float", "getattr", "importlib"),
+    *("PyCapsule_New", "int64_t", "uint32_t"),
     *(
         "hasattr",
         "int",
@@ -240,8 +244,21 @@ _USED_BY_THE_BINDING = (
     ),
     *("sorted", "sys", "tuple", "type", "zip"),
 )
-RESERVED = frozenset([*PACKAGE_FUNCTIONS, *_USED_BY_THE_BINDING])
+_USED_BY_THE_STUBS = (
+    *("Any", "ArrayLike", "Literal", "NDArray", "dict", "final", "float", "object", "overload"),
+)
+_DECLARED = re.findall(r"\b(?:ts|TS)_\w+", _DECLARATIONS.read_text("utf-8"))
+RESERVED = frozenset([*PACKAGE_FUNCTIONS, *_USED_BY_THE_BINDING, *_USED_BY_THE_STUBS, *_DECLARED])
 _OPTIONS = frozenset({"axis", "keepdims", "out", "num_threads"})
+# What Cython takes for no name of a function or a parameter, and for none of a parameter.
+_WORDS = frozenset({"DEF", "ELIF", "ELSE", "IF", "cdef", "cimport", "cpdef", "ctypedef", "include"})
+_TYPES = frozenset(
+    {
+        *("Py_UCS4", "Py_UNICODE", "Py_hash_t", "Py_ssize_t", "Py_tss_t", "bint", "char", "const"),
+        *("double", "float", "int", "long", "ptrdiff_t", "short", "signed", "size_t", "sizeof"),
+        *("ssize_t", "unsigned", "void", "volatile", "NULL", "ts_kernels"),
+    }
+)
 _LIMITS = {"arguments": 12, "parameters": 16, "dims": 16, "sizes": 16}
 _CORE_LIMIT, _AXES_LIMIT, _TERMS_LIMIT = 8, 64, 64
 
@@ -256,10 +273,10 @@ def validate(entry: Entry) -> None:
 def _problem(entry: Entry) -> str | None:
     names = [a.name for a in entry.arguments] + [p.name for p in entry.parameters]
     counts = {name: len(getattr(entry, name)) for name in _LIMITS}
-    if not _is_name(entry.kernel) or entry.kernel.startswith("_") or entry.kernel in RESERVED:
+    if not _is_name(entry.kernel) or entry.kernel in RESERVED:
         return "the name cannot be that of a function in the generated module"
     for name in names:
-        if not _is_name(name) or name.startswith("_") or name in _OPTIONS:
+        if not _is_name(name) or name in _OPTIONS | _TYPES:
             return f"{name!r} cannot be the name of an argument"
     for what, limit in _LIMITS.items():
         if counts[what] > limit:
@@ -337,7 +354,11 @@ def choices(entry: Entry, dtype: str) -> tuple[str, ...]:
 
 
 def _is_name(name: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and not keyword.iskeyword(name)
+    """Whether a function or a parameter of the module can have the name. The binding's own names
+    begin with an underscore.
+    """
+    fits = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None
+    return fits and not keyword.iskeyword(name) and name not in _WORDS
 
 
 # ---------------------------------------------------------------- JSON values

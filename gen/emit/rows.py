@@ -52,7 +52,8 @@ class Stored:
 def address(access: Target | Load, start: Mapping[str, Expr], context: Context) -> str:
     """Of what is accessed where variables are as at the `start` of the loop."""
     at = tuple(substitute(i, start) for i in access.indices)
-    scalars = plain_scalars({**context.names, FIRST: "lower"}, context.views, context.facts)
+    names = {**context.names.variables, FIRST: "lower"}
+    scalars = plain_scalars(names, context.views, context.facts)
     return f"&{scalars.element(access.buffer, at, context.facts)}"
 
 

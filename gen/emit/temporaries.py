@@ -13,14 +13,14 @@ from ..ir.nodes import Buffer, Scope, Stmt
 from .context import Context
 from .expr import c_type, suffix
 from .registers import register_view
-from .views import Dense, register_count
+from .views import Dense, operand, product, register_count
 
 SCALARS = 128  # bytes; what is larger is an array in memory, mostly, that would have to be filled
 
 
 def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], Context]:
     """The declaration, and the context in which the buffer is there, for `body`."""
-    name = context.names[buffer.name]
+    name = context.names.arrays[buffer.name]
     match buffer.scope:
         case Scope.REGISTER:
             view = register_view(name, buffer, body, context.target, context.dtypes)
@@ -44,7 +44,7 @@ def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], 
 
 
 def _local(name: str, buffer: Buffer, context: Context) -> tuple[list[str], Context]:
-    size = " * ".join(context.scalars.index(e) for e in buffer.shape) or "1"
+    size = product([operand(context.scalars.index(e)) for e in buffer.shape])
     value = " = {0}" if _may_be_scalars(buffer) else ""
     declared = f"_Alignas(64) {c_type(buffer.dtype)} {name}[{size}]{value};"
     return [declared], _in_memory(name, buffer, context)

@@ -45,6 +45,7 @@ from .views import (
     at_lane,
     fixed_step,
     last_of_vector,
+    product,
     register_number,
     steps,
     vectors,
@@ -352,7 +353,7 @@ def advanced(place: str, elements: int, step: Steps) -> str:
         return place
     if step.unit:
         return f"{place} + {elements}"
-    return f"{place} + {elements} * ({step.stride})"
+    return f"{place} + {product([str(elements), f'({step.stride})'])}"
 
 
 def staged(dtype: DType, shape: Shape) -> bool:

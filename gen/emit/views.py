@@ -4,7 +4,7 @@ Input: buffers and index expressions in the loops' variables. Output: C lvalues 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import assert_never, final
@@ -149,23 +149,36 @@ def _term(view: Argument, axis: int, i: Expr, scalars: Scalars) -> str:
     text = scalars.index(i)
     if axis in view.unit or text == "0":
         return text
-    return f"{view.strides[axis]} * {_operand(text)}"
+    return f"{view.strides[axis]} * {operand(text)}"
 
 
-def _operand(text: str) -> str:
+def operand(text: str) -> str:
+    """An index as an operand of a product."""
     return text if re.fullmatch(r"\w+(\([^()]*\))?", text) else f"({text})"
 
 
+def product(factors: Sequence[str]) -> str:
+    """C of the product of operands. It starts as an int64_t where their numbers, which are ints in
+    C, might be too large together.
+    """
+    text = " * ".join(factors) or "1"
+    numbers = prod(max(1, int(n)) for n in re.findall(r"(?<!\w)\d+(?!\w)", text))
+    return text if numbers < 2**31 else f"INT64_C(1) * {text}"
+
+
 def _row_major(view: Dense, at: tuple[Expr, ...], scalars: Scalars) -> str:
-    """Horner's scheme over the extents."""
+    """Horner's scheme over the extents. Numbers are ints in C: where those of the extents go beyond
+    them, it starts as an int64_t.
+    """
     text = ""
+    large = prod(constant(extent) or 1 for extent in view.buffer.shape) >= 2**31
     for extent, i in zip(view.buffer.shape, at, strict=True):
         inner = scalars.index(i)
         if text in ("", "0"):
-            text = inner
+            text = f"INT64_C({inner})" if large and inner.isdigit() and inner != "0" else inner
         else:
-            size = _operand(scalars.index(extent))
-            text = f"{size} * {_operand(text)}" + ("" if inner == "0" else f" + {inner}")
+            size = operand(scalars.index(extent))
+            text = f"{size} * {operand(text)}" + ("" if inner == "0" else f" + {inner}")
     return text or "0"
 
 
@@ -195,13 +208,12 @@ def fixed_step(at: tuple[Expr, ...], lane: str) -> bool:
 
 def _step(view: View, axis: int, c: int, scalars: Scalars) -> str:
     if isinstance(view, Argument):
-        size = "1" if axis in view.unit else view.strides[axis]
+        size = [] if axis in view.unit else [view.strides[axis]]
     else:
-        inner = [_operand(scalars.index(e)) for e in view.buffer.shape[axis + 1 :]]
-        size = " * ".join(inner) or "1"
-    if size == "1":
+        size = [operand(scalars.index(e)) for e in view.buffer.shape[axis + 1 :]]
+    if product(size) == "1":
         return str(c)
-    return size if c == 1 else f"{c} * {size}"
+    return product(size if c == 1 else [str(c), *size])
 
 
 def at_lane(indices: tuple[Expr, ...], lane: str, value: Expr) -> tuple[Expr, ...]:

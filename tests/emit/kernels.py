@@ -13,7 +13,7 @@ from gen.lower.target import Level, Target
 from gen.poly.certificate import Flow, Scheduled, Source
 from gen.poly.flow import plain_flow
 
-WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from gen.emit.expr import literal
 from gen.emit.layout import WIDTH, wrapped
-from gen.emit.names import c_names
+from gen.emit.names import Distinct
 from gen.errors import TilesmithError
 from gen.ir.types import DType
 from gen.jit import build, compile_kernel, compiler_command, shape_of
@@ -17,8 +17,10 @@ from .kernels import lowered
 
 
 def test_names_are_distinct_and_no_words_of_c() -> None:
-    names = c_names(["double", "y.i", "y_i", "ts_x", "active", "x"])
-    assert list(names.values()) == ["v_double", "y_i", "v_y_i", "v_ts_x", "v_active", "x"]
+    names = Distinct().names(["double", "y.i", "y_i", "ts_x", "active", "x", "a b", "é", "1", ""])
+    assert list(names.values()) == [
+        *("v_double", "y_i", "v_y_i", "v_ts_x", "v_active", "x", "a_b", "v__", "v_1", "v_")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from gen.lower.target import Level, Target
 from . import driver
 from .support import SPECS
 
-STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
+STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 COMPILED = ("argmax", "clamp", "cumsum", "grey", "softmax", "transpose")
 INSTALLED_BY = {"clang": ": build_tools/install_clang.sh installs it"}
 X86 = (Level.V2, Level.V3, Level.V4)

@@ -1,0 +1,107 @@
+"""Names of specs and recipes in emitted code: whatever they are, they are theirs alone."""
+
+# ruff: noqa: E501 (the scripts)
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gen import jit
+from gen.emit.c import LoweredVariant, emit_file, emit_kernel
+from gen.ir.interp import run
+from gen.ir.nodes import Kernel
+from gen.ir.script_names import to_script
+from gen.lower.scalar_limits import scalar_limits
+from gen.lower.target import Level
+
+from .kernels import WARNINGS, lowered
+
+POOL = (
+    *("register", "restrict", "typeof", "nullptr", "double", "float"),  # words of C
+    *("linux", "unix", "NULL", "INT64_MAX", "M_PI", "I", "errno", "true"),  # macros
+    *("int64_t", "uint16_t", "uintptr_t", "size_t"),
+    *("exp", "y0", "main", "memcpy"),
+    *("ts_call", "ts_f32", "ts_exp_f32", "TS_OK", "_x", "_mm_add_ps", "__builtin_inff"),
+    *("x_s0", "x_s1", "y_s0", "y_s1", "n_end", "i_end", "l_end", "v_x", "x", "y", "i", "n"),
+    *("data", "strides", "dims", "f64"),  # members of structs
+    *("call", "env", "lower", "upper", "status", "unit", "self", "moved", "stream", "ahead"),
+    *("grain", "hits", "lanes1", "active", "active2", "value", "at", "best", "best_at", "on0"),
+    *("exps1", "first1", "kept1", "half", "old0", "new0", "both0", "class", "v_class"),
+)
+DERIVED = ("x_s0", "x_s1", "r_end")
+ROLES = (2, 2, 4, 3, 7)  # dims, scalars, arguments, temporaries, loops
+
+
+def hostile(names: Sequence[str]) -> Kernel:
+    """A kernel with a name in each role: arrays of any strides, loops, one of them fused, around
+    masks, gathers, exponentials and reductions to pairs.
+    """
+    m, n, a, k, x, y, v, p, t, s, u, i, j, l, f, g, r, w = map(to_script, names)  # noqa: E741
+    return lowered(f"""
+def hostile({m}, {n}, {a}: float32, {k}: int64, {x}: float32[{m}, {n}], {y}: Out[float32[{m}, {n}]], {v}: Out[float32[{m}]], {p}: Out[int64[{m}]]):
+    @combiner(peak=float32("-inf"), total=float32(0.0))
+    def rescale(a, b):
+        c.peak = max(a.peak, b.peak)
+        c.total = a.total*(a.peak - c.peak) + b.total
+    with allocate({t}=float32[{m}, {n}], {s}=float32[{m}], {u}=float32[{m}]):
+        for {f} in parallel({m}*{n}):
+            with delinearize({f}, {m}, {n}) as ({i}, {g}):
+                with block("t", qi=spatial({i}), qj=spatial({g})):
+                    {t}[qi, qj] = {x}[qi, qj] * {a}
+        for {j} in parallel({m}):
+            for {r} in range(({n} + 7)//8):
+                for {l} in vectorized(8):
+                    with block("y", qi=spatial({j}), qj=spatial({r}*8 + {l}, {n}), where={r}*8 + {l} < {n}):
+                        {y}[qi, qj] = sqrt({t}[qi, qj]) if {k} < qj else {x}[qi, qj*qj % {n}]
+            for {w} in range({n}):
+                with block("vp", qi=spatial({j}), qj=reduction({w}), initialises=True, origin=None):
+                    {v}[qi], {p}[qi] = combine.argmax(({v}[qi], {p}[qi]), ({t}[qi, qj], qj))
+                with block("su", qi=spatial({j}), qj=reduction({w}), initialises=True, origin=None):
+                    {s}[qi], {u}[qi] = combine.rescale(({s}[qi], {u}[qi]), ({t}[qi, qj], 1.0))
+            with block("z", qi=spatial({j})):
+                {v}[qi] = {v}[qi] + {u}[qi]
+""")
+
+
+def rotated() -> Iterator[list[str]]:
+    """Names for all roles, so that each of the pool is once at least in a role of each kind."""
+    offsets = [sum(ROLES[:kind]) + 6 * kind + k for kind, n in enumerate(ROLES) for k in range(n)]
+    for q in range(0, len(POOL), min(ROLES)):
+        yield [POOL[(q + offset) % len(POOL)] for offset in offsets]
+
+
+def derived() -> Iterator[list[str]]:
+    """Names for all roles, three of them those that are made of others', each in every role."""
+    own = [f"q{k}" for k in range(sum(ROLES))]
+    own[4], own[16] = "x", "r"
+    others = [k for k, name in enumerate(own) if name.startswith("q")]
+    for q in range(len(others)):
+        names = dict(zip((others[(q + k) % len(others)] for k in range(3)), DERIVED, strict=True))
+        yield [names.get(k, name) for k, name in enumerate(own)]
+
+
+def test_each_name_in_each_role() -> None:
+    """Compiled without a warning, run on arrays of any strides, compared with the interpreter."""
+    kernels = [
+        replace(hostile(names), name=f"hostile_{k}")
+        for k, names in enumerate([*rotated(), *derived()])
+    ]
+    level = Level.V2
+    parts = [
+        emit_kernel(k.name, "jit", [LoweredVariant("0", k)], level, packed=()) for k in kernels
+    ]
+    source = emit_file("hostile", parts, level)
+    flags = ("-O0", *WARNINGS)
+    library = jit.build(source, jit.compiler_command(level, flags))
+    x = np.random.default_rng(3).standard_normal((11, 3)).astype("f").T
+    for k in kernels:
+        limits = scalar_limits([(k, None)])
+        compiled = jit.Compiled(k, source, library, f"ts_{k.name}_jit_v2", 1, limits)
+        arrays = (x, np.zeros((3, 11), "f"), np.zeros(3, "f"), np.zeros(3, int))
+        given = {p.buffer.name: z for p, z in zip(k.parameters, arrays, strict=True)}
+        scalars = {s.name: z for s, z in zip(k.scalars, (1.5, 4), strict=True)}
+        wanted = run(k, {k.parameters[0].buffer.name: x}, scalars)
+        compiled(given, scalars, threads=2)
+        for name, z in wanted.items():
+            np.testing.assert_allclose(given[name], z, rtol=1e-5, err_msg=f"{k.name}: {name}")
