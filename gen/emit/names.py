@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
+from ..errors import TilesmithError
 from ..ir.nodes import Allocate, Buffer, Delinearize, External, Kernel, Loop
 from ..ir.types import DType
 from ..ir.walk import walk
@@ -70,6 +71,7 @@ _OWN = re.compile(
     r"|half|(old|new|both)\d+(_\d+)?",
     re.IGNORECASE,
 )
+_MACRO = re.compile(r"#\s*define\s+(\w+)")
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # that is no member
 
 
@@ -117,7 +119,7 @@ class Distinct:
 class Names:
     """The C names of what a kernel names, all distinct. variables: dims, scalars, phases and loops'
     variables; arrays: arguments and temporaries; strides: of each axis of an argument; ends: where
-    a loop's end is kept; other: words of C functions that the kernel calls.
+    a loop's end is kept; other: C functions that the kernel calls, and macros of their sources.
     """
 
     variables: Mapping[str, str]
@@ -135,7 +137,16 @@ class Names:
 
 
 def c_names(kernel: Kernel, called: Collection[External]) -> Names:
-    """The names of a kernel in a file that has the sources of the functions `called`."""
+    """The names of a kernel that calls these functions, in a file that has their sources.
+
+    Raises TilesmithError where a function has a name that the emitter declares itself.
+    """
+    for function in called:
+        if is_own(function.symbol):
+            raise TilesmithError(
+                f"the C function '{function.symbol}' has the name of a variable of emitted code",
+                hint="define a function of another name that calls it, in 'source'",
+            )
     nodes = tuple(walk(kernel.body))
     buffers = [b.name for n in nodes if isinstance(n, Allocate) for b in n.buffers]
     loops = [n.var for n in nodes if isinstance(n, Loop)]
@@ -145,7 +156,7 @@ def c_names(kernel: Kernel, called: Collection[External]) -> Names:
         for v in ((n.var,) if isinstance(n, Loop) else n.vars if isinstance(n, Delinearize) else ())
     ]
     parameters: list[Buffer] = [p.buffer for p in kernel.parameters]
-    other = frozenset(w for e in called for w in (e.symbol, *re.findall(r"\w+", e.source)))
+    other = frozenset(w for e in called for w in (e.symbol, *_MACRO.findall(e.source)))
     free = Distinct({*other})
     own = [*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)]
     variables = free.names(own)

@@ -2,11 +2,15 @@
 
 import ast
 import builtins
+import contextlib
 import json
 import math
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import mypy.api
 import pytest
@@ -141,7 +145,17 @@ def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str,
         ({"kernel": "len"}, NAME_PROBLEM),
         ({"kernel": "kernels"}, NAME_PROBLEM),
         ({"kernel": "_call"}, NAME_PROBLEM),
+        ({"kernel": "cdef"}, NAME_PROBLEM),
+        ({"kernel": "Any"}, NAME_PROBLEM),
+        ({"kernel": "ts_kernels"}, NAME_PROBLEM),
+        ({"kernel": "int64_t"}, NAME_PROBLEM),
         ({"parameters": (Parameter("axis", "T"),)}, "'axis' cannot be the name of an argument"),
+        ({"parameters": (Parameter("bint", "T"),)}, "'bint' cannot be the name of an argument"),
+        ({"parameters": (Parameter("DEF", "T"),)}, "'DEF' cannot be the name of an argument"),
+        (
+            {"parameters": (Parameter("ts_kernels", "T"),)},
+            "'ts_kernels' cannot be the name of an argument",
+        ),
         (
             {"dims": ("m", "n", "k")},
             "no input has dim k, so that a call could not tell its extent",
@@ -264,6 +278,45 @@ def test_merge_refuses_two_kernels_of_one_name(
         == 1
     )
     assert capsys.readouterr().err == "error: two kernels are named scale\n"
+
+
+def test_merge_refuses_two_kernels_of_one_name_in_c(tmp_path: Path) -> None:
+    """`scale` for two types is `scale_float32` for one."""
+    two = replace(ENTRY, types={"T": ("float32",), "U": ("int8",)})
+    one = replace(ENTRY, kernel="scale_float32", types={"T": ("int8",)})
+    fragments = [_write_fragment(tmp_path, entry) for entry in (two, one)]
+    with pytest.raises(TilesmithError) as refused:
+        build.merge(fragments, "scaling", "1", tmp_path, None)
+    words = "kernels scale and scale_float32 have one name in C: scale_float32_int8"
+    assert refused.value.message == words
+
+
+HOSTILE = (
+    *("linux", "NULL_", "object", "list", "type", "by", "gil", "nogil", "fused", "packed", "api"),
+    *("self", "np_", "print_", "unicode", "len", "range", "call", "int64_t", "y0", "Any", "main"),
+    *("template", "this", "register_", "M_PI", "INT64_MAX", "ts_call", "_", "size_t", "include"),
+)
+
+
+def test_cython_takes_every_name_that_is_not_refused(tmp_path: Path) -> None:
+    changes: list[dict[str, Any]] = [{"kernel": name} for name in HOSTILE]
+    for k, name in enumerate(HOSTILE):
+        renamed = (replace(ENTRY.arguments[0], name=name), *ENTRY.arguments[1:])
+        changes += [
+            {"kernel": f"argument{k}", "arguments": renamed},
+            {"kernel": f"scalar{k}", "parameters": (Parameter(name, "T"),)},
+        ]
+    entries = []
+    for change in changes:
+        with contextlib.suppress(TilesmithError):
+            entries.append(entry_from_json(entry_to_json(replace(ENTRY, **change))))
+    assert len(entries) > len(changes) // 2
+    (tmp_path / "_kernels.pyx").write_text(cython.module(entries, "p", "1"))
+    (tmp_path / "kernels.pyi").write_text(stubs.stubs(entries))
+    command = [sys.executable, "-m", "cython", "-3", str(tmp_path / "_kernels.pyx")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+    ast.parse((tmp_path / "kernels.pyi").read_text())
 
 
 def test_the_order_of_fragments_does_not_matter(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pytest
 
 from gen import jit
 from gen.emit.expr import Scalars
@@ -150,7 +149,8 @@ def program(given: Sequence[Expr]) -> str:
     return (
         '#include <stdio.h>\n#include "ts_abi.h"\n#include "ts_simd.h"\n#include "ts_math.h"\n'
         f'#include "ts_complex.h"\nstatic int64_t i, n;\n{declared}{functions}'
-        "int main(void) {\nwhile (fread(&i, sizeof i, 1, stdin)) {\nfread(&n, sizeof n, 1, stdin);\n"
+        "int main(void) {\nwhile (fread(&i, sizeof i, 1, stdin)) {\n"
+        "fread(&n, sizeof n, 1, stdin);\n"
         f"{read}{calls}}}\n}}\n"
     )
 

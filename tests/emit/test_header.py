@@ -1,13 +1,17 @@
 """The header and the .pxd of a package: names, declarations, comments."""
 
+import subprocess
+import sysconfig
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from gen import build
 from gen.emit import header
 from gen.emit.descriptors import declaration
-from gen.emit.manifest import Parameter
+from gen.emit.manifest import Argument, Parameter
+from gen.ir.nodes import Intent
 
 from .test_binding import ENTRY
 
@@ -51,6 +55,32 @@ def test_names_that_c_has_taken() -> None:
     assert "{&double_, &register_}" in text and "   register_: a scalar" in text
 
 
+HOSTILE = (
+    *("double", "int64_t", "uint8_t", "bool", "ts_array", "NULL", "INT64_MAX", "M_PI", "linux"),
+    *("st_atime", "Py_None", "template", "this", "cdef", "nogil", "p_call", "p_functions", "main"),
+    *("linux_", "x", "y0", "v_x"),
+)
+
+
+@pytest.mark.parametrize("compiler", ["cc", "c++"])
+def test_whatever_arguments_are_named(compiler: str, tmp_path: Path) -> None:
+    """A header with hostile names compiles, and each argument has a name of its own."""
+    arrays = tuple(Argument(name, Intent.IN, "T", True, ("n",)) for name in HOSTILE)
+    scalars = tuple(Parameter(f"{name}0", "bool") for name in HOSTILE)
+    first, second = (
+        replace(ENTRY, kernel="k", arguments=(*arrays, ENTRY.arguments[2]), parameters=scalars),
+        replace(ENTRY, kernel="l", parameters=tuple(Parameter(n, "uint8") for n in HOSTILE)),
+    )
+    source = tmp_path / ("use.c" if compiler == "cc" else "use.cpp")
+    source.write_text(header.header([first, replace(second, arguments=ENTRY.arguments[2:])], "p"))
+    flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]
+    include = f"-I{sysconfig.get_path('include')}"
+    done = subprocess.run(
+        [compiler, *flags, include, str(source)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[:2000]
+
+
 def test_complex_scalars() -> None:
     entry = replace(ENTRY, types={"T": ("complex64", "complex128")})
     assert "ts_complex64 low" in header.header([entry], "p")
@@ -59,6 +89,7 @@ def test_complex_scalars() -> None:
 
 def test_a_comment_does_not_end_early() -> None:
     assert "/* x */" not in header.header([replace(ENTRY, doc="x */ int y;")], "p")
+    assert "\n/* / * x\n" in header.header([replace(ENTRY, doc="/* x")], "p")
 
 
 def test_a_package_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,18 +2,30 @@
 
 # ruff: noqa: E501 (the scripts)
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gen import jit
+from gen import spec as specs
 from gen.emit.c import LoweredVariant, emit_file, emit_kernel
+from gen.emit.names import c_names, check, is_reserved
+from gen.errors import TilesmithError
 from gen.ir.interp import run
 from gen.ir.nodes import Kernel
 from gen.ir.script_names import to_script
+from gen.jit import RUNTIME
 from gen.lower.scalar_limits import scalar_limits
-from gen.lower.target import Level
+from gen.lower.target import Level, Target
+from gen.pipeline import emit, schedule, suffix
+from gen.poly.prove import prove
+from gen.spec import KernelSpec, choices
 
 from .kernels import WARNINGS, lowered
 
@@ -105,3 +117,90 @@ def test_each_name_in_each_role() -> None:
         compiled(given, scalars, threads=2)
         for name, z in wanted.items():
             np.testing.assert_allclose(given[name], z, rtol=1e-5, err_msg=f"{k.name}: {name}")
+
+
+def test_a_loop_may_have_the_name_of_an_array() -> None:
+    """`as:` takes any name: loops and arrays are two kinds of things."""
+    text = """
+def k(n, x: float32[n], y: Out[float32[n]]):
+    for x in range(n):
+        with block("y", i=spatial(x)):
+            y[i] = x[i] + 1.0
+"""
+    compiled = jit.compile_kernel(lowered(text), Level.V2, flags=WARNINGS)
+    y = np.zeros(3, "f")
+    compiled({"x": np.arange(3, dtype="f"), "y": y})
+    assert y.tolist() == [1, 2, 3]
+
+
+EXTERNAL = """
+externals:
+  f:
+    arguments: {v: float32}
+    result: float32
+    c: $C
+    source: |
+      #define y_i 7
+      static float $C(float v) { return v + 1; }
+    oracle: v + 1
+"""
+SPEC = """\
+tilesmith: 1
+kernel: $K
+doc: One more.
+signature: (n)->(n)
+dtypes: {T: [float32]}
+arguments:
+  x: {type: "T[n]"}
+  y: {type: "T[n]", intent: out}
+compute: y[i] = x[i] + 1
+oracle: x + 1
+"""
+
+
+def emitted(spec: KernelSpec) -> str:
+    dtypes = choices(spec)[0]
+    variants = schedule(spec, dtypes, Target(Level.V2), prove)
+    return emit(spec, {suffix(dtypes): variants}, Level.V2)
+
+
+def with_external(symbol: str) -> KernelSpec:
+    text = SPEC.replace("$K", "k").replace("x[i] + 1", "f(x[i])") + EXTERNAL.lstrip("\n")
+    return specs.loads(text.replace("$C", symbol), "k.yaml")
+
+
+def test_an_external_function_and_its_macros_keep_their_names() -> None:
+    """The C function is named as an argument, a macro of its source as a loop."""
+    spec = with_external("x")
+    loaded = jit.load(spec, choices(spec)[0], emitted(spec), Level.V2)
+    y = np.zeros(3, "f")
+    loaded({"x": np.arange(3, dtype="f"), "y": y}, {"n": 3})
+    assert y.tolist() == [1, 2, 3]
+
+
+def test_an_external_function_is_not_hidden_by_a_variable() -> None:
+    with pytest.raises(TilesmithError) as refused:
+        emitted(with_external("active"))
+    words = "the C function 'active' has the name of a variable of emitted code"
+    assert refused.value.message == words
+    assert refused.value.hint == "define a function of another name that calls it, in 'source'"
+
+
+def test_no_macro_of_a_header_is_handed_out(tmp_path: Path) -> None:
+    source = tmp_path / "all.c"
+    headers = ["math.h", "limits.h", "stdlib.h", "complex.h", "errno.h", "omp.h"]
+    own = [f'#include "{p.name}"\n' for p in RUNTIME.glob("ts_*.h")]
+    source.write_text("".join(own) + "".join(f"#include <{name}>\n" for name in headers))
+    command = [*jit.compiler_command(jit.lowest_level(), ()), "-dM", "-E", str(source)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    macros = re.findall(r"^#define (\w+)(?!\()\b", text, re.MULTILINE)
+    assert (len(macros) > 400 and "linux" in macros) or sys.platform != "linux"
+    assert [name for name in macros if not is_reserved(name)] == []
+
+
+def test_a_name_that_no_one_gave_out_is_seen() -> None:
+    """What holds the emitter's own variables to be reserved."""
+    names = c_names(hostile([f"q{k}" for k in range(sum(ROLES))]), ())
+    check("const int64_t active = q16_end + call->dims[3] + 1.5e3f;", names)
+    with pytest.raises(AssertionError, match="'stray' is in the text, and is not reserved"):
+        check("const int64_t stray = q0;", names)
