@@ -140,6 +140,24 @@ def _filled(expr: Expr, of: Mapping[DType, Sequence[Expr]], rng: Random) -> Expr
     return put(expr, k, _filled(places[k], of, rng))
 
 
+def chosen(types: Sequence[DType]) -> Iterator[Expr]:
+    """Selections by conditions that are made of comparisons."""
+    for dtype in types:
+        a, b, c = loads(dtype)
+        p, q = Binary(BinaryOp.LT, a, b), Binary(BinaryOp.NE, b, c)
+        joined = [e for op in BinaryOp if is_right(e := Binary(op, p, q))]
+        for condition in (*joined, *(Unary(UnaryOp.NOT, e) for e in joined)):
+            yield Select(condition, a, c)
+            yield Select(Binary(BinaryOp.OR, condition, Unary(UnaryOp.INVERT, p)), a, c)
+
+
+def in_lanes(expr: Expr) -> Expr:
+    """The expression on elements that lie side by side in lanes `l`."""
+    at = (Var("l"),)
+    new = map_children(expr, lambda e: in_lanes(e) if isinstance(e, Expr) else e)
+    return Load(new.buffer, at, new.dtype) if isinstance(new, Load) else new
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     found: list[Expr] = []
     map_children(expr, lambda child: found.append(child) or child)  # type: ignore[func-returns-value]
@@ -243,11 +261,13 @@ def _infix(op: BinaryOp, a: Expr, b: Expr) -> Expr:
 def _call(name: str, args: tuple[Expr, ...]) -> Expr:
     if name == EXTERNAL.symbol:
         return Call(EXTERNAL, args)
-    if conversion := re.fullmatch(r"ts_convert_(\w+)_(\w+)_s", name):
-        to, of = (_SUFFIXES[suffix] for suffix in conversion.groups())
+    if found := _of_lanes(name, args):
+        return found
+    if conversion := re.fullmatch(r"ts_convert_([a-z0-9]+)_([a-z0-9]+)(_s)?", name):
+        to, of = (_SUFFIXES[suffix] for suffix in conversion.groups()[:2])
         if dtype_of(args[0]) is of:
             return Cast(to, args[0])
-    if form := re.fullmatch(r"ts_(\w+)_(\w+)_s", name):
+    if form := re.fullmatch(r"ts_([a-z0-9]+)_([a-z0-9]+)(_s)?", name):
         if dtype_of(args[0]) is not _SUFFIXES[form[2]]:
             raise ValueError(f"{name} takes no {dtype_of(args[0]).value}")
         match form[1]:
@@ -260,6 +280,22 @@ def _call(name: str, args: tuple[Expr, ...]) -> Expr:
             case function:
                 return Call(Function(function), args)
     raise ValueError(f"{name} is no form")
+
+
+def _of_lanes(name: str, args: tuple[Expr, ...]) -> Expr | None:
+    """What a form that vectors alone have means in each lane."""
+    match re.sub(r"_[a-z0-9]+$", "", name), args:
+        case "ts_set", (value,):
+            return value
+        case "ts_select", (condition, then, otherwise):
+            return Select(condition, then, otherwise)
+        case "ts_mnot", (mask,):
+            return Unary(UnaryOp.NOT, mask)
+        case ("ts_mand" | "ts_mor" | "ts_mxor") as form, (a, b):
+            ops = {"and": BinaryOp.AND, "or": BinaryOp.OR, "xor": BinaryOp.BITXOR}
+            return Binary(ops[form.removeprefix("ts_m")], a, b)
+        case _:
+            return None
 
 
 # ---------------------------------------------------------------- what C tells apart
