@@ -85,8 +85,8 @@ class Scalars:
         match expr:
             case Const(value):
                 return _integer(int(value.real))
-            case Binary(_, Const(), Const()) if (value := constant(expr)) is not None:
-                return _integer(value)  # C would compute it as an int
+            case Binary(_, Const(), Const()) if (known := constant(expr)) is not None:
+                return _integer(known)  # C would compute it as an int
             case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL as op, lhs, rhs):
                 if _may_wrap(expr):
                     return f"ts_{op.name.lower()}_i64_s({self._index(lhs)}, {self._index(rhs)})"

@@ -353,7 +353,8 @@ def advanced(place: str, elements: int, step: Steps) -> str:
         return place
     if step.unit:
         return f"{place} + {elements}"
-    return f"{place} + {product([str(elements), f'({step.stride})'])}"
+    offset = product([str(elements), f"({step.stride})"])
+    return f"{place} + {offset}"
 
 
 def staged(dtype: DType, shape: Shape) -> bool:
