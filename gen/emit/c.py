@@ -12,7 +12,6 @@ from typing import final
 from ..ir.algebra import conjunction
 from ..ir.linear import linear
 from ..ir.nodes import (
-    Buffer,
     Expr,
     External,
     Intent,
@@ -25,7 +24,7 @@ from ..ir.nodes import (
 )
 from ..ir.nodes import Target as Place
 from ..ir.types import DType
-from ..ir.walk import blocks, externals, loads, loops, targets, variables, walk
+from ..ir.walk import blocks, externals, loads, loops, targets, variables
 from ..lower.facts import Facts, of_kernel
 from ..lower.target import Level, Target
 from . import tensor

@@ -162,7 +162,8 @@ def product(factors: Sequence[str]) -> str:
     C, might be too large together.
     """
     text = " * ".join(factors) or "1"
-    numbers = prod(max(1, int(n)) for n in re.findall(r"(?<!\w)\d+(?!\w)", text))
+    alone = " ".join(f for f in factors if not re.search("[A-Za-z_]", f))
+    numbers = prod(max(1, int(n)) for n in re.findall(r"\d+", alone))
     return text if numbers < 2**31 else f"INT64_C(1) * {text}"
 
 

@@ -71,7 +71,7 @@ def test_a_check_that_fails_without_a_bug_is_told(monkeypatch: pytest.MonkeyPatc
 def test_the_tests_of_every_part_are_there() -> None:
     given = [word.removeprefix("--ignore=") for words in mutants.TESTS.values() for word in words]
     files = [mutants.ROOT / w.partition("::")[0] for w in given if w.startswith("tests/")]
-    assert len(files) == 15 and all(file.exists() for file in files)
+    assert files and all(file.exists() for file in files)
     assert {part for part, seen in mutants.SEEN_BY.items() if "tests" in seen} == set(mutants.TESTS)
 
 

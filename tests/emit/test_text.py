@@ -8,9 +8,13 @@ import pytest
 from gen.emit.expr import literal
 from gen.emit.layout import WIDTH, wrapped
 from gen.emit.names import Distinct
+from gen.emit.views import Dense, element, plain_scalars, product
 from gen.errors import TilesmithError
+from gen.ir.algebra import index
+from gen.ir.nodes import Binary, BinaryOp, Buffer, Var
 from gen.ir.types import DType
 from gen.jit import build, compile_kernel, compiler_command, shape_of
+from gen.lower.facts import Facts
 from gen.lower.target import Level
 
 from .kernels import lowered
@@ -94,3 +98,18 @@ def k(n, y: Out[float32[n, 2*n + 1]]):
     assert shape_of(buffer, {"n": 3}) == (3, 7)
     with pytest.raises(TilesmithError, match="the shape of 'y' needs more sizes than are given"):
         shape_of(buffer, {})
+
+
+def test_numbers_of_an_index_are_not_ints() -> None:
+    """C would compute what is made of numbers alone as an int, which is too small for them."""
+    scalars = plain_scalars({"n": "n"}, {}, Facts((), ()))
+    n, big = Var("n"), index(2**31 - 1)
+    quotient = Binary(BinaryOp.FLOORDIV, n, Binary(BinaryOp.ADD, big, index(1)))
+    assert scalars.index(quotient) == "ts_floordiv_i64_s(n, 2147483648)"
+    assert scalars.index(index(-(2**63))) == "INT64_MIN"
+    assert product(["70000", "70000"]) == "INT64_C(1) * 70000 * 70000"
+    assert product(["70000", "n", "7000"]) == "70000 * n * 7000"
+    assert product(["((n + 99999) / 100000)", "(m)"]) == "((n + 99999) / 100000) * (m)"
+    view = Dense("t", Buffer("t", DType.INT8, (index(70000), index(70000))))
+    place = element({"t": view}, scalars, "t", (index(69999), index(5)))
+    assert place == "t[70000 * INT64_C(69999) + 5]"
