@@ -16,7 +16,7 @@ from gen import jit
 from gen import spec as specs
 from gen.emit.c import LoweredVariant, emit_file, emit_kernel
 from gen.emit.names import c_names, check, is_reserved
-from gen.errors import TilesmithError
+from gen.errors import SpecError, TilesmithError
 from gen.ir.interp import run
 from gen.ir.nodes import Kernel
 from gen.ir.script_names import to_script
@@ -131,6 +131,62 @@ def k(n, x: float32[n], y: Out[float32[n]]):
     y = np.zeros(3, "f")
     compiled({"x": np.arange(3, dtype="f"), "y": y})
     assert y.tolist() == [1, 2, 3]
+
+
+ROLES_OF_SPECS = """\
+tilesmith: 1
+kernel: $0
+doc: Each thing that a spec names.
+signature: ($1)->($2)
+dtypes: {T: [float32]}
+arguments:
+  $3: {type: "T[$1]"}
+  $4: {type: "T[$2]", intent: out}
+sizes: {$2: "$1 + 1"}
+scalars:
+  $5: {type: float32, default: 2.0}
+externals:
+  $6:
+    arguments: {v: float32}
+    result: float32
+    c: own_f
+    source: static float own_f(float v) { return v + 1; }
+    oracle: v + 1
+constraints: ["$1 >= 1"]
+compute: |
+  $7[$8] = $3[$8] * $5
+  $4[$9] = $6($7[min($9, $1 - 1)])
+"""
+
+
+def test_each_name_in_each_role_of_a_spec() -> None:
+    """What the spec takes for a name: for its kernel, dims, sizes, functions and indices, too."""
+    taken = [name for name in POOL if is_name(name)]
+    sources, loaded = [], []
+    for first in range(0, len(taken), 4):
+        text = ROLES_OF_SPECS
+        for role in range(10):
+            text = text.replace(f"${role}", taken[(first + 5 * role) % len(taken)])
+        spec = specs.loads(text, "k.yaml")
+        sources.append(emitted(spec))
+        loaded.append(spec)
+    assert len(sources) > 10
+    source = "\n".join(sources).replace("static float own_f(float v) { return v + 1; }", "")
+    source = "static float own_f(float v) { return v + 1; }\n" + source
+    for spec in loaded:
+        x, y = np.arange(3, dtype="f"), np.zeros(4, "f")
+        call = jit.load(spec, choices(spec)[0], source, Level.V2, flags=("-O0", *WARNINGS))
+        call(dict(zip((a.name for a in spec.arguments), (x, y), strict=True)), {})
+        assert y.tolist() == [1, 3, 5, 5], spec.name
+
+
+def is_name(text: str) -> bool:
+    spec = SPEC.replace("$K", text).replace(" x", f" {text}").replace("x[", f"{text}[")
+    try:
+        specs.loads(spec, "k.yaml")
+    except SpecError:
+        return False
+    return True
 
 
 EXTERNAL = """
