@@ -120,25 +120,28 @@ def _arithmetic(expr: Binary, at: Frame) -> isl.PwAff:
             raise NotAffine(expr)
 
 
-_QUOTIENTS = (0, 1, -1, 2, -2, 3, -3)
+MOST_QUOTIENT = 16
 
 
 def _quotient(lhs: isl.PwAff, rhs: isl.PwAff, at: Frame) -> isl.PwAff | None:
     """The quotient, rounded down, by a positive number that is no constant: of `i + 1` by n it is 0
-    or 1 where i < n. None where it may be anything but a few numbers at the frame's points.
+    or 1 where i < n. None where it may be beyond MOST_QUOTIENT, above or below 0, at the frame's
+    points.
     """
     if at.known is None:
         return None
     rest, pieces = at.known, list[tuple[isl.PwAff, isl.Set]]()
-    for quotient in map(at.constant, _QUOTIENTS):
-        low = rhs.mul(quotient)
-        here = lhs.ge_set(low).intersect(lhs.lt_set(low.add(rhs)))  # so the divisor is positive
-        if rest.is_disjoint(here):
-            continue
-        pieces.append((quotient, here.gist(at.known)))
-        rest = rest.subtract(here)
-        if rest.is_empty():
-            break
+    for numbers in (range(MOST_QUOTIENT + 1), range(-1, -MOST_QUOTIENT - 1, -1)):
+        for quotient in map(at.constant, numbers):
+            low = rhs.mul(quotient)
+            least, most = lhs.ge_set(low), lhs.lt_set(low.add(rhs))
+            if rest.is_disjoint(least if numbers.step > 0 else most):
+                break  # nor is it further from 0
+            here = least.intersect(most)  # so the divisor is positive
+            if rest.is_disjoint(here):
+                continue
+            pieces.append((quotient, here.gist(at.known)))
+            rest = rest.subtract(here)
     if not rest.is_empty():
         return None
     *others, (result, _) = pieces or [(at.constant(0), rest)]

@@ -35,7 +35,7 @@ from ..ir.nodes import (
 )
 from ..ir.print_expr import expr_to_text
 from ..ir.walk import children, loads
-from .affine import Frame, NotAffine, affine, region
+from .affine import MOST_QUOTIENT, Frame, NotAffine, affine, region
 from .flow import Computed, Contents, Logical, Values
 from .statement import Statement
 from .substituted import substituted
@@ -194,7 +194,7 @@ class _Matcher:
         ours = [s for s in plain.parts() if _number(s) is None]
         theirs = [s for s in executed.parts() if _number(s) is None]
         if len(ours) != len(theirs):
-            raise _mismatch(plain, executed)
+            raise _of_unequal_places(plain, executed)
         for a, b in zip(ours, theirs, strict=True):
             yield from self.match(a, b, points)
 
@@ -273,6 +273,19 @@ def _mismatch(plain: _Side, executed: _Side) -> Refused:
         f"block '{executed.statement.name}' computes `{expr_to_text(executed.expr)}` where block"
         f" '{plain.statement.name}' of the plain schedule computes `{expr_to_text(plain.expr)}`",
         span=executed.statement.block.span,
+    )
+
+
+def _of_unequal_places(plain: _Side, executed: _Side) -> Refused:
+    """Of a place that is known exactly in one of the two alone."""
+    if plain.expr != executed.expr:
+        return _mismatch(plain, executed)
+    return Refused(
+        f"block '{executed.statement.name}' reads `{expr_to_text(executed.expr)}`, a place that is"
+        " known exactly there, or in the plain schedule, and not in both",
+        span=executed.statement.block.span,
+        hint=f"remainders by a size are known where it goes into the number at most {MOST_QUOTIENT}"
+        " times: say in `constraints` how large it is",
     )
 
 

@@ -12,6 +12,7 @@ of which the earlier is ahead in no loop: `safety` requires that of all that dep
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import cast, final
 
 from ..ir.algebra import add, dtype_of, index, mul
@@ -126,20 +127,25 @@ def _inner(o: int, chain: Sequence[Loop]) -> int:
 
 
 def _pair(outer: Loop, inner: Loop) -> Uncut:
-    """The loop that the two are parts of; it has all of its iterations once, from 0 to `upper`."""
+    """The loop that the two are parts of; it has all of its iterations once, from `lower` to
+    `upper`.
+    """
     size, first = _size(outer), _first(outer)
     assert size is not None and isinstance(outer.upper, Binary)
-    extent = _expr(_plus(_plus(_terms(outer.upper.lhs), _terms(size), -1), {None: 1}))
-    rest = _plus(_terms(extent), _terms(first), -1)
-    if outer.lower == index(0) == inner.lower:
+    extent = _plus(_plus(_terms(outer.upper.lhs), _terms(size), -1), {None: 1})
+    below = [_terms(e) for e in _operands(BinaryOp.MIN, inner.upper)]
+    above = [_terms(e) for e in _operands(BinaryOp.MAX, inner.lower)]
+    if outer.lower == index(0) and _terms(size) in below and {} in above:
+        # What bounds the place in a part by what is left from its first iteration bounds the sum.
+        uppers = [_plus(e, _terms(first)) for e in below if e != _terms(size)]
+        lowers = [_plus(e, _terms(first)) for e in above if e]
         loops, kinds = (outer.var, inner.var), (outer.kind, inner.kind)
         var = expr_to_text(add(first, Var(inner.var)))
-        match inner.upper:
-            case Var() as whole if whole == size:
-                return Uncut(var, loops, kinds, index(0), extent, size, guarded=True)
-            case Binary(BinaryOp.MIN, a, b) if size in (a, b):
-                if _terms(b if a == size else a) == rest:
-                    return Uncut(var, loops, kinds, index(0), extent, size)
+        lower = _joint(BinaryOp.MAX, [{}, *lowers])
+        if not uppers:
+            return Uncut(var, loops, kinds, lower, _expr(extent), size, guarded=True)
+        if extent in uppers:
+            return Uncut(var, loops, kinds, lower, _joint(BinaryOp.MIN, uppers), size)
     raise Refused(
         f"loops '{outer.var}' and '{inner.var}' do not run over the parts of one loop",
         span=outer.span,
@@ -206,6 +212,20 @@ def _terms(e: Expr) -> Sum:
             return _plus({}, _terms(a), int(factor))
         case _:
             return {e: 1}
+
+
+def _operands(op: BinaryOp, e: Expr) -> Iterator[Expr]:
+    """What a minimum, or a maximum, is of."""
+    if isinstance(e, Binary) and e.op is op:
+        yield from _operands(op, e.lhs)
+        yield from _operands(op, e.rhs)
+    else:
+        yield e
+
+
+def _joint(op: BinaryOp, sums: Sequence[Sum]) -> Expr:
+    """The least, or the greatest, of the sums."""
+    return reduce(lambda a, b: Binary(op, a, b), map(_expr, sums))
 
 
 def _plus(a: Sum, b: Sum, factor: int = 1) -> Sum:

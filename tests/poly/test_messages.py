@@ -206,8 +206,8 @@ def test_a_ring_of_ranks() -> None:
          "m_in[r=0] copies from 'm', but rank 0 does not send it to rank 0"),
         ("(y.r + 1) % p", "(y.r - 1) % p", "(y.r - 1) % p", "",
          "ranks wait for each other: rank 0 in the send of 'm', and rank 0 in the send of 'm'"),
-        ("(y.r + 5) % p", "(y.r - 5) % p", "(y.r - 1) % p", ", blocking=False",
-         "block 'm' depends on `(y.r + 5) % p`, which is not affine"),
+        ("(y.r + 18) % p", "(y.r - 18) % p", "(y.r - 1) % p", ", blocking=False",
+         "block 'm' depends on `(y.r + 18) % p`, which is not affine"),
     ],
 )  # fmt: skip
 def test_rings_that_do_not_close(to: str, source: str, taken: str, notes: str, reason: str) -> None:

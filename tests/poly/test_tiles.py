@@ -60,6 +60,56 @@ def test_bounds_in_place_of_guards() -> None:
     accept(plain(), cut)
 
 
+CUT = "x[i, j] = x[i, j] * 2.0"
+
+
+def cut(upper: str = "min(min(b, n - q * 4 - j0 * b), 4 - j0 * b)", lower: str = "0") -> Kernel:
+    """Fours of a row, each in parts of b, as lowering leaves them: without guards."""
+    inner = block("x", "i=i, j:0:n=q * 4 + (j0 * b + j1)", CUT)
+    return kernel(
+        SIGNATURE,
+        nest(
+            "for i in range(m)",
+            "for q in range((n + 3) // 4)",
+            "for j0 in range((4 + (b - 1)) // b)",
+            f"for j1 in range({lower}, {upper})",
+            inner,
+        ),
+        assume="b >= 1",
+    )
+
+
+def whole(least: str = "0") -> Kernel:
+    inner = block("x", "i=i, j:0:n=j", CUT)
+    return kernel(
+        SIGNATURE, nest("for i in range(m)", f"for j in range({least}, n)", inner), assume="b >= 1"
+    )
+
+
+def test_parts_of_loops_that_end_earlier() -> None:
+    """What bounds the places in a part bounds all of the loop."""
+    accept(whole(), cut())
+    accept(whole(), cut("min(min(4 - j0 * b, n - q * 4 - j0 * b), b)"))
+    accept(whole("1"), cut(lower="max(0, 1 - q * 4 - j0 * b)"))
+
+
+@pytest.mark.parametrize(
+    ("tree", "reason"),
+    [
+        (cut("min(min(b, n - q * 4 - j0 * b - 1), 4 - j0 * b)"), "must end as x[0, 0]"),
+        (cut("min(min(b, n - q * 4 - j0 * b + 1), 4 - j0 * b)"), "is outside its domain"),
+        (cut("min(b, 4 - j0 * b)"), "is outside its domain"),
+        (cut("min(b, n - q * 4 - j0 * b)"), "do not run over the parts of one loop"),
+        (cut("min(min(b, n - q * 4 - j0), 4 - j0 * b)"), "something other than the sum"),
+        (cut(lower="max(0, 1 - q * 4 - j0 * b)"), "must end as"),
+        (cut(lower="1 - q * 4 - j0 * b"), "do not run over the parts of one loop"),
+    ],
+    ids=["short", "long", "endless", "over", "uneven", "late", "below"],
+)
+def test_parts_of_loops_that_end_elsewhere(tree: Kernel, reason: str) -> None:
+    assert reason in refusal(whole(), tree).message
+
+
 def test_a_neighbour_ahead_in_one_loop() -> None:
     assert refusal(plain(AHEAD), tiled(AHEAD)).message == (
         "x[i=1, j=2] must run before x[i=2, j=1], since both touch 'x', but may be in a later part"

@@ -227,7 +227,7 @@ def test_neighbours_around_a_ring() -> None:
 @pytest.mark.parametrize(
     ("first", "to", "reason"),
     [
-        ("", 4, "4 may be more than a few times around the ranks of loop 'y.r'"),
+        ("", 17, "17 may be more than a few times around the ranks of loop 'y.r'"),
         ("- peel: {loop: y.r, at: 1, as: [y.a, y.b]}\n- distribute: {loop: y.b}\n", 1,
          "the ranks of loop 'y.b' do not start at 0, and are no ring"),
     ],

@@ -1,8 +1,16 @@
 """Stencils over rings of cells, of unknown sizes; `test_affine_compiled.py` compiles some."""
 
+from dataclasses import replace
+
 import pytest
 
 from gen.errors import ScheduleError
+from gen.ir.parser import from_text
+from gen.ir.printer import to_text
+from gen.lower.lower import lower
+from gen.lower.target import Level, Target
+from gen.poly.prove import prove
+from gen.poly.witness import Refused
 
 from .support import schedule, start
 
@@ -45,3 +53,47 @@ def step(n, x: InOut[float32[n]]):
     with pytest.raises(ScheduleError) as refused:
         schedule(start(text), "- parallel: {loop: x.i}")
     assert "parallel loop 'x.i' has a race: x[i=0] writes 'x'" in refused.value.message
+
+
+def ring(shift: str) -> str:
+    return f"""\
+def ring(n, x: float32[n], y: Out[float32[n]]):
+    assume(n >= 1)
+    for y.j in range(n):
+        with block("y", j=spatial(y.j)):
+            y[j] = x[(j {shift}) % n]
+"""
+
+
+VECTORS = "- vectorize: {loop: y.j, width: 8, accumulators: 3}"
+
+
+@pytest.mark.parametrize("shift", ["- 7", "+ 7", "- 16"])
+def test_neighbours_further_away_than_the_ring_is_long(shift: str) -> None:
+    """A ring of one cell is gone around seven times."""
+    state = start(ring(shift))
+    (*_, last) = schedule(state, VECTORS)
+    lowered = lower(last.state, Target(Level.V3))
+    prove(state.kernel, lowered)
+    off = to_text(lowered.kernel).replace(f"(j {shift}) % n", f"(j {shift} + 1) % n", 1)
+    with pytest.raises(Refused, match=r"x\[.*\]|needs"):
+        prove(state.kernel, replace(lowered, kernel=from_text(off)))
+
+
+def test_neighbours_too_far_around_the_ring() -> None:
+    state = start(ring("- 17"))
+    (*_, last) = schedule(state, VECTORS)
+    with pytest.raises(Refused) as refused:
+        prove(state.kernel, lower(last.state, Target(Level.V3)))
+    assert refused.value.reason == (
+        "block 'y' reads `x[(j - 17) % n]`, a place that is known exactly there, or in the plain"
+        " schedule, and not in both"
+    )
+    assert refused.value.hint == (
+        "remainders by a size are known where it goes into the number at most 16 times: say in"
+        " `constraints` how large it is"
+    )
+    far = ring("- 17").replace("n >= 1", "n >= 2")
+    state = start(far)
+    (*_, last) = schedule(state, VECTORS)
+    prove(state.kernel, lower(last.state, Target(Level.V3)))

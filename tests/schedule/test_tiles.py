@@ -6,7 +6,7 @@ from gen.ir.printer import to_text
 from gen.lower.lower import lower
 from gen.lower.target import Level, Target
 from gen.poly.prove import prove
-from gen.schedule.examples import STENCIL, TWICE
+from gen.schedule.examples import BLOCKED, STENCIL, TWICE
 
 from .support import assert_same, schedule, start
 
@@ -110,3 +110,25 @@ def test_a_row_keeps_its_symbolic_extent() -> None:
     plain = start(MATMUL)
     state = schedule(plain, "- cache_read: {block: c, buffer: a, at: c.i}")[-1].state
     assert "for a_cache.d1 in range(k):" in to_text(state.kernel)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "- split: {loop: y.j, factors: [null, 4], as: [y.q, y.j]}\n"
+        "- split: {loop: y.j, factors: [null, b]}",
+        "- reverse: {loop: y.j}\n- split: {loop: y.j, factors: [null, 4], as: [y.q, y.j]}\n"
+        "- split: {loop: y.j, factors: [null, b]}",
+        "- split: {loop: y.j, factors: [null, 4], as: [y.q, y.j]}\n- shift: {loop: y.j, by: 2}\n"
+        "- split: {loop: y.j, factors: [null, b]}\n"
+        "- reorder: {loops: [y.j_0, y.i]}\n- reorder: {loops: [y.j_0, y.i, y.j_1]}",
+    ],
+    ids=["parts of fours", "backwards", "shifted"],
+)
+def test_parts_of_parts(steps: str) -> None:
+    """The rest of a row ends the parts of a symbolic size of its last four."""
+    plain = start(BLOCKED)
+    state = schedule(plain, steps)[-1].state
+    lowered = lower(state, Target(Level.V3))
+    prove(plain.kernel, lowered)
+    assert_same(plain.kernel, lowered.kernel)
