@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
 
-from . import __version__, build, jit, page, project, reference, schema, show, timing, trial
+from . import __version__, build, check, jit, page, project, reference, schema, show, timing, trial
 from . import spec as specs
-from .errors import TilesmithError
-from .lower.target import Level, Target
-from .pipeline import generate, prover, schedule, suffix
+from .errors import TilesmithError, told
+from .lower.target import Level
+from .pipeline import generate, prover, suffix
 from .progress import able, progress
 from .proofs import counted, proofs, summary
 
@@ -35,12 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except (TilesmithError, OSError) as error:
-        print(_told(error), file=sys.stderr)
+        print(told(error), file=sys.stderr)
         return 1
-
-
-def _told(e: TilesmithError | OSError) -> str:
-    return f"error: {e.filename}: {e.strerror}" if isinstance(e, OSError) else str(e)
 
 
 # ---------------------------------------------------------------- commands
@@ -55,15 +51,11 @@ def _check(options: argparse.Namespace) -> int:
     """Every spec and recipe read and every step tried, without a compiler; all errors, not one."""
     failed = tried = 0
     for path in _files(options.files):
-        try:
-            spec = specs.load(path)
-            for level in options.levels:
-                for dtypes in specs.choices(spec):
-                    schedule(spec, dtypes, Target(Level(level)), show.unproved)
-            tried += 1
-        except (TilesmithError, OSError) as error:
+        error = check.error(path, options.levels)
+        tried += error is None
+        if error is not None:
             failed += 1
-            print(_told(error))
+            print(error)
     if tried:
         print(counted(tried, "spec"), "without errors (not proved: tilesmith prove does that)")
     return 1 if failed else 0
@@ -103,7 +95,7 @@ def _prove(options: argparse.Namespace) -> int:
             loaded.append(specs.load(path))
         except (TilesmithError, OSError) as error:
             failed = True
-            print(_told(error), file=sys.stderr)
+            print(told(error), file=sys.stderr)
     with progress(len(levels) * sum(len(specs.choices(spec)) for spec in loaded)) as shown:
         results = [result for spec in loaded for result in proofs(spec, levels, shown)]
     as_json = json.dumps([r.as_json() for r in results], indent=2)

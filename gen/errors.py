@@ -69,3 +69,10 @@ def render(
     if hint:
         lines.append(f"  hint: {hint}")
     return "\n".join(lines)
+
+
+def told(error: TilesmithError | OSError) -> str:
+    """The error as commands print it."""
+    if isinstance(error, OSError):
+        return f"error: {error.filename}: {error.strerror}"
+    return str(error)

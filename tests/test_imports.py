@@ -22,7 +22,7 @@ RANKS = {
     "errors": 0, "progress": 0, "ir": 1, "spec": 2, "poly": 3, "schedule": 4, "lower": 6, "emit": 7,
     "pipeline": 8, "jit": 8, "notebook": 8, "trial": 8, "show": 8, "timing": 8, "testing": 8,
     "schema": 8, "project": 8, "differences": 8, "count": 8, "story": 8, "assembly": 8, "page": 8,
-    "proofs": 8, "reference": 8, "sizes": 8, "plain": 8, "inputs": 8, "comparison": 8,
+    "proofs": 8, "reference": 8, "sizes": 8, "plain": 8, "check": 8, "inputs": 8, "comparison": 8,
     "build": 9, "cli": 9,
     "__main__": 10,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 Input: what `prove` takes, and seconds of processor time, which a busy machine does not stretch.
 Output: the same answer, from a child process that is ended at the limit. Whatever the child raises
-is raised here, and what parts it proved are known here.
+is raised here, and what parts it proved are known here. `within` asks any question so.
 """
 
 import signal
@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from typing import Any, TypeVar
 
 from ..errors import ScheduleError, TilesmithError
 from ..ir.nodes import Kernel
@@ -23,6 +24,20 @@ Prove = Callable[[Kernel, Scheduled], None]
 
 PATIENCE = 20  # seconds by the clock for one of processor time, then the child is taken for stuck
 
+A = TypeVar("A")
+
+
+class OutOfTime(Exception):
+    """What was to be done in a child process was not done within the limit."""
+
+
+class Died(Exception):
+    """The child process ended without an answer. exitcode: its own."""
+
+    def __init__(self, exitcode: int | None) -> None:
+        super().__init__(exitcode)
+        self.exitcode = exitcode
+
 
 class ProofTimeout(TilesmithError):
     """The prover had no answer within the limit: neither proved nor refused."""
@@ -32,33 +47,52 @@ class ProverError(TilesmithError):
     """The prover itself failed, in isl for example: neither proved nor refused."""
 
 
-def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove = prove) -> None:
-    """Proves the tree in a child process. Raises what `prove` does, ProofTimeout after `seconds` of
-    its processor time, and ProverError where the child fails in any other way.
+def within(seconds: float, ask: Callable[..., A], *arguments: object) -> A:
+    """The answer, from a child process of so much processor time. Raises OutOfTime and Died. `ask`
+    must not raise: that is Died, too.
     """
     context = get_context()
     here, there = context.Pipe(duplex=False)
-    known = frozenset(proved_parts(plain))
-    arguments = (there, plain, state, seconds, prove, known)
-    child = context.Process(target=_answer, args=arguments, daemon=True)
+    child = context.Process(target=_send, args=(there, seconds, ask, arguments), daemon=True)
     child.start()
     there.close()
     try:
         if not here.poll(PATIENCE * seconds):
-            raise _timeout(plain, seconds)
-        answer = here.recv()
+            raise OutOfTime
+        answer: A = here.recv()
+        return answer
     except EOFError:
         child.join()
         if sys.platform != "win32" and child.exitcode == -signal.SIGPROF:
-            raise _timeout(plain, seconds) from None
-        raise ProverError(
-            f"the proof of kernel '{plain.name}' ended with exit code {child.exitcode} and no"
-            " answer"
-        ) from None
+            raise OutOfTime from None
+        raise Died(child.exitcode) from None
     finally:
         child.kill()
         child.join()
         here.close()
+
+
+def _send(
+    connection: Connection, seconds: float, ask: Callable[..., A], arguments: tuple[object, ...]
+) -> None:
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    connection.send(ask(*arguments))
+    connection.close()
+
+
+def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove = prove) -> None:
+    """Proves the tree in a child process. Raises what `prove` does, ProofTimeout after `seconds` of
+    its processor time, and ProverError where the child fails in any other way.
+    """
+    what = f"the proof of kernel '{plain.name}'"
+    try:
+        answer = within(seconds, _answer, plain, state, prove, frozenset(proved_parts(plain)))
+    except OutOfTime:
+        raise ProofTimeout(f"{what} had no answer within {seconds:g} seconds") from None
+    except Died as died:
+        raise ProverError(f"{what} ended with exit code {died.exitcode} and no answer") from None
     match answer:
         case frozenset():
             proved_parts(plain).update(answer)
@@ -67,39 +101,20 @@ def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove =
         case dict():
             raise ScheduleError(**answer)
         case _:
-            raise ProverError(f"the proof of kernel '{plain.name}' failed:\n{answer}")
+            raise ProverError(f"{what} failed:\n{answer}")
 
 
-def _timeout(plain: Kernel, seconds: float) -> ProofTimeout:
-    return ProofTimeout(
-        f"the proof of kernel '{plain.name}' had no answer within {seconds:g} seconds"
-    )
-
-
-def _answer(
-    connection: Connection,
-    plain: Kernel,
-    state: Scheduled,
-    seconds: float,
-    prove: Prove,
-    known: frozenset[bytes],
-) -> None:
-    """In the child: sends what is known on top if proved, the parts of a refusal or of an error of
-    the step, as where no init can be written out, or the text of a failure.
+def _answer(plain: Kernel, state: Scheduled, prove: Prove, known: frozenset[bytes]) -> Any:
+    """In the child: what is known on top if proved, the parts of a refusal or of an error of the
+    step, as where no init can be written out, or the text of a failure.
     """
     proved_parts(plain).update(known)  # a child that is no fork begins with nothing
-    if sys.platform != "win32":
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         prove(plain, state)
     except Refused as refused:
-        parts = (refused.reason, refused.witness, refused.span, refused.hint, refused.hidden)
-        connection.send(parts)
+        return (refused.reason, refused.witness, refused.span, refused.hint, refused.hidden)
     except ScheduleError as error:
-        connection.send({"message": error.message, "span": error.span, "hint": error.hint})
+        return {"message": error.message, "span": error.span, "hint": error.hint}
     except Exception:
-        connection.send(traceback.format_exc())
-    else:
-        connection.send(frozenset(proved_parts(plain) - known))
-    connection.close()
+        return traceback.format_exc()
+    return frozenset(proved_parts(plain) - known)

@@ -21,6 +21,7 @@ from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
 from .allocation import hoist, sink
 from .edit import CannotApply
+from .limits import too_large
 from .nests import taken_apart
 from .reach import reached
 
@@ -205,6 +206,8 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
         parts = primitive.expand(flat)
         new = state if parts else _rewritten(primitive, flat)
         _require_annotated(flat.kernel, new.kernel)
+        if large := too_large(flat.kernel, new.kernel):
+            raise CannotApply(*large)
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None
     if not parts:

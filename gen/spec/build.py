@@ -30,6 +30,8 @@ from .values import Typed, check_ordered, convert
 Dtypes = Mapping[str, DType]
 """A choice of element types: by the type variables' names."""
 
+MAX_LOOPS = 32
+
 _OF_BOOLS = frozenset({ir.Combiner.ANY, ir.Combiner.ALL})
 _OF_ORDERED = frozenset({ir.Combiner.MIN, ir.Combiner.MAX})
 _ARG = frozenset({ir.Combiner.ARGMIN, ir.Combiner.ARGMAX})
@@ -173,6 +175,8 @@ def _nest(loops: tuple[Range, ...], d: Definition, place: Place, types: Types) -
 
 
 def _enter(over: Range, block: str, place: Place) -> Place:
+    if len(place.ranges) == MAX_LOOPS:
+        raise SpecError(f"more than {MAX_LOOPS} loops are around one statement", over.span)
     value: ir.Expr = ir.Var(f"{block}.{over.index}", span=over.span)
     if over.reverse:  # the loop itself runs upwards
         lower, upper = (walk.substitute(e, place.loops) for e in (over.lower, over.upper))

@@ -13,6 +13,7 @@ from .indices import condition_expr
 from .model import Param, Recipe, Step, Variant
 
 LEVELS = ("v2", "v3", "v4", "neon")  # as lower.target has them
+MAX_VARIANTS = 64  # each call tries them in order
 TARGETS = ("cpu", *(f"cpu.{level}" for level in LEVELS))
 
 
@@ -45,6 +46,9 @@ def read_recipes(node: yaml.List | None, dims: tuple[str, ...]) -> tuple[Recipe,
 
 def _recipe(node: yaml.Node, dims: tuple[str, ...]) -> Recipe:
     entry = yaml.decode(node, RecipeEntry, "the recipe")
+    if len(entry.variants) > MAX_VARIANTS:
+        found = f"the recipe has {len(entry.variants)} variants; the limit is {MAX_VARIANTS}"
+        raise SpecError(found, entry.variants[MAX_VARIANTS].span)
     variants = tuple(_variant(v, dims) for v in entry.variants)
     if entry.auto == bool(variants):
         raise SpecError("a recipe has either variants or auto: true", entry.span)

@@ -31,6 +31,7 @@ from ..edit import (
     unshared,
 )
 from ..examples import BLOCKED, SCALE, TWICE, UPPER
+from ..limits import MOST_NESTED
 from ..points import context
 
 
@@ -154,6 +155,9 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
         loop = loop_named(state.kernel, self.loop)
         if len(self.factors) < 2:
             return "it takes at least two factors"
+        if len(self.factors) > MOST_NESTED:
+            loops = f"{len(self.factors)} factors would be as many loops in each other"
+            return f"{loops}; the limit is {MOST_NESTED}"
         if len(self.names()) != len(self.factors):
             return f"`as` must give {len(self.factors)} names"
         if any(isinstance(f, str) for f in self.factors):
