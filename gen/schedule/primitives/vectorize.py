@@ -4,13 +4,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
-from ...ir.algebra import index, sub
+from ...ir.algebra import add, index, sub
 from ...ir.linear import same
-from ...ir.nodes import LoopKind, Update
+from ...ir.nodes import LoopKind, Update, Var
 from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import NOWHERE, Example, Layer, Primitive
-from ..edit import loop_named, names, rebuild, reduction_loops, taken_loops, tree
+from ..bounds import normal
+from ..edit import (
+    loop_named,
+    names,
+    rebuild,
+    reduction_loops,
+    renumbered,
+    taken_loops,
+    tree,
+)
 from ..examples import ROW_SUM, SCALE, TWICE
 from ..nesting import unfit
 from ..synchronising import require_met
@@ -94,6 +103,25 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             refused="width 0 is not positive",
         ),
         Example(
+            "A loop of lanes that does not start at 0",
+            SCALE,
+            "- split: {loop: y.j, factors: [null, 4]}\n- shift: {loop: y.j_1, by: 5}\n"
+            "- vectorize: {loop: y.j_1, width: 4}",
+            after="""\
+def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.i in range(m):
+        for y.j_0 in range((n + 3) // 4):
+            for y.j_1 in vectorized(4):
+                with block(
+                    "y",
+                    i=spatial(y.i),
+                    j=spatial(y.j_0 * 4 + y.j_1, n),
+                    where=y.j_0 * 4 + y.j_1 < n,
+                ):
+                    y[i, j] = x[i, j] * 2.0
+""",
+        ),
+        Example(
             "A loop that holds vectors",
             SCALE,
             "- vectorize: {loop: y.j, width: 4}\n- vectorize: {loop: y.i, width: 4}",
@@ -167,6 +195,10 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
 
     def rewrite(self, state: Scheduled) -> Scheduled:
         loop = loop_named(state.kernel, self.loop)
+        if loop.lower != index(0):  # lanes count from 0
+            value = normal(add(Var(loop.var), loop.lower))
+            state = renumbered(state, loop, index(0), index(self.width), value)
+            loop = loop_named(state.kernel, self.loop)
         # The span is for what emission may have to say of the loop.
         span = loop.span if self.span == NOWHERE else self.span
         new = replace(loop, kind=LoopKind.VECTORIZED, span=span)
