@@ -37,10 +37,14 @@ def relaid(
     kernel = rebuild(state.kernel, map_children(root, go))
     flow: dict[tuple[str, int], Source] = {}
     for block in blocks(root):
-        known = {go(x): state.flow[block.name, n] for n, x in enumerate(loads(block.body))}
+        known: dict[Node, list[Source]] = {}
+        for n, x in enumerate(loads(block.body)):
+            known.setdefault(go(x), []).append(state.flow[block.name, n])
         new = go(block)
         assert isinstance(new, Block)
-        flow |= {(block.name, n): known[x] for n, x in enumerate(loads(new.body))}
+        for n, x in enumerate(loads(new.body)):
+            own = known[x]  # of reads that are alike now, each has its own source
+            flow[block.name, n] = own.pop(0) if own[1:] else own[0]
     return declared(replace(state, kernel=kernel, flow=flow), buffer, shape=shape)
 
 
