@@ -16,6 +16,7 @@ from gen.emit.finish import EXACT, after, finish, interpretable
 from gen.ir.algebra import TRUE, add, index
 from gen.ir.interp import run
 from gen.ir.nodes import Intent, Kernel, LoopKind
+from gen.ir.parser import from_text
 from gen.ir.walk import loops, replace_stmt, substitute
 from gen.lower.target import Level, Target
 from gen.pipeline import Variant, schedule
@@ -92,6 +93,27 @@ def test_the_tree_that_is_emitted(path: Path) -> None:
                 if drawn is of_small_integers:
                     for name, want in run(lowered, inputs, scalars, dims=sizes).items():
                         np.testing.assert_allclose(ours[name], want, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["dots", "gemm"])
+def test_nests_that_an_intrinsic_computes_or_does_not(name: str) -> None:
+    """All of them, whole ones and those that guards cut, do what was lowered."""
+    spec = specs.load(ROOT / "tests" / "emit" / "specs" / f"{name}.yaml")
+    target = Target(Level.V4)
+    for variant in schedule(spec, specs.choices(spec)[0], target, unproved, each_step=False):
+        finish(variant.lowered.kernel, target)
+
+
+def test_a_selection_stays_where_a_part_of_its_condition_is_known() -> None:
+    kernel = from_text("""
+def k(n, p: int64[n], x: float32[n], y: Out[float32[n]]):
+    for i in range(n):
+        with block("y", t=spatial(i)):
+            y[t] = x[t] if t >= 0 and p[t] > 0 else -x[t]
+""")
+    x, p = np.arange(5, dtype="f"), np.array([1, 0, 2, -1, 3])
+    got = run(interpretable(kernel, TARGET), {"x": x, "p": p})["y"]
+    np.testing.assert_array_equal(got, np.where(p > 0, x, -x))
 
 
 def test_a_rewriting_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,3 +161,19 @@ def k(m, x: float32[m, 4], y: InOut[float32[m, 4]]):
                 continue
             want[:, j] += x[:, k] * (j if "float32(j)" in value else 1)
     np.testing.assert_array_equal(y, want)
+
+
+def test_what_was_there_before_stays_in_a_running_sum(level: Level) -> None:
+    """Updates of a caller's array, which no init comes before."""
+    lanes = Target(level).vector_bytes // 4
+    kernel = from_text(f"""
+def k(x: float32[{lanes}], y: InOut[float32[{lanes}]]):
+    for l in vectorized({lanes}):
+        for k in range(l + 1):
+            with block("y", i=spatial(l), j=reduction(k, i + 1)):
+                y[i] = combine.sum(y[i], x[j])
+""")
+    assert "ts_scan_" in text(kernel, level)
+    x, y = np.arange(lanes, dtype="f"), np.full(lanes, 100, "f")
+    compile_kernel(kernel, level)({"x": x, "y": y})
+    np.testing.assert_array_equal(y, 100 + np.cumsum(x))
