@@ -31,7 +31,7 @@ from .ir.nodes import Buffer, Kernel
 from .ir.sizes import found, value
 from .ir.types import DType
 from .ir.walk import externals, variables
-from .lower.scalar_limits import Limits, check, scalar_limits
+from .lower.index_limits import Limits, check, index_limits
 from .lower.target import Level, Target
 from .spec.model import KernelSpec
 
@@ -78,7 +78,7 @@ class _Variant(ctypes.Structure):
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A compiled kernel. kernel: gives its signature; source: its C; symbol: of its table of
-    `variants` variants in the file `library`; limits: of scalars that index.
+    `variants` variants in the file `library`; limits: of sizes and scalars.
     """
 
     kernel: Kernel
@@ -86,7 +86,7 @@ class Compiled:
     library: Path
     symbol: str
     variants: int
-    limits: Limits = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
 
     def __call__(
         self,
@@ -161,7 +161,7 @@ class Compiled:
             _check(p.buffer.name, arrays[p.buffer.name], p.buffer.dtype.value)
         given = [arrays[p.buffer.name] for p in kernel.parameters]
         sizes = _sizes(kernel, given, dims)
-        check(kernel.name, self.limits, scalars, [sizes[d] for d in kernel.dims])
+        check(kernel.name, self.limits, scalars, sizes)
         strides = [s // a.itemsize for a in given for s in a.strides]
         words = _scalars(kernel, scalars)
         call = _Call(
@@ -231,7 +231,7 @@ def load(
     """
     symbol = f"ts_{spec.name}_{'_'.join(d.value for d in dtypes.values())}_{level.value}"
     command = compiler_command(level, flags)
-    compiled = _compiled(specs.build(spec, dtypes), source, symbol, command, limits or {})
+    compiled = _compiled(specs.build(spec, dtypes), source, symbol, command, limits or Limits())
     defaults = {s.name: s.default for s in spec.scalars if s.default is not None}
     return Loaded(compiled, defaults)
 
@@ -316,7 +316,7 @@ def compile_kernel(
     )
     source = emit_file(kernel.name, [part], level, externals(kernel))
     symbol = f"ts_{kernel.name}_jit_{level.value}"
-    limits = scalar_limits([(kernel, None)])
+    limits = index_limits([(kernel, None)])
     return _compiled(kernel, source, symbol, compiler_command(level, flags), limits)
 
 

@@ -21,8 +21,8 @@ from .ir.types import DType
 from .ir.verify import verify
 from .ir.walk import externals
 from .lower.fixed import where
+from .lower.index_limits import NO_LIMITS, Limits, index_limits, smallest
 from .lower.lower import lower, without_launches
-from .lower.scalar_limits import Limits, scalar_limits, smallest
 from .lower.target import Level, Target
 from .poly.cache import prove_once
 from .poly.certificate import PROVED, Scheduled
@@ -243,8 +243,8 @@ def emit(
 
 
 def limits_of(variants: Sequence[Variant]) -> Limits:
-    """The limits of the scalars that index in any of the variants."""
-    return scalar_limits([(v.lowered.kernel, v.when) for v in variants])
+    """The limits of sizes, and of the scalars that index, in any of the variants."""
+    return index_limits([(v.lowered.kernel, v.when) for v in variants])
 
 
 def _shared(variant: Variant) -> frozenset[str]:
@@ -299,13 +299,13 @@ def manifest_entry(
     levels: Sequence[str],
     proof: Mapping[str, object],
     in_place: frozenset[tuple[str, str]],
-    limits: Limits | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> Entry:
     """What the binding and the documentation know of the kernel.
 
     proof: what vouches for it, in words, and by level and dtypes the number of steps of each
     variant. in_place: the pairs of an input and an output that may be one array, whatever variant
-    runs. limits: of scalars that index.
+    runs. limits: of sizes and scalars.
     """
     return Entry(
         kernel=spec.name,
@@ -320,7 +320,9 @@ def manifest_entry(
         requires=specs.least_sizes(spec),
         constraints=tuple(expr_to_text(c) for c in specs.relations(spec)),
         named={size.name: expr_to_text(size.value) for size in spec.sizes},
-        limits=limits or {},
+        limits=limits.scalars,
+        largest=limits.largest,
+        products=tuple(map(expr_to_text, limits.products)),
         levels=tuple(levels),
         ordered=specs.is_ordered(spec),
         details={

@@ -11,7 +11,7 @@ from ..ir.algebra import dtype_of
 from ..ir.nodes import Binary, Cast, Const, Expr, Intent, Var
 from ..ir.sizes import told
 from ..ir.types import DType
-from ..lower.scalar_limits import SIZES
+from ..lower.index_limits import SIZES
 from .manifest import LEVELS, SIZE_OPERATIONS, Argument, Entry, Parameter
 
 _INTENT = {Intent.IN: "TS_IN", Intent.OUT: "TS_OUT", Intent.INOUT: "TS_INOUT"}
@@ -85,6 +85,7 @@ def _tables(kernel: int, entry: Entry) -> str:
         ),
         *_expressions(entry, "sizes", entry.sizes),
         *_expressions(entry, "constraints", entry.constraints),
+        *_expressions(entry, "products", entry.products),
         _array(
             f"static const char *const {name}_type_variables[]",
             [f'"{t}"' for t in entry.types] or ["0"],
@@ -98,7 +99,7 @@ def _tables(kernel: int, entry: Entry) -> str:
 
 
 def _expressions(entry: Entry, what: str, texts: Sequence[str]) -> Iterator[str]:
-    """The table of sizes or constraints, after the terms of each."""
+    """The table of sizes, constraints or products, after the terms of each."""
     items = []
     for number, text in enumerate(texts):
         terms = f"{entry.kernel}_{what}_{number}"
@@ -202,15 +203,17 @@ def _kernel(entry: Entry) -> str:
         len(entry.inputs),
         len(entry.sizes),
         len(entry.constraints),
+        len(entry.products),
         len(entry.named),
     )
     tables = (
-        *("arguments", "parameters", "dims", "least", "sizes", "constraints", "type_variables"),
+        *("arguments", "parameters", "dims", "least", "sizes", "constraints", "products"),
+        "type_variables",
         "overloads",
     )
     loop_dim = -1 if entry.loop_dim is None else entry.dims.index(entry.loop_dim)
     return (
         f'{{"{name}", {", ".join(map(str, counts))}, '
         f"{', '.join(f'{name}_{table}' for table in tables)}, {loop_dim}, "
-        f"{str(entry.has_axis).lower()}}}"
+        f"{str(entry.has_axis).lower()}, {entry.largest}}}"
     )

@@ -35,7 +35,8 @@ from ..ir.nodes import (
 )
 from ..ir.storage import bits
 from ..ir.types import INDEX, DType
-from ..ir.walk import loads, walk
+from ..ir.walk import walk
+from ..ir.wrapping import wraps
 from ..lower.facts import Facts
 from ..lower.resolve import resolve
 from .names import C_TYPE, NUMBER, SUFFIX
@@ -88,7 +89,7 @@ class Scalars:
             case Binary(_, Const(), Const()) if (known := constant(expr)) is not None:
                 return _integer(known)  # C would compute it as an int
             case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL as op, lhs, rhs):
-                if _may_wrap(expr):
+                if wraps(expr):
                     return f"ts_{op.name.lower()}_i64_s({self._index(lhs)}, {self._index(rhs)})"
                 right = self._index(rhs)
                 if isinstance(rhs, Binary) and op is not BinaryOp.ADD:
@@ -372,14 +373,3 @@ def beats(combiner: Combiner, old: tuple[str, str], new: tuple[str, str]) -> str
     sign = "<=" if combiner is Combiner.ARGMAX else ">="
     tie = f"({v} == {bv} || ({v} != {v} && {bv} != {bv})) && {i} < {bi}"
     return f"(!({v} {sign} {bv}) && {bv} == {bv}) || ({tie})"
-
-
-def _may_wrap(expr: Expr) -> bool:
-    """Whether the sum or product may leave 64 bits. Sizes and indices never do; what is read from
-    memory may be as large as its type.
-    """
-    return any(
-        (isinstance(e, Load) and e.dtype.bits == 64)
-        or (isinstance(e, Binary) and e.op is BinaryOp.MUL and bool(loads(e)))
-        for e in walk(expr)
-    )

@@ -21,6 +21,7 @@ from ..ir.nodes import Binary, BinaryOp, Expr, Intent, Var
 from ..ir.sizes import from_text, told
 from ..ir.types import INDEX, DType
 from ..ir.walk import variables, walk
+from ..lower.index_limits import SIZES
 
 _DECLARATIONS = Path(__file__).parents[1] / "runtime" / "ts_declarations.pxi"
 
@@ -75,9 +76,9 @@ class Entry:
         all combinations. following: the variables that follow another, and which: the choices of
         the two go in pairs. requires: least extents of dims, where that is not 0. constraints: what
         else calls are checked for, as text. named: sizes that have a name, and what they come to,
-        as text. limits: of scalars that index, as `lower.scalar_limits` has them. ordered: whether
-        a result depends on where along the core axis an element is, as positions and running sums
-        do.
+        as text. limits: of scalars that index, as `lower.index_limits` has them; largest: of
+        sizes; products: of sizes, which calls work out, as text. ordered: whether a result depends
+        on where along the core axis an element is, as positions and running sums do.
     """
 
     kernel: str
@@ -96,6 +97,8 @@ class Entry:
     following: Mapping[str, str] = field(default_factory=dict)
     named: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    largest: int = SIZES[-1]
+    products: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -175,6 +178,8 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
         "constraints": list(entry.constraints),
         "sizes": dict(entry.named),
         "limits": {name: list(limits) for name, limits in entry.limits.items()},
+        "largest": entry.largest,
+        "products": list(entry.products),
         "levels": list(entry.levels),
         "ordered": entry.ordered,
         "details": dict(entry.details),
@@ -202,6 +207,8 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
                 k: tuple(_integer(limit) for limit in _items(v))
                 for k, v in _mapping(fields["limits"]).items()
             },
+            largest=_integer(fields["largest"]),
+            products=_strings(fields["products"]),
             levels=_strings(fields["levels"]),
             ordered=bool(fields["ordered"]),
             details=_mapping(fields["details"]),

@@ -244,6 +244,8 @@ def _gather_constants(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
         case Binary(BinaryOp.ADD | BinaryOp.SUB as inner, x, Const(c1)), Const(c2):
             first = int(cast(int, c1)) * (1 if inner is BinaryOp.ADD else -1)
             total = first + int(cast(int, c2)) * (1 if op is BinaryOp.ADD else -1)
+            if abs(total) >= 2**63:  # no number of this type
+                return None
             return add(x, total) if total >= 0 else sub(x, -total)
         case _:
             return None

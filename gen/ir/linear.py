@@ -1,8 +1,9 @@
 """Linear forms: index expressions as sums of integer multiples of atoms.
 
 An atom is a variable, or an expression that is not linear (a floor division, a minimum, a product
-of two sizes, a load), taken as one thing. Input and output: expressions of INDEX type; the value
-is kept exactly. Equal forms are equal values; the reverse holds as far as sums tell.
+of two sizes, a load, a sum of data that may wrap around), taken as one thing. Input and output:
+expressions of INDEX type; the value is kept exactly, as a number: forms may be added, compared and
+held against 0. Equal forms are equal values; the reverse holds as far as sums tell.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import final
 from .algebra import add, floordiv, index, mul, sub
 from .nodes import Binary, BinaryOp, Const, Expr, Unary, UnaryOp, Var
 from .walk import remembered, variables
+from .wrapping import wraps
 
 
 @final
@@ -81,6 +83,8 @@ def linear(expr: Expr) -> Linear:
     match expr:
         case Const(int(value)):
             return Linear({}, int(value))
+        case Binary() | Unary() if wraps(expr):
+            return Linear({expr: 1})
         case Binary(BinaryOp.ADD, lhs, rhs):
             return linear(lhs) + linear(rhs)
         case Binary(BinaryOp.SUB, lhs, rhs):

@@ -106,7 +106,7 @@ def _reached(edge: Loop, facts: Facts) -> Loop:
     inner = _bound_inside(edge.body)
     ends: list[list[Linear]] = []
     for block, ranges, _ in _placed(edge.body, (), frozenset()):
-        forms = [f for p in conjuncts(block.predicate) for f in inequalities(p) or ()]
+        forms = _forms(block.predicate)
         best = [low * -1 for f in forms if (low := least(f * -1, ranges))]
         ends.append([f for f in best if not f.variables() & inner])
     for form in ends[0] if ends else ():
@@ -142,7 +142,7 @@ def tightened(loop: Loop, facts: Facts) -> Loop:
     inner = _bound_inside(loop.body)
     inside = blocks(loop.body)
     for guard in conjuncts(inside[0].predicate) if inside else ():
-        forms = inequalities(guard)
+        forms = None if loads(guard) else inequalities(guard)
         if forms is None or any(guard not in conjuncts(b.predicate) for b in inside):
             continue
         if variables(guard) & inner or not all(f.coefficient(loop.var) for f in forms):
@@ -151,6 +151,14 @@ def tightened(loop: Loop, facts: Facts) -> Loop:
             loop = bounded(loop, form, facts)
         loop = replace(loop, body=_without(loop.body, guard))
     return loop
+
+
+def _forms(condition: Expr) -> list[Linear]:
+    """What is at least 0 where the condition holds; not of data, which is no bound before the last
+    proof (`narrow`).
+    """
+    parts = (part for part in conjuncts(condition) if not loads(part))
+    return [form for part in parts for form in inequalities(part) or ()]
 
 
 def _reach(loop: Loop, facts: Facts) -> Loop:
@@ -175,8 +183,7 @@ def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Linear], Ranges]]
         case Barrier() | Transfer():
             pass
         case Block():
-            conditions = conjuncts(stmt.predicate)
-            yield [f for p in conditions for f in inequalities(p) or ()], ranges
+            yield _forms(stmt.predicate), ranges
         case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
             inside = (*ranges, (var, linear(lower), linear(upper) - 1))
             yield from _guards(stmt.body, inside)
@@ -270,7 +277,7 @@ def _temporaries(stmt: Stmt) -> Iterator[Buffer]:
 
 def _wanted(stmt: Stmt) -> Iterator[_Wanted]:
     for block, ranges, vectorized in _placed(stmt, (), frozenset()):
-        forms = [f for p in conjuncts(block.predicate) for f in inequalities(p) or ()]
+        forms = _forms(block.predicate)
         if vectorized:
             forms += _clamps(block)
         yield from (_Wanted(f, ranges, vectorized) for f in forms)
@@ -308,13 +315,11 @@ def _clamps(block: Block) -> list[Linear]:
     forms: list[Linear] = []
     for node in walk(block.body):
         if isinstance(node, Select):
-            for part in conjuncts(substitute(node.condition, values)):
-                if not loads(part):  # what data says is no bound before the last proof (`narrow`)
-                    forms += inequalities(part) or ()
+            forms += _forms(substitute(node.condition, values))
     for load in loads(block.body):
         for i in load.indices:
             forms += _unclamped(substitute(i, values))[1]
-    return forms
+    return [f for f in forms if not any(map(loads, f.terms))]
 
 
 def _unclamped(expr: Expr) -> tuple[Expr, list[Linear]]:

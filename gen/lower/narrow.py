@@ -16,15 +16,13 @@ from typing import assert_never, final
 
 from ..ir.algebra import (
     TRUE,
-    add,
+    ceildiv,
     conjunction,
     conjuncts,
     dtype_of,
     floordiv,
     maximum,
     minimum,
-    mul,
-    sub,
 )
 from ..ir.evaluate import identity
 from ..ir.linear import Linear, linear
@@ -34,7 +32,6 @@ from ..ir.nodes import (
     Binary,
     BinaryOp,
     Block,
-    Cast,
     Const,
     Delinearize,
     Expr,
@@ -49,11 +46,14 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import INDEX
-from ..ir.walk import blocks, loads, loops, map_children, seq, targets, variables, walk
+from ..ir.walk import blocks, loads, loops, map_children, seq, targets, walk
+from ..ir.wrapping import is_small
 from .facts import Facts
 from .inequalities import inequalities, least
 
-FAR = 2**60  # sums and differences of a few numbers this large do not overflow
+FAR = 2**62
+"""Beyond all that data is compared with: the limits of sizes and scalars see to that, and that
+sums of it and what it is compared with do not overflow (`index_limits`)."""
 
 Shapes = Mapping[str, tuple[Expr, ...]]
 
@@ -92,12 +92,11 @@ def _narrowed(loop: Loop, facts: Facts, shapes: Shapes) -> Stmt:
         if forms is None or written & {read.buffer for read in loads(part)}:
             left.append(part)
             continue
-        one_side = isinstance(part, Binary) and not (loads(part.lhs) and loads(part.rhs))
-        bounds = [_bound(form, loop, one_side=one_side) for form in forms]
+        bounds = [_bound(form, loop) for form in forms]
         for bound in bounds:
             if bound is not None:
                 loop = bound.on(loop)
-                read.append(bound.rest)
+                read.append(bound.rest.expr())
         if not all(bound is not None and bound.exact for bound in bounds):
             left.append(part)
     new = replace(loop, body=_with_condition(loop.body, conjunction(*left)))
@@ -151,27 +150,28 @@ class _Bound:
     """by * variable + rest is at least 0 wherever the condition holds; exact: and nowhere else."""
 
     by: int
-    rest: Expr
+    rest: Linear
     exact: bool
 
     def on(self, loop: Loop) -> Loop:
         if self.by > 0:  # variable >= -rest / by, rounded up
-            least_ = sub(0, floordiv(self.rest, self.by))
+            least_ = ceildiv((self.rest * -1).expr(), self.by)
             return replace(loop, lower=maximum(loop.lower, least_))
-        return replace(loop, upper=minimum(loop.upper, add(floordiv(self.rest, -self.by), 1)))
+        quotient = linear(floordiv(self.rest.expr(), -self.by))
+        return replace(loop, upper=minimum(loop.upper, (quotient + 1).expr()))
 
 
-def _bound(form: Linear, loop: Loop, *, one_side: bool) -> _Bound | None:
+def _bound(form: Linear, loop: Loop) -> _Bound | None:
     """What `form` being at least 0 says of the loop's variable, whatever those of inner loops are;
-    None where that is not known before the loop starts. one_side: of the comparison reads memory.
+    None where that is not known before the loop starts.
     """
     by = form.coefficient(loop.var)
     inner = tuple((i.var, linear(i.lower), linear(i.upper) - 1) for i in loops(loop.body))
     smallest = least(form.without(Var(loop.var)) * -1, inner)
     if not by or smallest is None:
         return None
-    rest = _held(smallest * -1, one_side=one_side)
-    if rest is None or variables(rest) & {loop.var, *_bound_in(loop.body)}:
+    rest = _held(smallest * -1)
+    if rest is None or rest.variables() & {loop.var, *_bound_in(loop.body)}:
         return None
     return _Bound(by, rest, abs(by) == 1 and not form.variables() & {i[0] for i in inner})
 
@@ -183,23 +183,15 @@ def _bound_in(stmt: Stmt) -> frozenset[str]:
     return frozenset((*of_loops, *of_parts))
 
 
-def _held(form: Linear, *, one_side: bool) -> Expr | None:
+def _held(form: Linear) -> Linear | None:
     """The form, what is read from memory held between -FAR and FAR so that nothing overflows; None
-    where that could change it: each of several large numbers cannot be held, but their sum can,
-    which does not overflow where the comparison's own side does not.
+    where that could change it: one large number can be held, several cannot.
     """
     read = {atom: by for atom, by in form.terms.items() if loads(atom)}
     if any(isinstance(n, Select) for atom in read for n in walk(atom)):
         return None
-    large = [by for atom, by in read.items() if not _small(atom)]
-    if any(abs(by) > 4 for by in read.values()) or (not one_side and large not in ([], [1], [-1])):
+    large = {atom: by for atom, by in read.items() if not is_small(atom)}
+    if any(abs(by) > 4 for by in read.values()) or [*large.values()] not in ([], [1], [-1]):
         return None
-    sign = 1 if next(iter(read.values()), 0) > 0 else -1  # -(-2**63) would overflow
-    held = (Linear(read) * sign).expr()
-    if large:
-        held = maximum(minimum(held, FAR), -FAR)
-    return add((form - Linear(read)).expr(), mul(held, sign))
-
-
-def _small(atom: Expr) -> bool:
-    return isinstance(atom, Cast) and dtype_of(atom.operand).bits <= 32
+    held = {maximum(minimum(atom, FAR), -FAR): by for atom, by in large.items()}
+    return form - Linear(large) + Linear(held)

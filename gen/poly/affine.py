@@ -29,6 +29,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.types import INDEX, DType, Kind
+from ..ir.wrapping import wraps
 
 
 class NotAffine(Exception):
@@ -57,7 +58,7 @@ class Frame:
 
     def constant(self, value: int) -> isl.PwAff:
         aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.space))
-        return isl.PwAff.from_aff(aff.set_constant_val(value))
+        return isl.PwAff.from_aff(aff.set_constant_val(isl.Val(str(value))))
 
 
 def frame(parameters: isl.Space, variables: tuple[str, ...]) -> Frame:
@@ -174,7 +175,9 @@ def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]
         case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if dtype_of(expr) is INDEX:
             (low, high), (other_low, other_high) = interval(lhs, at), interval(rhs, at)
             if low is None or high is None or other_low is None or other_high is None:
-                return None, None  # what has no bound may wrap around
+                return None, None
+            if wraps(expr):
+                return None, None
             if op is BinaryOp.ADD:
                 return low.add(other_low), high.add(other_high)
             return low.sub(other_high), high.sub(other_low)

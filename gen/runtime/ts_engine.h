@@ -10,6 +10,7 @@
 
 enum { TS_MAX_ARGUMENTS = 12, TS_MAX_CORE = 8, TS_MAX_DIMS = 16, TS_MAX_SCALARS = 16 };
 enum { TS_LIMITS = 2 }; /* those of a scalar */
+#define TS_REACH (INT64_C(1) << 59)
 enum { TS_MAX_SIZES = 16, TS_MAX_TERMS = 64 }; /* expressions a kernel, and parts of one */
 enum { TS_MAX_OUTER = 64, TS_MAX_AXES = 64 }; /* NumPy's limit; the bits of ts_variant.unit */
 
@@ -74,17 +75,19 @@ typedef struct ts_kernel {
     const char *name;
     int arguments_count, parameters_count, dims_count, type_variables_count, overloads_count;
     int inputs_count;       /* arguments that the caller must give: in and inout, in order */
-    int sizes_count, constraints_count;
+    int sizes_count, constraints_count, products_count;
     int named_count;        /* of the sizes, which are first: those that the kernel sees as dims */
     const ts_argument *arguments;
     const ts_parameter *parameters;
     const char *const *dims;
     const int64_t *least;   /* the least extent of each dim */
     const ts_size *sizes, *constraints;
+    const ts_size *products; /* of sizes, which indices need to be at most TS_REACH */
     const char *const *type_variables;
     const ts_overload *overloads;
     int loop_dim;           /* its number, or -1 */
     bool has_axis;          /* one core dim, at most one core axis an array: takes axis= */
+    int64_t largest;        /* size that its indices allow */
 } ts_kernel;
 
 typedef struct ts_operand {

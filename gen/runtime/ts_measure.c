@@ -359,36 +359,66 @@ static int measure_sizes(ts_invocation *v, const ts_given *given, int axis)
     return status == TS_OK ? each_size(v, given, axis, false) : status;
 }
 
-/* ---- scalars that index ---- */
+/* ---- what indices allow ---- */
 
-/* With larger sizes and scalars index arithmetic could leave 64 bits: gen/lower/scalar_limits.py. */
-static const int64_t up_to[TS_LIMITS] = {INT64_C(1) << 31, INT64_C(1) << 47};
+/* With larger sizes and scalars index arithmetic could leave 64 bits: gen/lower/index_limits.py. */
+static const int64_t up_to = INT64_C(1) << 31;
 
-static int64_t largest_size(const ts_invocation *v)
+/* Of the leading axes together, which the loop dim may run over at once; 1 where there is none. */
+static int64_t problems(const ts_invocation *v)
 {
-    int64_t largest = 0, problems = 1;
-    for (int i = 0; i < v->outer_count; i++)
-        if (__builtin_mul_overflow(problems, v->outer_shape[i], &problems))
-            problems = INT64_MAX; /* and 0 where another axis is */
-    for (int d = 0; d < v->kernel->dims_count + v->kernel->named_count; d++)
-        largest = v->dims[d] > largest ? v->dims[d] : largest;
-    return problems > largest ? problems : largest;
+    int64_t count = 1;
+    for (int i = 0; v->kernel->loop_dim >= 0 && i < v->outer_count; i++)
+        if (__builtin_mul_overflow(count, v->outer_shape[i], &count))
+            count = INT64_MAX; /* and 0 where another axis is */
+    return count;
 }
 
-static int check_scalars(const ts_invocation *v)
+static int check_products(ts_invocation *v)
 {
-    int64_t largest = -1;
+    const ts_kernel *kernel = v->kernel;
+    for (int i = 0; i < kernel->products_count; i++) {
+        const ts_size *product = &kernel->products[i];
+        int64_t value;
+        text values;
+        const int status = evaluate(v, product, &value);
+        if (status != TS_OK)
+            return status;
+        if (value > TS_REACH)
+            return ts_refuse(kernel, "%s is too large for %s", product->text,
+                             values_text(&values, v, product));
+    }
+    return TS_OK;
+}
+
+static int check_sizes(ts_invocation *v, int64_t *largest)
+{
+    const ts_kernel *kernel = v->kernel;
+    *largest = problems(v);
+    if (kernel->loop_dim >= 0)
+        v->dims[kernel->loop_dim] = *largest;
+    for (int d = 0; d < kernel->dims_count + kernel->named_count; d++)
+        *largest = v->dims[d] > *largest ? v->dims[d] : *largest;
+    int status = TS_OK;
+    if (*largest > kernel->largest)
+        status = ts_refuse(kernel, "a size of %lld is more than its indices allow: %lld",
+                           (long long)*largest, (long long)kernel->largest);
+    else if (kernel->products_count)
+        status = check_products(v);
+    if (kernel->loop_dim >= 0)
+        v->dims[kernel->loop_dim] = 1;
+    return status;
+}
+
+static int check_scalars(const ts_invocation *v, int64_t largest)
+{
     for (int i = 0; i < v->kernel->parameters_count; i++) {
         const ts_parameter *parameter = &v->kernel->parameters[i];
         const ts_dtype dtype = ts_dtype_of(v->overload, parameter->type_variable, parameter->dtype);
         const int64_t value = v->scalars[i].i64;
         if (parameter->limits[0] < 0 || dtype != TS_INT64)
             continue;
-        largest = largest < 0 ? largest_size(v) : largest;
-        if (largest > up_to[1])
-            return ts_refuse(v->kernel, "a size of %lld is more than its indices allow: %lld",
-                             (long long)largest, (long long)up_to[1]);
-        const int64_t limit = parameter->limits[largest > up_to[0]];
+        const int64_t limit = parameter->limits[largest > up_to];
         if (value < -limit || value > limit)
             return ts_refuse(v->kernel,
                              "scalar %s must be from %lld to %lld, or indices would leave 64 bits, "
@@ -413,7 +443,10 @@ int ts_measure(ts_invocation *v, const ts_given *given, int axis)
             status = measure_argument(v, k, &given[k].array, axis);
     if (status == TS_OK && (kernel->sizes_count || kernel->constraints_count))
         status = measure_sizes(v, given, axis);
-    return status == TS_OK ? check_scalars(v) : status;
+    int64_t largest;
+    if (status == TS_OK)
+        status = check_sizes(v, &largest);
+    return status == TS_OK ? check_scalars(v, largest) : status;
 }
 
 int ts_shape_of(const ts_invocation *v, int k, int axis, int64_t *shape)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from ..errors import SpecError
+from ..errors import Span, SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
 from ..ir.linear import Linear, linear
@@ -31,12 +31,12 @@ def index_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
             message = f"'{name}' is not a dim, an index or an integer parameter here"
             raise SpecError(message, expr.span, yaml.hint(name, names))
         case syntax.Literal(int(value)) if not isinstance(value, bool):
-            return algebra.index(value)
+            return _fitting(algebra.index(value), expr.span)
         case syntax.Unary(UnaryOp.NEG, operand):
             return algebra.sub(0, index_expr(operand, names))
         case syntax.Binary(op, lhs, rhs) if op in ARITHMETIC:
             a, b = index_expr(lhs, names), index_expr(rhs, names)
-            return algebra.simplify(ir.Binary(op, a, b, span=expr.span))
+            return _fitting(algebra.simplify(ir.Binary(op, a, b, span=expr.span)), expr.span)
         case syntax.Element():
             raise SpecError(
                 "an array cannot be read here",
@@ -45,6 +45,12 @@ def index_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
             )
         case _:
             raise SpecError("this is not an integer expression over dims and indices", expr.span)
+
+
+def _fitting(expr: ir.Expr, span: Span) -> ir.Expr:
+    if isinstance(expr, ir.Const) and not -(2**63) <= (number := int(expr.value.real)) < 2**63:
+        raise SpecError(f"{number} does not fit in {expr.dtype.value}", span)
+    return expr
 
 
 def condition_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:

@@ -21,7 +21,7 @@ from gen.ir.interp import run
 from gen.ir.nodes import Kernel
 from gen.ir.script_names import to_script
 from gen.jit import RUNTIME
-from gen.lower.scalar_limits import scalar_limits
+from gen.lower.index_limits import index_limits
 from gen.lower.target import Level, Target
 from gen.pipeline import emit, schedule, suffix
 from gen.poly.prove import prove
@@ -108,7 +108,7 @@ def test_each_name_in_each_role() -> None:
     library = jit.build(source, jit.compiler_command(level, flags))
     x = np.random.default_rng(3).standard_normal((11, 3)).astype("f").T
     for k in kernels:
-        limits = scalar_limits([(k, None)])
+        limits = index_limits([(k, None)])
         compiled = jit.Compiled(k, source, library, f"ts_{k.name}_jit_v2", 1, limits)
         arrays = (x, np.zeros((3, 11), "f"), np.zeros(3, "f"), np.zeros(3, int))
         given = {p.buffer.name: z for p, z in zip(k.parameters, arrays, strict=True)}

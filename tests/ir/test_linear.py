@@ -4,10 +4,14 @@ import pytest
 
 from gen.ir.algebra import add, floordiv, index, maximum, minimum, mul, sub
 from gen.ir.linear import Linear, constant, linear, same, tidy
-from gen.ir.nodes import Expr, Var
+from gen.ir.nodes import Binary, BinaryOp, Cast, Expr, Load, Unary, UnaryOp, Var
 from gen.ir.print_expr import expr_to_text
+from gen.ir.types import INDEX, DType
+from gen.ir.wrapping import wraps
 
 X, Y, N = Var("i"), Var("j"), Var("n")
+P = Load("p", (X,), INDEX)
+SHORT = Cast(INDEX, Load("q", (X,), DType.INT32))
 
 
 def test_equal_sums_are_equal_forms_whatever_their_order() -> None:
@@ -51,3 +55,44 @@ def test_minima_that_are_decided_are_dropped() -> None:
     assert tidy(minimum(add(N, 1), add(N, 2))) == add(N, 1)
     assert tidy(maximum(add(N, 1), add(N, 2))) == add(N, 2)
     assert tidy(minimum(X, Y)) == minimum(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("expr", "may"),
+    [
+        (add(P, 1), True),
+        (sub(N, P), True),
+        (mul(P, 2), True),
+        (Unary(UnaryOp.NEG, P), True),
+        (add(minimum(P, N), 1), True),
+        (add(maximum(minimum(P, N), 0), 1), False),
+        (add(Binary(BinaryOp.BITAND, P, index(7)), X), False),
+        (add(Binary(BinaryOp.BITAND, P, index(2**63 - 1)), 1), True),
+        (add(Binary(BinaryOp.MOD, P, index(7)), X), False),
+        (add(floordiv(P, 2), 1), True),
+        (add(SHORT, mul(X, 2)), False),
+        (mul(SHORT, 8), False),
+        (mul(SHORT, 2**32), True),
+        (mul(SHORT, N), True),
+        (add(Cast(INDEX, Load("f", (X,), DType.FLOAT32)), 1), True),
+        (add(Cast(INDEX, Load("u", (X,), DType.UINT64)), 1), True),
+        (add(mul(N, X), 2**62), False),
+        (P, False),
+    ],
+)
+def test_what_may_wrap(expr: Expr, may: bool) -> None:
+    assert wraps(expr) is may
+
+
+def test_what_may_wrap_is_equal_to_itself_alone() -> None:
+    above, twice = add(P, 1), mul(P, 2)
+    assert linear(above) == Linear({above: 1}) and linear(twice) == Linear({twice: 1})
+    assert linear(sub(above, P)) == Linear({sub(above, P): 1})
+    assert linear(sub(above, above)) == Linear()
+    assert tidy(minimum(P, above)) == minimum(P, above)
+    assert linear(sub(add(SHORT, 1), SHORT)) == Linear({}, 1)
+
+
+def test_numbers_are_gathered_while_they_fit() -> None:
+    assert add(add(P, 2**62), 2**61) == add(P, 2**62 + 2**61)
+    assert add(add(P, 2**62), 2**62) == Binary(BinaryOp.ADD, add(P, 2**62), index(2**62))

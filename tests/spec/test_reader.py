@@ -208,6 +208,10 @@ BODY = [
     ("= t[i, j]", "= t[i, j] + int8(300)", "300 does not fit in int8", 13, 23),
     ("= t[i, j]", "= t[i, j] + 1 // 0", "division by zero", 13, 23),
     ("t[i, j] = factor * x[i, j]",
+     "for i in range(m + 9223372036854775807 + 1 - 1 - 9223372036854775807 * 1 * 2):\n"
+     "    for j in n: t[i, j] = factor * x[i, j]",
+     "18446744073709551614 does not fit in int64", 12, 52),
+    ("t[i, j] = factor * x[i, j]",
      "for i in m:\n    for j in range(1, n): t[i, j] = factor * t[i, j - 1] + x[i, j]",
      "the element type of 't' depends on its own values", 13, 46),
     ("t[i, j] = factor * x[i, j]",

@@ -13,7 +13,7 @@ ENTRY = Entry(
     "reach", "d", "(n)->(n)", {"T": ("float32",)}, ("m", "n"), "m",
     (Argument("x", Intent.IN, "T", True, ("n",)), Argument("y", Intent.OUT, "T", True, ("n",))),
     (Parameter("s", "int64"), Parameter("other", "int64")), {}, ("v2",),
-    limits={"s": (2**30, 2**14)},
+    limits={"s": (2**30, 2**14)}, products=("m * (n // 2) * 8",),
 )  # fmt: skip
 
 ASK = """
@@ -35,6 +35,7 @@ int main(int count, char **words)
 """
 
 RANGE = "reach: scalar s must be from -{0} to {0}, or indices would leave 64 bits, got {1}"
+PRODUCT = "reach: m * (n // 2) * 8 is too large for m = {}, n = {}"
 CASES = [
     ((1, 2**31, 2**30), "right"),
     ((1, 5, -(2**30)), "right"),
@@ -44,6 +45,12 @@ CASES = [
     ((1, 2**31 + 1, 2**14 + 1), RANGE.format(2**14, 2**14 + 1)),
     ((2**31 + 1, 1, -(2**14) - 1), RANGE.format(2**14, -(2**14) - 1)),
     ((1, 2**47, 0), "right"),
+    ((2**30, 2**27, 0), "right"),
+    (
+        (2**30, 2**27 + 2, 0),
+        f"reach: m * (n // 2) * 8 is too large for m = {2**30}, n = {2**27 + 2}",
+    ),
+    ((2**46, 2**46, 0), f"reach: m * (n // 2) * 8 is too large for m = {2**46}, n = {2**46}"),
     ((1, 2**47 + 1, 0), f"reach: a size of {2**47 + 1} is more than its indices allow: {2**47}"),
 ]
 
