@@ -41,7 +41,7 @@ WHEELS = (
 TESTS = ("tests/kernels/test_shipped.py", "tests/kernels/test_examples.py")
 
 FLAGS = (
-    "-std=gnu11", "-O2", "-fPIC", "-fopenmp", "-fvisibility=hidden", "-ffp-contract=off",
+    "-std=gnu11", "-O2", "-fPIC", "-pthread", "-fvisibility=hidden", "-ffp-contract=off",
     "-fno-math-errno", "-fno-trapping-math", "-march=armv8-a",
 )  # fmt: skip
 

@@ -43,7 +43,7 @@ FLAGS = (
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fopenmp",
+    "-pthread",
     "-fPIC",
 )
 _SOURCES = ("ts_cache.c", "ts_levels.c", "ts_threads.c", "ts_workspace.c")

@@ -20,7 +20,6 @@ FILES = {
     "README.md": "README.md",
     "pyproject.toml": "pyproject.toml.in",
     "meson.build": "meson.build",
-    "meson.options": "meson.options",
     "kernels_spec/meson.build": "kernels_spec/meson.build",
     "kernels_spec/normalize.yaml": "kernels_spec/normalize.yaml",
     "src/%package/__init__.py": "package/__init__.py.in",

@@ -46,8 +46,8 @@ typedef struct ts_variant {
 typedef int (*ts_body)(const void *env, int64_t lower, int64_t upper);
 
 /* Runs `body` over [lower, upper) in at most `threads` contiguous chunks, at least `grain` iterations
-   each; calls it directly, outside any OpenMP construct, where that is one chunk. Returns the first
-   status that is not TS_OK. */
+   each; calls it directly where that is one chunk, or where this is in a chunk of another loop. On
+   fewer threads, where the system gives no more. Returns a status that is not TS_OK if there is one. */
 int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int64_t grain,
                 int threads);
 

@@ -251,7 +251,6 @@ int ts_threads_here(void);
 void ts_set_threads_here(int threads);
 int ts_available_processors(void);
 void ts_install_fork_handlers(void);
-bool ts_has_openmp(void);
 const char *ts_compiler(void); /* name and version of what the engine was compiled by */
 
 /* Frees the workspace of every thread that is not in a kernel at this moment. */

@@ -160,7 +160,6 @@ def show_config(mode="stdout"):
         "second_level_cache": caches.second,
         "last_level_cache": caches.last,
         "last_level_caches": caches.lasts,
-        "openmp": bool(ts_has_openmp()),
         "compiler": _text(ts_compiler()).strip(),
         "numpy": np.__version__,
     }

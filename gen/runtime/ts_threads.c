@@ -1,21 +1,21 @@
-/* Parallel loops, the default number of threads, and what a fork does to both. */
+/* The default number of threads, the threads that parallel loops share, and what a fork does to both.
+
+   A loop is cut into chunks before anything runs, so who runs them changes no bit of a result. The
+   calling thread puts its loop up, takes chunks itself, and waits for those that others took; workers
+   take what is left of any loop that is up. So a worker that is late, or that there was no memory for,
+   costs time and nothing else. Workers look out for the next loop for a moment, then sleep. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "ts_engine.h"
 
-static atomic_int default_threads = 1;
+enum { LOOKS = 1000 }; /* for work, or for its end, before going to sleep: some 10 to 50 microseconds */
 
-/* OpenMP's pool belongs to the thread that made it, and its workers do not survive a fork: the
-   child's first thread would wait for them for ever. */
-static atomic_bool forked;
-static pthread_t forked_thread;
+static atomic_int default_threads = 1;
 
 static _Thread_local int threads_here;
 
@@ -41,47 +41,37 @@ int ts_available_processors(void)
     return online < 1 ? 1 : (int)online;
 }
 
-static void before_fork(void) { ts_workspace_before_fork(); }
+/* ---- loops and workers ---- */
 
-static void in_parent(void) { ts_workspace_after_fork(false); }
-
-static void in_child(void)
-{
-    ts_workspace_after_fork(true);
-    forked_thread = pthread_self();
-    atomic_store(&forked, true);
-    ts_set_default_threads(1);
-}
-
-void ts_install_fork_handlers(void)
-{
-    static atomic_flag installed = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&installed))
-        pthread_atfork(before_fork, in_parent, in_child);
-}
-
-#ifndef _OPENMP
-
-bool ts_has_openmp(void) { return false; }
-
-int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int64_t grain,
-                int threads)
-{
-    (void)grain, (void)threads;
-    return upper > lower ? body(env, lower, upper) : TS_OK;
-}
-
-#else
-
-typedef struct region {
+typedef struct region { /* a loop that is up, on its caller's stack */
     ts_body body;
     const void *env;
     int64_t lower, upper;
     int chunks;
-    int status;
+    atomic_int next;   /* the first chunk that nobody has taken */
+    atomic_int status; /* the largest so far */
+    atomic_int helpers; /* workers that are at it; changed under the lock */
+    int wanted;        /* workers that may still come; under the lock, as what follows */
+    struct region *further;
 } region;
 
-bool ts_has_openmp(void) { return true; }
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t put_up = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
+static region *regions;    /* those that want workers, and others that are not taken down yet */
+static int workers, idle;  /* how many there are; of these, how many look for work */
+static int sleeping;       /* of the idle ones */
+static atomic_uint times_put_up;
+
+static _Thread_local bool inside; /* this thread runs a chunk: loops in it are run by it alone */
+
+static void pause_briefly(void)
+{
+#if defined __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
 
 static int64_t chunk_start(const region *r, int chunk)
 {
@@ -89,18 +79,105 @@ static int64_t chunk_start(const region *r, int chunk)
     return r->lower + chunk * size + (chunk < rest ? chunk : rest);
 }
 
-static void *run_region(void *argument)
+static void run_chunks(region *r)
 {
-    region *r = argument;
-    int status = TS_OK;
-    /* A chunk is fixed by its number, so fewer threads than asked for change nothing but the time. */
-#pragma omp parallel for num_threads(r->chunks) schedule(static, 1) reduction(max : status)
-    for (int chunk = 0; chunk < r->chunks; chunk++) {
+    int chunk;
+    inside = true;
+    while ((chunk = atomic_fetch_add(&r->next, 1)) < r->chunks) {
         const int got = r->body(r->env, chunk_start(r, chunk), chunk_start(r, chunk + 1));
-        status = got > status ? got : status;
+        int before = atomic_load(&r->status);
+        while (got > before && !atomic_compare_exchange_weak(&r->status, &before, got))
+            ;
     }
-    r->status = status;
+    inside = false;
+}
+
+static region *wanting(void)
+{
+    region *r = regions;
+    while (r && !r->wanted)
+        r = r->further;
+    return r;
+}
+
+static void *work(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        region *r;
+        while (!(r = wanting())) {
+            const unsigned seen = atomic_load(&times_put_up);
+            pthread_mutex_unlock(&lock);
+            for (int look = 0; look < LOOKS && atomic_load(&times_put_up) == seen; look++)
+                pause_briefly();
+            pthread_mutex_lock(&lock);
+            if (atomic_load(&times_put_up) == seen) {
+                sleeping++;
+                pthread_cond_wait(&put_up, &lock);
+                sleeping--;
+            }
+        }
+        idle--;
+        r->wanted--;
+        atomic_fetch_add(&r->helpers, 1);
+        pthread_mutex_unlock(&lock);
+        run_chunks(r);
+        pthread_mutex_lock(&lock);
+        idle++;
+        if (atomic_fetch_sub(&r->helpers, 1) == 1)
+            pthread_cond_broadcast(&left);
+    }
     return NULL;
+}
+
+/* Another worker, if there is memory for it and the system allows one. Signals are for other threads. */
+static bool add_worker(void)
+{
+    sigset_t all, before;
+    pthread_t worker;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool added = pthread_create(&worker, NULL, work, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (added) {
+        pthread_detach(worker);
+        workers++, idle++;
+    }
+    return added;
+}
+
+static void put_region_up(region *r)
+{
+    pthread_mutex_lock(&lock);
+    int wanted = r->wanted;
+    for (const region *other = regions; other; other = other->further)
+        wanted += other->wanted;
+    while (idle < wanted && workers < TS_MOST_THREADS && add_worker())
+        ;
+    r->further = regions;
+    regions = r;
+    atomic_fetch_add(&times_put_up, 1);
+    for (int k = 0; k < r->wanted && k < sleeping; k++)
+        pthread_cond_signal(&put_up);
+    pthread_mutex_unlock(&lock);
+}
+
+/* No worker comes to it any more, and those that came have left. */
+static void take_region_down(region *r)
+{
+    pthread_mutex_lock(&lock);
+    region **place = &regions;
+    while (*place != r)
+        place = &(*place)->further;
+    *place = r->further;
+    pthread_mutex_unlock(&lock);
+    for (int look = 0; look < LOOKS && atomic_load(&r->helpers); look++)
+        pause_briefly();
+    pthread_mutex_lock(&lock); /* also where they have left: the last one still holds it */
+    while (atomic_load(&r->helpers))
+        pthread_cond_wait(&left, &lock);
+    pthread_mutex_unlock(&lock);
 }
 
 int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int64_t grain,
@@ -110,20 +187,46 @@ int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int
         return TS_OK;
     const int64_t most = grain > 1 ? (upper - lower) / grain : upper - lower;
     const int chunks = most < threads ? (int)most : threads;
-    if (chunks <= 1 || omp_in_parallel())
+    if (chunks <= 1 || inside)
         return body(env, lower, upper);
 
-    region r = {body, env, lower, upper, chunks, TS_OK};
-    if (atomic_load_explicit(&forked, memory_order_relaxed) &&
-        pthread_equal(pthread_self(), forked_thread)) {
-        pthread_t helper; /* has a pool of its own, with workers that exist */
-        if (pthread_create(&helper, NULL, run_region, &r) != 0)
-            return body(env, lower, upper);
-        pthread_join(helper, NULL);
-    } else {
-        run_region(&r);
-    }
-    return r.status;
+    region r = {.body = body, .env = env, .lower = lower, .upper = upper, .chunks = chunks,
+                .wanted = chunks - 1};
+    put_region_up(&r);
+    run_chunks(&r);
+    take_region_down(&r);
+    return atomic_load(&r.status);
 }
 
-#endif
+/* ---- forks ---- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    ts_workspace_before_fork();
+}
+
+static void in_parent(void)
+{
+    ts_workspace_after_fork(false);
+    pthread_mutex_unlock(&lock);
+}
+
+/* No other thread exists here: neither workers nor those whose loops are up. */
+static void in_child(void)
+{
+    static const pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
+    ts_workspace_after_fork(true);
+    regions = NULL;
+    workers = idle = sleeping = 0;
+    put_up = left = fresh;
+    ts_set_default_threads(1);
+    pthread_mutex_unlock(&lock);
+}
+
+void ts_install_fork_handlers(void)
+{
+    static atomic_flag installed = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&installed))
+        pthread_atfork(before_fork, in_parent, in_child);
+}

@@ -67,7 +67,10 @@ static arena *own_arena(void)
         return NULL;
     atomic_flag_clear(&a->busy);
     pthread_once(&once, make_key);
-    pthread_setspecific(at_exit, a);
+    if (pthread_setspecific(at_exit, a) != 0) {
+        free(a);
+        return NULL;
+    }
     pthread_mutex_lock(&list_lock);
     a->next = list;
     if (list)

@@ -1,5 +1,6 @@
 """Processes, signals and interpreters"""
 
+import sys
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
@@ -98,6 +99,77 @@ if __name__ == "__main__":
 """)
     done = python(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
     assert done.stdout == "True\n", done.stderr
+
+
+LIMITED = """
+import os, resource
+def address_space(more):
+    pages = int(open("/proc/self/statm").read().split()[0])
+    most = pages * resource.getpagesize() + more
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+def threads():
+    return len(os.listdir("/proc/self/task"))
+def fails(call):
+    try:
+        call()
+    except MemoryError as error:
+        return str(error)
+x = np.random.default_rng(1).standard_normal((3000, 700)).astype("f")
+expected = ts.softmax(x, num_threads=1), ts.sum(x.T, axis=-1, num_threads=1)
+def right(threads):
+    return (np.array_equal(ts.softmax(x, num_threads=threads), expected[0])
+            and np.array_equal(ts.sum(x.T, axis=-1, num_threads=threads), expected[1]))
+"""
+limited = pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+
+
+@limited
+def test_no_memory_for_threads() -> None:
+    """Less address space (`ulimit -v`) than the stacks of the threads take: on those that there are,
+    with the same results, and on more once there is room for them.
+    """
+    code = """
+before = threads()
+address_space(60 << 20)
+print(right(64), right(1024), 1 <= threads() - before < 10)
+"""
+    done = python(LIMITED + code)
+    assert done.stdout == "True True True\n", done.stdout + done.stderr
+
+
+@limited
+def test_no_more_threads() -> None:
+    """A limit on the number of threads or processes (`ulimit -u`): on those that there are, with the
+    same results.
+    """
+    code = """
+if os.getuid() == 0:  # whom the limit does not bind
+    os.setuid(65534)
+before = threads()
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+print(right(64), threads() - before)
+"""
+    done = python(LIMITED + code)
+    assert done.stdout == "True 0\n", done.stdout + done.stderr
+
+
+@limited
+def test_no_memory() -> None:
+    """Too little memory for a result, or for what a call needs besides: MemoryError; what follows is
+    right.
+    """
+    code = """
+strided, out = np.ones((1 << 24, 2), "f")[:, 0], np.empty(1 << 24, "f")
+matrices = np.ones((40, 1000, 1000), "f").T
+address_space(40 << 20)
+print(fails(lambda: ts.exp(matrices)))
+print(fails(lambda: ts.softmax(strided, out=out)))
+print(right(2))
+"""
+    done = python(LIMITED + code)
+    first, *others = done.stdout.splitlines()
+    assert first.startswith("Unable to allocate 153. MiB for an array with shape"), done.stderr
+    assert others == ["softmax: no memory for the kernel's workspace", "True"], done.stderr
 
 
 def test_interrupts() -> None:

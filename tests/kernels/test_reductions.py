@@ -125,6 +125,79 @@ def test_errors(call: Any, error: type[Exception], message: str) -> None:
     assert message in str(info.value)
 
 
+# ---------------------------------------------------------------- long ones, of any strides
+
+LONG = 2**20 + 5
+ROUNDED = {"sum": 8e-7, "mean": 8e-7, "var": 2e-6, "logsumexp": 2e-6, "norm": 2e-6}
+
+
+def columns(x: Any) -> dict[str, tuple[Any, int | None]]:
+    """Arrays that hold x along an axis which is not the last one of memory, and that axis."""
+    n = len(x)
+    tall = np.empty((n, 3), "f")
+    tall[...] = x[:, None]
+    return {
+        "tall": (tall, 0),
+        "wide": (tall.T, 1),
+        "column": (tall[:, 1], None),
+        "reversed": (x[::-1], None),
+        "tall, reversed": (tall[::-1], 0),
+        "broadcast": (np.broadcast_to(x[:, None], (n, 2)), 0),
+        "all": (np.broadcast_to(x, (1, n)).T, None),
+        "contiguous": (x, None),
+    }
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_long_sums_are_as_exact_in_any_layout(name: str) -> None:
+    """Added one after the other, the sum of tenths is 1e-3 off, and more for more."""
+    ours, numpys = {**KERNELS, "norm": (ts.norm, np.linalg.norm)}[name]
+    for x in (RNG.random(LONG, "f"), np.full(LONG, 0.1, "f")):
+        if name == "var" and x[0] == x[1]:
+            continue
+        expected = numpys(x.astype("d"))
+        for layout, (given, axis) in columns(x).items():
+            np.testing.assert_allclose(
+                ours(given, axis=axis), expected, rtol=ROUNDED[name], err_msg=layout
+            )
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "norm", "logsumexp"])
+def test_an_array_that_is_one_number(name: str) -> None:
+    tenths = np.broadcast_to(np.float32(0.1), 2**24)
+    exact = {
+        "sum": 2**24 * 0.1,
+        "mean": 0.1,
+        "norm": 2**12 * 0.1,
+        "logsumexp": 24 * np.log(2) + 0.1,
+    }
+    ours = ts.norm if name == "norm" else KERNELS[name][0]
+    np.testing.assert_allclose(ours(tenths), exact[name], rtol=2e-6)
+
+
+@pytest.mark.thorough
+def test_as_many_ones_as_float32_cannot_count() -> None:
+    """2**28 of them: one after the other, they are 2**24."""
+    ones = np.empty((2**28, 1), "f")
+    ones[...] = 1
+    for x in (ones, ones[::-1], np.broadcast_to(np.float32(1), ones.shape)):
+        assert ts.sum(x) == ts.sum(x, axis=0)[0] == 2**28
+        assert ts.mean(x) == 1 and ts.norm(x) == 2**14
+
+
+@pytest.mark.parametrize("n", [2048, 70_000, 2**20 + 5])
+def test_norms_of_long_rows(n: int) -> None:
+    x = 10 + RNG.random(n, "f")
+    ones, zeros = np.ones(n, "f"), np.zeros(n, "f")
+    exact = (x - np.mean(x, dtype="d")) / np.sqrt(np.var(x, dtype="d") + 1e-5)
+    np.testing.assert_allclose(ts.layer_norm(x, ones, zeros), exact, atol=2e-5)
+    for k in (1, 7):
+        y = ts.group_norm(
+            np.repeat(x[None, None, None], k, axis=2), ones[None, :k], zeros[None, :k]
+        )
+        np.testing.assert_allclose(y, np.broadcast_to(exact, y.shape), atol=2e-5)
+
+
 # ---------------------------------------------------------------- threads
 
 

@@ -120,7 +120,7 @@ def test_set_num_threads_checks(ts: ModuleType) -> None:
 
 
 def test_a_forked_child_is_serial_until_told_otherwise(standin_site: Path) -> None:
-    """After the parent ran threads, a child that ran OpenMP as the parent did would hang."""
+    """After the parent ran threads, a child that counted on them would wait for ever."""
     code = """
 import os
 x = np.ones(100_000)

@@ -1,11 +1,15 @@
 /* ts_parallel and the workspace, called as kernels call them. Prints nothing and exits 0 if right. */
-#include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "ts_abi.h"
+#include "ts_engine.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
@@ -16,27 +20,26 @@
     } while (0)
 
 enum { MOST = 100 };
-static int seen[MOST], calls, smallest, in_region;
+static atomic_int seen[MOST], calls;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int smallest;
 
 static int count(const void *env, int64_t lower, int64_t upper)
 {
-#pragma omp critical
-    {
-        calls++;
-        in_region |= omp_in_parallel();
-        smallest = upper - lower < smallest ? (int)(upper - lower) : smallest;
-    }
-    for (int64_t i = lower; i < upper; i++) {
-#pragma omp atomic
+    pthread_mutex_lock(&lock);
+    calls++;
+    smallest = upper - lower < smallest ? (int)(upper - lower) : smallest;
+    pthread_mutex_unlock(&lock);
+    for (int64_t i = lower; i < upper; i++)
         seen[i]++;
-    }
     return env && lower <= 3 && 3 < upper ? TS_NO_MEMORY : TS_OK;
 }
 
 static int run(const void *env, int64_t lower, int64_t upper, int64_t grain, int threads)
 {
-    memset(seen, 0, sizeof seen);
-    calls = in_region = 0;
+    for (int i = 0; i < MOST; i++)
+        seen[i] = 0;
+    calls = 0;
     smallest = MOST;
     return ts_parallel(count, env, lower, upper, grain, threads);
 }
@@ -57,16 +60,86 @@ static void parallel_loops(void)
                     for (int i = 0; i < MOST; i++)
                         CHECK(seen[i] == (i >= lower && i < upper));
                     CHECK(calls <= threads);
-                    CHECK(calls > 1 || !in_region); /* one chunk: outside any OpenMP construct */
                     CHECK(calls <= 1 || smallest >= grain);
                 }
     CHECK(run("fails", 0, 40, 1, 4) == TS_NO_MEMORY);
     CHECK(calls == 4);
 
-    calls = 0;
-    memset(seen, 0, sizeof seen);
+    run(NULL, 0, 0, 1, 1);
     CHECK(ts_parallel(nested, NULL, 0, 2, 1, 2) == TS_OK);
     CHECK(calls == 2 && seen[0] == 2); /* each inner loop was one chunk */
+}
+
+/* Many callers at once, each with a loop of its own. */
+
+static int add(const void *env, int64_t lower, int64_t upper)
+{
+    atomic_int *sum = *(atomic_int *const *)env;
+    for (int64_t i = lower; i < upper; i++)
+        *sum += (int)i;
+    return TS_OK;
+}
+
+static void *call_often(void *unused)
+{
+    for (int round = 0; round < 2000; round++) {
+        atomic_int sum = 0, *at = &sum;
+        CHECK(ts_parallel(add, &at, 0, 50, 1, 1 + round % 7) == TS_OK && sum == 49 * 25);
+    }
+    return unused;
+}
+
+static void many_callers(void)
+{
+    pthread_t callers[6];
+    for (int k = 0; k < 6; k++)
+        CHECK(pthread_create(&callers[k], NULL, call_often, NULL) == 0);
+    for (int k = 0; k < 6; k++)
+        pthread_join(callers[k], NULL);
+}
+
+/* What f prints, and how it ends, is the parent's to judge. */
+static void in_child(void f(void))
+{
+    int status;
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        f();
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void call_with_threads(void)
+{
+    CHECK(ts_default_threads() == 1); /* of a child */
+    many_callers();
+    in_child(many_callers);
+}
+
+/* Where there are no more threads to have, or no memory for their stacks: fewer, and no other result. */
+
+static void limit(int resource, rlim_t most)
+{
+    const struct rlimit limits = {most, most};
+    CHECK(setrlimit(resource, &limits) == 0);
+}
+
+static void use_up_threads(void)
+{
+    CHECK(run(NULL, 0, MOST, 1, 3) == TS_OK); /* some that are there already */
+    if (getuid() != 0) /* whom it does not bind */
+        limit(RLIMIT_NPROC, 1);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* which need much of it */
+    limit(RLIMIT_AS, (rlim_t)100 << 20);
+#endif
+    for (int threads = 64; threads <= TS_MOST_THREADS; threads *= 4) {
+        CHECK(run(NULL, 0, MOST, 1, threads) == TS_OK);
+        for (int i = 0; i < MOST; i++)
+            CHECK(seen[i] == 1);
+        CHECK(calls == (threads < MOST ? threads : MOST));
+    }
 }
 
 static void workspace(void)
@@ -93,7 +166,12 @@ static void workspace(void)
 
 int main(void)
 {
+    ts_install_fork_handlers();
+    in_child(call_with_threads); /* before there are threads, and after */
     parallel_loops();
+    many_callers();
+    in_child(call_with_threads);
+    in_child(use_up_threads);
     workspace();
     return 0;
 }

@@ -1,18 +1,25 @@
-"""ts_threads.c and ts_workspace.c by themselves, under the sanitizers."""
+"""ts_threads.c and ts_workspace.c by themselves, under the sanitizers and without."""
 
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from gen.build import RUNTIME
 
 
-def test_parallel_loops_and_workspace(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sanitizers", ["address,undefined", "thread", ""])
+def test_parallel_loops_and_workspace(sanitizers: str, tmp_path: Path) -> None:
     program = tmp_path / "test_threads"
     sources = [Path(__file__).with_suffix(".c"), *(RUNTIME / f"ts_{n}.c" for n in _PARTS)]
-    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fopenmp"]
-    flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pthread"]
+    if sanitizers:
+        flags += [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
     subprocess.run(["cc", *flags, f"-I{RUNTIME}", *map(str, sources), "-o", program], check=True)
-    environment = {"ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=0"}
+    environment = {
+        "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=0",
+        "TSAN_OPTIONS": "die_after_fork=0:allocator_may_return_null=1",
+    }
     done = subprocess.run([program], capture_output=True, text=True, env=environment)
     assert (done.stdout, done.returncode) == ("", 0), done.stdout + done.stderr
 

@@ -26,6 +26,15 @@ def two(n, x: float32[n], y: Out[float32[1]], z: Out[float32[1]]):
             z[i] = combine.sum(z[i], x[j] * x[j])
 """
 
+GROUPS = """\
+def groups(m, k, n, x: float32[m, k, n], y: Out[float32[m]]):
+    for y.i in range(m):
+        for y.c in range(k):
+            for y.j in range(n):
+                with block("y", i=spatial(y.i), c=reduction(y.c), j=reduction(y.j), initialises=True):
+                    y[i] = combine.sum(y[i], x[i, c, j])
+"""
+
 
 def test_a_long_sum_is_rounded_less() -> None:
     plain = start(ROW_SUM)
@@ -50,6 +59,14 @@ def test_another_block_in_the_loop() -> None:
     state = start(TWO)
     after = schedule(state, "- cascade: {block: y, loop: y.j, lengths: [3]}")[-1].state
     assert_same(state.kernel, after.kernel)
+
+
+@pytest.mark.parametrize("loop", ["y.j", "y.c"])
+def test_in_a_loop_over_groups_that_may_be_empty(loop: str) -> None:
+    state = start(GROUPS)
+    step = f"- cascade: {{block: y, loop: {loop}, lengths: [3, 2]}}"
+    after = schedule(state, step)[-1].state
+    assert_same(state.kernel, after.kernel, (0, 1, 3, 7))
 
 
 def test_a_loop_that_is_misspelt() -> None:

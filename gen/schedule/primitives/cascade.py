@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import ClassVar, final
 
-from ...ir.nodes import Block, Const, Loop, LoopKind, Scope, Update, Var
+from ...ir.nodes import Block, Const, Kernel, Loop, LoopKind, Scope, Update, Var
 from ...ir.walk import targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
@@ -142,6 +143,7 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
 
         block = block_named(state.kernel, self.block)
         inner = tuple(_inner(loop_named(state.kernel, self.loop), block))
+        outer = tuple(_outer(state.kernel, self.loop, block))
         olds = tuple(t.buffer for t in targets(block.body))
         scopes = {buffer_named(state.kernel, buffer).scope for buffer in olds}
         parts = tuple(new(f"{self.loop}_{k}") for k in range(len(self.lengths) + 1))
@@ -150,7 +152,8 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
         for part in parts[:-1]:
             partial = new(f"{self.block}_part")
             olds = (partial,) if len(olds) == 1 else tuple(new(f"{old}_rf") for old in olds)
-            steps.append(Rfactor(name, part, as_=(partial,), span=self.span))
+            steps.append(Rfactor(name, loops=(*outer, part), as_=(partial,), span=self.span))
+            outer = ()  # they are spatial to the partials
             if scopes == {Scope.REGISTER}:
                 steps += (SetScope(buffer, "register", span=self.span) for buffer in olds)
             steps.append(ReverseComputeAt(name, part, span=self.span))
@@ -163,6 +166,13 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
                         steps.append(Vectorize(var, width, span=self.span))
             name = partial
         return tuple(steps)
+
+
+def _outer(kernel: Kernel, loop: str, block: Block) -> Iterator[str]:
+    """The block's reduction loops around the loop: the partials are of one iteration of each."""
+    reduced = reduction_loops(block)
+    around = (own.var for own in loops_around(kernel.body, block))
+    return (own for own in takewhile(lambda own: own != loop, around) if own in reduced)
 
 
 def _inner(loop: Loop, block: Block) -> Iterator[tuple[str, LoopKind, int]]:
