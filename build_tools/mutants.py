@@ -31,6 +31,7 @@ SEEN_BY = {
     "prover": ("prover", "fuzzer", "tests"),
     "language": ("fuzzer", "tests"),
     "tools": ("tests",),
+    "runtime": ("tests",),
 }
 """The checks that run what a part does; others are not run on its bugs."""
 TESTS = {
@@ -54,6 +55,7 @@ TESTS = {
         "tests/test_notebook.py::test_of_types_that_hold_the_arrays_their_own_is_chosen",
         "tests/schedule/test_layouts.py",
     ),
+    "runtime": ("tests/runtime/test_overlap.py", "tests/runtime/test_threads.py"),
 }
 """The tests of a part, as pytest takes them; those of primitives are their examples. Code is tried
 on one level. Left out are the prover's on trees with numbers changed at random, which take longer

@@ -19,7 +19,8 @@ def test_every_bug_stands_in_its_file_and_is_python() -> None:
     assert {bug.part for bug in found} == set(mutants.SEEN_BY)
     for bug in found:
         text = (mutants.ROOT / "gen" / bug.file).read_text("utf-8")
-        ast.parse(text.replace(bug.old, bug.new))
+        if bug.file.endswith(".py"):
+            ast.parse(text.replace(bug.old, bug.new))
 
 
 def test_a_text_that_is_gone_is_told(tmp_path: Path) -> None:

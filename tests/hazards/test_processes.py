@@ -125,8 +125,8 @@ limited = pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's
 
 @limited
 def test_no_memory_for_threads() -> None:
-    """Less address space (`ulimit -v`) than the stacks of the threads take: on those that there are,
-    with the same results, and on more once there is room for them.
+    """Less address space (`ulimit -v`) than the stacks of the threads take: on those that there
+    are, with the same results.
     """
     code = """
 before = threads()
@@ -139,8 +139,8 @@ print(right(64), right(1024), 1 <= threads() - before < 10)
 
 @limited
 def test_no_more_threads() -> None:
-    """A limit on the number of threads or processes (`ulimit -u`): on those that there are, with the
-    same results.
+    """A limit on the number of threads or processes (`ulimit -u`): on those that there are, with
+    the same results.
     """
     code = """
 if os.getuid() == 0:  # whom the limit does not bind
@@ -155,8 +155,8 @@ print(right(64), threads() - before)
 
 @limited
 def test_no_memory() -> None:
-    """Too little memory for a result, or for what a call needs besides: MemoryError; what follows is
-    right.
+    """Too little memory for a result, or for what a call needs besides: MemoryError; what follows
+    is right.
     """
     code = """
 strided, out = np.ones((1 << 24, 2), "f")[:, 0], np.empty(1 << 24, "f")

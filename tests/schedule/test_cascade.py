@@ -31,7 +31,9 @@ def groups(m, k, n, x: float32[m, k, n], y: Out[float32[m]]):
     for y.i in range(m):
         for y.c in range(k):
             for y.j in range(n):
-                with block("y", i=spatial(y.i), c=reduction(y.c), j=reduction(y.j), initialises=True):
+                with block(
+                    "y", i=spatial(y.i), c=reduction(y.c), j=reduction(y.j), initialises=True
+                ):
                     y[i] = combine.sum(y[i], x[i, c, j])
 """
 
