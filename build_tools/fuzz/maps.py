@@ -7,7 +7,7 @@ Input: a tree and a source of random numbers. Output: steps of `set_schedule` an
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from random import Random
-from typing import Any
+from typing import Any, get_type_hints
 
 from gen.ir.nodes import Block, Kernel, Loop
 from gen.ir.walk import ancestors, blocks
@@ -79,7 +79,8 @@ def named(step: Primitive, example: Primitive, random: Random) -> Primitive:
     default = next((f.default for f in fields(step) if f.name == "as_"), MISSING)
     if default is MISSING:
         return step
-    given = getattr(example, "as_", None) or getattr(step, "factors", None)
+    several = "tuple" in str(get_type_hints(type(step))["as_"])
+    given = getattr(example, "as_", None) or (getattr(step, "factors", None) if several else None)
     if not given or random.random() < 0.7:
         return replace(step, as_=default) if default in (None, ()) else step  # type: ignore[call-arg]
     prefix = next((p for p in map(_prefix, _named(step)) if p), "y.")
