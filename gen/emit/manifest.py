@@ -235,20 +235,8 @@ _USED_BY_THE_BINDING = (
     *("AxisError", "False", "ImportError", "MemoryError", "None", "OverflowError", "SystemError"),
     *("True", "TypeError", "ValueError", "bool", "cnp", "complex", "float", "getattr", "importlib"),
     *("PyCapsule_New", "int64_t", "uint32_t"),
-    *(
-        "hasattr",
-        "int",
-        "isinstance",
-        "json",
-        "len",
-        "list",
-        "np",
-        "operator",
-        "os",
-        "print",
-        "range",
-        "str",
-    ),
+    *("hasattr", "int", "isinstance", "json", "len", "list", "np", "operator", "os", "print"),
+    *("range", "str"),
     *("sorted", "sys", "tuple", "type", "zip"),
 )
 _USED_BY_THE_STUBS = (
