@@ -224,6 +224,8 @@ def function(name: Function, dtype: DType) -> Callable[..., Value]:
             return np.ceil
         case Function.ISNAN:
             return lambda a: bool(np.isnan(a))
+        case Function.FMA if dtype.is_complex:
+            return lambda a, b, c: a * b + c
         case Function.FMA:
             return lambda a, b, c: _fused(a, b, c, number)
         case Function.REAL:

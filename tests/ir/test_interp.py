@@ -103,6 +103,7 @@ def _store(value: str, dtype: str = "float32", declarations: str = "", **given: 
         ("erf(0.5)", "float64", math.erf(0.5)),
         ("rsqrt(4.0) + sqrt(4.0) + abs(-1.0)", "float32", 3.5),
         ("fma(2.0, 3.0, 4.0) + floor(-0.5) * ceil(1.5)", "float32", 8.0),
+        ("fma(complex64(1, 2), complex64(0, 1), complex64(1, 1))", "complex64", -1 + 2j),
         ("log(exp(1.0)) + tanh(0.0)", "float64", 1.0),
         ("sigmoid(-800.0) + sigmoid(800.0) + sigmoid(0.0)", "float64", 1.5),
         ("sigmoid(-100.0)", "float32", np.exp(np.float32(-100))),
