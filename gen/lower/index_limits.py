@@ -200,11 +200,8 @@ def _sum(least: int, most: int, a: _Range, b: _Range) -> _Range:
 
 
 def _together(a: _Range, b: _Range) -> _Range:
-    """Of both sides of a comparison, which may be subtracted, unless both are data."""
-    least, most = min(a.least, b.least), max(a.most, b.most)
-    if min(a.magnitude, b.magnitude) >= FAR:
-        return _range(least, most, (a, b))
-    return _sum(least, most, a, b)
+    """Of both sides of a comparison, which may be subtracted."""
+    return _sum(min(a.least, b.least), max(a.most, b.most), a, b)
 
 
 _Known = dict[Expr, _Range]
@@ -313,7 +310,9 @@ def _inside(node: Node, known: _Known) -> Iterator[_Range]:
                 yield from (_of(i, known) for i in indices)
             case Binary(op, lhs, rhs) if op in COMPARISONS and dtype_of(lhs) is INDEX:
                 if any(_counts(side, known) for side in (lhs, rhs)):
-                    yield _together(_of(lhs, known), _of(rhs, known))
+                    sides = _of(lhs, known), _of(rhs, known)
+                    data = loads(lhs) and loads(rhs)  # of which none is taken to the other side
+                    yield from sides if data else (_together(*sides),)
             case Binary() | Unary() if dtype_of(n) is INDEX:
                 yield _of(n, known)
 

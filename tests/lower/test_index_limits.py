@@ -9,7 +9,10 @@ import pytest
 import gen
 from gen import spec as specs
 from gen.errors import TilesmithError
+from gen.ir.algebra import index
+from gen.ir.nodes import Binary, BinaryOp, Var
 from gen.ir.print_expr import expr_to_text
+from gen.lower import index_limits
 from gen.lower.index_limits import Limits, check, smallest
 from gen.lower.target import Level, Target
 from gen.pipeline import limits_of, schedule
@@ -77,6 +80,7 @@ def test_calls_refuse_what_would_leave_64_bits(
         ("min(i * 1099511627776, n - 1)", 2**22),
         ("min(max(i * i * i, 0), n - 1)", 2**20),
         ("min(i * 1099511627776 // 3, n - 1)", 2**22),
+        ("min(min((i + 2) * 2251799813685248, n * 2251799813685248), n - 1)", 2**10),
         ("i * 1099511627776 % n", 2**22),
         ("min(max(min(max(p[i], 0), n - 1) * 1099511627776, 0), n - 1)", 2**22),
         ("min(max(n * n * n - i, 0), n - 1)", 2**20),
@@ -191,3 +195,12 @@ def test_shipped(name: str, limits: Limits) -> None:
 def test_the_smallest_of_several() -> None:
     a, b = Limits(2**9, {"s": (8, 2)}), Limits(2**8, {"s": (4, 4), "t": (1, 1)})
     assert smallest([a, Limits(), b]) == Limits(2**8, {"s": (4, 2), "t": (1, 1)})
+
+
+@pytest.mark.parametrize("op", [BinaryOp.MIN, BinaryOp.MAX])
+def test_the_sides_of_a_minimum_fit_together(op: BinaryOp) -> None:
+    """Which is taken may be decided by their difference."""
+    side = Binary(BinaryOp.MUL, Var("n"), index(2**31))
+    known: index_limits._Known = {Var("n"): index_limits._range(0, 2**31)}
+    assert index_limits._of(side, known).peak == 2**62
+    assert index_limits._of(Binary(op, side, side), known).peak == 2**63
