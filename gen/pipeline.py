@@ -48,7 +48,8 @@ class Variant:
 
     start: the plain schedule under the variant's `when`. steps: the proved state after each step,
     composites written out. emitted: what lowering made of them, or why there is no code for them.
-    in_place: the pairs of an input and an output that a call may give as one array.
+    in_place: the pairs of an input and an output that a call may give as one array. limits: of the
+    sizes and scalars with which all indices stay in 64 bits.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Variant:
     emitted: Scheduled | NoCode
     in_place: frozenset[tuple[str, str]]
     span: Span | None
+    limits: Limits = NO_LIMITS
 
     @property
     def lowered(self) -> Scheduled:
@@ -189,7 +191,8 @@ def _variant(
         return Variant(name, when, start, done, _located(missing, done), frozenset(), span)
     verify(lowered.kernel, lowered=True)
     prove(plain, lowered)
-    return Variant(name, when, start, done, lowered, in_place(lowered.kernel), span)
+    shared, limits = in_place(lowered.kernel), index_limits([(lowered.kernel, when)])
+    return Variant(name, when, start, done, lowered, shared, span, limits)
 
 
 def _located(missing: NoCode, steps: Sequence[Step]) -> NoCode:
@@ -244,7 +247,7 @@ def emit(
 
 def limits_of(variants: Sequence[Variant]) -> Limits:
     """The limits of sizes, and of the scalars that index, in any of the variants."""
-    return index_limits([(v.lowered.kernel, v.when) for v in variants])
+    return smallest(v.limits for v in variants)
 
 
 def _shared(variant: Variant) -> frozenset[str]:

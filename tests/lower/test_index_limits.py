@@ -16,6 +16,7 @@ from gen.lower import index_limits
 from gen.lower.index_limits import Limits, check, smallest
 from gen.lower.target import Level, Target
 from gen.pipeline import limits_of, schedule
+from gen.proofs import proofs
 from gen.show import unproved
 
 SHIPPED = Path(__file__).parents[2] / "kernels_spec"
@@ -127,6 +128,8 @@ def test_numbers_that_leave_64_bits_by_themselves(compute: str, tmp_path: Path) 
     )
     assert "y[i] = x[" in str(error.value) and "^" in str(error.value)
     assert error.value.hint == "use smaller numbers"
+    (proof,) = proofs(specs.load(path), [Level.V2])
+    assert proof.refused and "leaves 64 bits at sizes of 1024" in proof.detail
 
 
 def test_products_of_sizes_are_worked_out(tmp_path: Path) -> None:
