@@ -253,7 +253,7 @@ def _fused(a: Value, b: Value, c: Value, number: Callable[[float], Value]) -> Va
     try:
         near = float(exact)
     except OverflowError:
-        return number(math.copysign(math.inf, exact))
+        return number(math.inf if exact > 0 else -math.inf)
     if exact == 0:
         return a * b + c  # the sign of zero
     if (

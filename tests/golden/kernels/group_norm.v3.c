@@ -64,65 +64,152 @@ static int ts_group_norm_float32_v3_0_y_g(const void *env, int64_t lower, int64_
                 mean_sum_rf[2] = ts_set_f32(0.0f);
                 mean_sum_rf[3] = ts_set_f32(0.0f);
                 for (int64_t mean_sum_c = 0; mean_sum_c < k; ++mean_sum_c) {
-                    for (int64_t mean_sum_j_0 = 0,
-                        mean_sum_j_0_end = n / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
-                        mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0],
-                            ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * mean_sum_c
-                            + mean_sum_j_0 * 32]));
-                        mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1],
-                            ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * mean_sum_c
-                            + mean_sum_j_0 * 32 + 8]));
-                        mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2],
-                            ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * mean_sum_c
-                            + mean_sum_j_0 * 32 + 16]));
-                        mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3],
-                            ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * mean_sum_c
-                            + mean_sum_j_0 * 32 + 24]));
-                    }
-                    for (int64_t mean_sum_j_0 = n / 32,
-                        mean_sum_j_0_end = (n
-                        + 31) / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                    for (int64_t mean_sum_j_0_0 = 0,
+                        mean_sum_j_0_0_end =
+                        ((n + 31) / 32 + 4095) / 4096; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
                         {
-                            const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 32), 8);
-                            if (active > 0) {
-                                mean_sum_rf[0] = ts_select_f32(ts_first_m32(active),
-                                    ts_add_f32(mean_sum_rf[0],
-                                    ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * mean_sum_c + mean_sum_j_0 * 32], active)),
-                                    mean_sum_rf[0]);
+                            ts_f32 mean_sum_rf_part[4] = {{0}};
+                            mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                            mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                            mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                            mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                            for (int64_t mean_sum_j_0_1 = 0; mean_sum_j_0_1 < 16; ++mean_sum_j_0_1) {
+                                {
+                                    ts_f32 mean_sum_rf_part_2[4] = {{0}};
+                                    mean_sum_rf_part_2[0] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_2[1] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_2[2] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_2[3] = ts_set_f32(0.0f);
+                                    for (int64_t mean_sum_j_0_2 = 0; mean_sum_j_0_2 < 16; ++mean_sum_j_0_2) {
+                                        {
+                                            ts_f32 mean_sum_rf_part_3[4] = {{0}};
+                                            mean_sum_rf_part_3[0] = ts_set_f32(0.0f);
+                                            mean_sum_rf_part_3[1] = ts_set_f32(0.0f);
+                                            mean_sum_rf_part_3[2] = ts_set_f32(0.0f);
+                                            mean_sum_rf_part_3[3] = ts_set_f32(0.0f);
+                                            for (int64_t mean_sum_j_0_3 = 0,
+                                                mean_sum_j_0_3_end =
+                                                ts_min_i64_s(ts_min_i64_s(16,
+                                                (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                                mean_sum_rf_part_3[0] =
+                                                    ts_add_f32(mean_sum_rf_part_3[0],
+                                                    ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * mean_sum_c + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32]));
+                                                mean_sum_rf_part_3[1] =
+                                                    ts_add_f32(mean_sum_rf_part_3[1],
+                                                    ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * mean_sum_c + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 8]));
+                                                mean_sum_rf_part_3[2] =
+                                                    ts_add_f32(mean_sum_rf_part_3[2],
+                                                    ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * mean_sum_c + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 16]));
+                                                mean_sum_rf_part_3[3] =
+                                                    ts_add_f32(mean_sum_rf_part_3[3],
+                                                    ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * mean_sum_c + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 24]));
+                                            }
+                                            for (int64_t mean_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), 0), mean_sum_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32), 8);
+                                                    if (active > 0) {
+                                                        mean_sum_rf_part_3[0] =
+                                                            ts_select_f32(ts_first_m32(active),
+                                                            ts_add_f32(mean_sum_rf_part_3[0],
+                                                            ts_load_first_f32(&x[x_s0 * y_i
+                                                            + x_s1 * y_a + x_s2 * mean_sum_c
+                                                            + mean_sum_j_0_0 * 131072
+                                                            + mean_sum_j_0_1 * 8192
+                                                            + mean_sum_j_0_2 * 512
+                                                            + mean_sum_j_0_3 * 32], active)),
+                                                            mean_sum_rf_part_3[0]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 8, 0), 8);
+                                                    if (active > 0) {
+                                                        mean_sum_rf_part_3[1] =
+                                                            ts_select_f32(ts_first_m32(active),
+                                                            ts_add_f32(mean_sum_rf_part_3[1],
+                                                            ts_load_first_f32(&x[x_s0 * y_i
+                                                            + x_s1 * y_a + x_s2 * mean_sum_c
+                                                            + mean_sum_j_0_0 * 131072
+                                                            + mean_sum_j_0_1 * 8192
+                                                            + mean_sum_j_0_2 * 512
+                                                            + mean_sum_j_0_3 * 32 + 8], active)),
+                                                            mean_sum_rf_part_3[1]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 16, 0), 8);
+                                                    if (active > 0) {
+                                                        mean_sum_rf_part_3[2] =
+                                                            ts_select_f32(ts_first_m32(active),
+                                                            ts_add_f32(mean_sum_rf_part_3[2],
+                                                            ts_load_first_f32(&x[x_s0 * y_i
+                                                            + x_s1 * y_a + x_s2 * mean_sum_c
+                                                            + mean_sum_j_0_0 * 131072
+                                                            + mean_sum_j_0_1 * 8192
+                                                            + mean_sum_j_0_2 * 512
+                                                            + mean_sum_j_0_3 * 32 + 16], active)),
+                                                            mean_sum_rf_part_3[2]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 24, 0), 8);
+                                                    if (active > 0) {
+                                                        mean_sum_rf_part_3[3] =
+                                                            ts_select_f32(ts_first_m32(active),
+                                                            ts_add_f32(mean_sum_rf_part_3[3],
+                                                            ts_load_first_f32(&x[x_s0 * y_i
+                                                            + x_s1 * y_a + x_s2 * mean_sum_c
+                                                            + mean_sum_j_0_0 * 131072
+                                                            + mean_sum_j_0_1 * 8192
+                                                            + mean_sum_j_0_2 * 512
+                                                            + mean_sum_j_0_3 * 32 + 24], active)),
+                                                            mean_sum_rf_part_3[3]);
+                                                    }
+                                                }
+                                            }
+                                            mean_sum_rf_part_2[0] =
+                                                ts_add_f32(mean_sum_rf_part_2[0],
+                                                mean_sum_rf_part_3[0]);
+                                            mean_sum_rf_part_2[1] =
+                                                ts_add_f32(mean_sum_rf_part_2[1],
+                                                mean_sum_rf_part_3[1]);
+                                            mean_sum_rf_part_2[2] =
+                                                ts_add_f32(mean_sum_rf_part_2[2],
+                                                mean_sum_rf_part_3[2]);
+                                            mean_sum_rf_part_2[3] =
+                                                ts_add_f32(mean_sum_rf_part_2[3],
+                                                mean_sum_rf_part_3[3]);
+                                        }
+                                    }
+                                    mean_sum_rf_part[0] =
+                                        ts_add_f32(mean_sum_rf_part[0], mean_sum_rf_part_2[0]);
+                                    mean_sum_rf_part[1] =
+                                        ts_add_f32(mean_sum_rf_part[1], mean_sum_rf_part_2[1]);
+                                    mean_sum_rf_part[2] =
+                                        ts_add_f32(mean_sum_rf_part[2], mean_sum_rf_part_2[2]);
+                                    mean_sum_rf_part[3] =
+                                        ts_add_f32(mean_sum_rf_part[3], mean_sum_rf_part_2[3]);
+                                }
                             }
-                        }
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 8, 0), 8);
-                            if (active > 0) {
-                                mean_sum_rf[1] = ts_select_f32(ts_first_m32(active),
-                                    ts_add_f32(mean_sum_rf[1],
-                                    ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * mean_sum_c + mean_sum_j_0 * 32 + 8], active)),
-                                    mean_sum_rf[1]);
-                            }
-                        }
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 16, 0), 8);
-                            if (active > 0) {
-                                mean_sum_rf[2] = ts_select_f32(ts_first_m32(active),
-                                    ts_add_f32(mean_sum_rf[2],
-                                    ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * mean_sum_c + mean_sum_j_0 * 32 + 16], active)),
-                                    mean_sum_rf[2]);
-                            }
-                        }
-                        {
-                            const int64_t active = ts_max_i64_s(n - (mean_sum_j_0 * 32) - 24, 0);
-                            if (active > 0) {
-                                mean_sum_rf[3] = ts_select_f32(ts_first_m32(active),
-                                    ts_add_f32(mean_sum_rf[3],
-                                    ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * mean_sum_c + mean_sum_j_0 * 32 + 24], active)),
-                                    mean_sum_rf[3]);
-                            }
+                            mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                            mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                            mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                            mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
                         }
                     }
                 }
@@ -137,94 +224,116 @@ static int ts_group_norm_float32_v3_0_y_g(const void *env, int64_t lower, int64_
                 variance_sum_rf[2] = ts_set_f32(0.0f);
                 variance_sum_rf[3] = ts_set_f32(0.0f);
                 for (int64_t variance_sum_c = 0; variance_sum_c < k; ++variance_sum_c) {
-                    for (int64_t variance_sum_j_0 = 0,
-                        variance_sum_j_0_end =
-                        n / 32; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
-                        variance_sum_rf[0] =
-                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 32]), ts_set_f32(mean[0])),
-                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 32]), ts_set_f32(mean[0])),
-                            variance_sum_rf[0]);
-                        variance_sum_rf[1] =
-                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 8]),
-                            ts_set_f32(mean[0])),
-                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 8]),
-                            ts_set_f32(mean[0])), variance_sum_rf[1]);
-                        variance_sum_rf[2] =
-                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 16]),
-                            ts_set_f32(mean[0])),
-                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 16]),
-                            ts_set_f32(mean[0])), variance_sum_rf[2]);
-                        variance_sum_rf[3] =
-                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 24]),
-                            ts_set_f32(mean[0])),
-                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 24]),
-                            ts_set_f32(mean[0])), variance_sum_rf[3]);
-                    }
-                    for (int64_t variance_sum_j_0 = n / 32,
-                        variance_sum_j_0_end =
-                        (n + 31) / 32; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
+                    for (int64_t variance_sum_j_0_0 = 0,
+                        variance_sum_j_0_0_end =
+                        ((n + 31) / 32 + 4095) / 4096; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
                         {
-                            const int64_t active = ts_min_i64_s(n - (variance_sum_j_0 * 32), 8);
-                            if (active > 0) {
-                                variance_sum_rf[0] =
-                                    ts_select_f32(ts_first_m32(active),
-                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                    + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0 * 32],
-                                    active), ts_set_f32(mean[0])),
-                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * variance_sum_c + variance_sum_j_0 * 32], active),
-                                    ts_set_f32(mean[0])), variance_sum_rf[0]), variance_sum_rf[0]);
+                            ts_f32 variance_sum_rf_part[4] = {{0}};
+                            variance_sum_rf_part[0] = ts_set_f32(0.0f);
+                            variance_sum_rf_part[1] = ts_set_f32(0.0f);
+                            variance_sum_rf_part[2] = ts_set_f32(0.0f);
+                            variance_sum_rf_part[3] = ts_set_f32(0.0f);
+                            for (int64_t variance_sum_j_0_1 = 0; variance_sum_j_0_1 < 16; ++variance_sum_j_0_1) {
+                                {
+                                    ts_f32 variance_sum_rf_part_2[4] = {{0}};
+                                    variance_sum_rf_part_2[0] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_2[1] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_2[2] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_2[3] = ts_set_f32(0.0f);
+                                    for (int64_t variance_sum_j_0_2 = 0; variance_sum_j_0_2 < 16; ++variance_sum_j_0_2) {
+                                        {
+                                            ts_f32 variance_sum_rf_part_3[4] = {{0}};
+                                            variance_sum_rf_part_3[0] = ts_set_f32(0.0f);
+                                            variance_sum_rf_part_3[1] = ts_set_f32(0.0f);
+                                            variance_sum_rf_part_3[2] = ts_set_f32(0.0f);
+                                            variance_sum_rf_part_3[3] = ts_set_f32(0.0f);
+                                            for (int64_t variance_sum_j_0_3 = 0,
+                                                variance_sum_j_0_3_end =
+                                                ts_min_i64_s(ts_min_i64_s(16,
+                                                (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                                variance_sum_rf_part_3[0] =
+                                                    ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32]), ts_set_f32(mean[0])), ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32]), ts_set_f32(mean[0])), variance_sum_rf_part_3[0]);
+                                                variance_sum_rf_part_3[1] =
+                                                    ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 8]), ts_set_f32(mean[0])), ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 8]), ts_set_f32(mean[0])), variance_sum_rf_part_3[1]);
+                                                variance_sum_rf_part_3[2] =
+                                                    ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 16]), ts_set_f32(mean[0])), ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 16]), ts_set_f32(mean[0])), variance_sum_rf_part_3[2]);
+                                                variance_sum_rf_part_3[3] =
+                                                    ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 24]), ts_set_f32(mean[0])), ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 24]), ts_set_f32(mean[0])), variance_sum_rf_part_3[3]);
+                                            }
+                                            for (int64_t variance_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), 0), variance_sum_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32), 8);
+                                                    if (active > 0) {
+                                                        variance_sum_rf_part_3[0] =
+                                                            ts_select_f32(ts_first_m32(active),
+                                                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[0]), variance_sum_rf_part_3[0]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 8, 0), 8);
+                                                    if (active > 0) {
+                                                        variance_sum_rf_part_3[1] =
+                                                            ts_select_f32(ts_first_m32(active),
+                                                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 8], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 8], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[1]), variance_sum_rf_part_3[1]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 16, 0), 8);
+                                                    if (active > 0) {
+                                                        variance_sum_rf_part_3[2] =
+                                                            ts_select_f32(ts_first_m32(active),
+                                                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 16], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 16], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[2]), variance_sum_rf_part_3[2]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 24, 0), 8);
+                                                    if (active > 0) {
+                                                        variance_sum_rf_part_3[3] =
+                                                            ts_select_f32(ts_first_m32(active),
+                                                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 24], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 24], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[3]), variance_sum_rf_part_3[3]);
+                                                    }
+                                                }
+                                            }
+                                            variance_sum_rf_part_2[0] =
+                                                ts_add_f32(variance_sum_rf_part_2[0],
+                                                variance_sum_rf_part_3[0]);
+                                            variance_sum_rf_part_2[1] =
+                                                ts_add_f32(variance_sum_rf_part_2[1],
+                                                variance_sum_rf_part_3[1]);
+                                            variance_sum_rf_part_2[2] =
+                                                ts_add_f32(variance_sum_rf_part_2[2],
+                                                variance_sum_rf_part_3[2]);
+                                            variance_sum_rf_part_2[3] =
+                                                ts_add_f32(variance_sum_rf_part_2[3],
+                                                variance_sum_rf_part_3[3]);
+                                        }
+                                    }
+                                    variance_sum_rf_part[0] =
+                                        ts_add_f32(variance_sum_rf_part[0],
+                                        variance_sum_rf_part_2[0]);
+                                    variance_sum_rf_part[1] =
+                                        ts_add_f32(variance_sum_rf_part[1],
+                                        variance_sum_rf_part_2[1]);
+                                    variance_sum_rf_part[2] =
+                                        ts_add_f32(variance_sum_rf_part[2],
+                                        variance_sum_rf_part_2[2]);
+                                    variance_sum_rf_part[3] =
+                                        ts_add_f32(variance_sum_rf_part[3],
+                                        variance_sum_rf_part_2[3]);
+                                }
                             }
-                        }
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 32) - 8, 0), 8);
-                            if (active > 0) {
-                                variance_sum_rf[1] =
-                                    ts_select_f32(ts_first_m32(active),
-                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                    + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0 * 32
-                                    + 8], active), ts_set_f32(mean[0])),
-                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 8], active),
-                                    ts_set_f32(mean[0])), variance_sum_rf[1]), variance_sum_rf[1]);
-                            }
-                        }
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 32) - 16, 0), 8);
-                            if (active > 0) {
-                                variance_sum_rf[2] =
-                                    ts_select_f32(ts_first_m32(active),
-                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                    + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0 * 32
-                                    + 16], active), ts_set_f32(mean[0])),
-                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 16], active),
-                                    ts_set_f32(mean[0])), variance_sum_rf[2]), variance_sum_rf[2]);
-                            }
-                        }
-                        {
-                            const int64_t active =
-                                ts_max_i64_s(n - (variance_sum_j_0 * 32) - 24, 0);
-                            if (active > 0) {
-                                variance_sum_rf[3] =
-                                    ts_select_f32(ts_first_m32(active),
-                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                    + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0 * 32
-                                    + 24], active), ts_set_f32(mean[0])),
-                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * variance_sum_c + variance_sum_j_0 * 32 + 24], active),
-                                    ts_set_f32(mean[0])), variance_sum_rf[3]), variance_sum_rf[3]);
-                            }
+                            variance_sum_rf[0] =
+                                ts_add_f32(variance_sum_rf[0], variance_sum_rf_part[0]);
+                            variance_sum_rf[1] =
+                                ts_add_f32(variance_sum_rf[1], variance_sum_rf_part[1]);
+                            variance_sum_rf[2] =
+                                ts_add_f32(variance_sum_rf[2], variance_sum_rf_part[2]);
+                            variance_sum_rf[3] =
+                                ts_add_f32(variance_sum_rf[3], variance_sum_rf_part[3]);
                         }
                     }
                 }
@@ -287,8 +396,10 @@ static int ts_group_norm_float32_v3_0(const ts_call *call)
             {m, g, k, n, epsilon, x, x_s0, x_s1, x_s2, weight, weight_s0, weight_s1, bias, bias_s0,
             bias_s1, y, y_s0, y_s1, y_s2};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, k * ((n / 32) * 19 + ((n + 31) / 32 - (n / 32)) * 19)
-            + k * ((n / 32) * 54 + ((n + 31) / 32 - (n / 32)) * 54)
+            + 40000 / ts_max_i64_s(1,
+            k * ((((n + 31) / 32 + 4095) / 4096) * (4 + 16 * (4 + 16 * (4 + 688 + 0 + 8) + 8)
+            + 8)) + k * ((((n + 31) / 32 + 4095) / 4096) * (4
+            + 16 * (4 + 16 * (4 + 1632 + 0 + 8) + 8) + 8))
             + k * ((n / 8) * 13 + ((n + 7) / 8 - (n / 8)) * 13) + 38);
         const int status =
             ts_parallel(ts_group_norm_float32_v3_0_y_g, &env, 0, m * g, grain, call->threads);
@@ -299,9 +410,799 @@ static int ts_group_norm_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_group_norm_float32_v3[1];
-const ts_variant ts_group_norm_float32_v3[1] = {
-    {ts_group_norm_float32_v3_0, NULL, UINT64_C(2056), "0"},
+static bool ts_group_norm_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[3];
+    return (n >= 65536);
+}
+
+struct ts_group_norm_float32_v3_1_y_g {
+    int64_t m;
+    int64_t g;
+    int64_t k;
+    int64_t n;
+    float epsilon;
+    const float *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    int64_t x_s2;
+    const float *weight;
+    int64_t weight_s0;
+    int64_t weight_s1;
+    const float *bias;
+    int64_t bias_s0;
+    int64_t bias_s1;
+    float *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    int64_t y_s2;
+};
+
+static int ts_group_norm_float32_v3_1_y_g(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_group_norm_float32_v3_1_y_g *const self = env;
+    const int64_t m = self->m;
+    const int64_t g = self->g;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const float epsilon = self->epsilon;
+    const float *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    const int64_t x_s2 = self->x_s2;
+    const float *const restrict weight = self->weight;
+    const int64_t weight_s0 = self->weight_s0;
+    const int64_t weight_s1 = self->weight_s1;
+    const float *const restrict bias = self->bias;
+    const int64_t bias_s0 = self->bias_s0;
+    const int64_t bias_s1 = self->bias_s1;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    const int64_t y_s2 = self->y_s2;
+    for (int64_t y_g = lower; y_g < upper; ++y_g) {
+        if (y_g < (m) * (g)) {
+            const int64_t y_i = (y_g) / ((g));
+            const int64_t y_a = (y_g) % (g);
+            {
+                _Alignas(64) float mean_sum[1 * 1];
+                _Alignas(64) float mean[1 * 1];
+                _Alignas(64) float variance_sum[1 * 1];
+                _Alignas(64) float variance[1 * 1];
+                _Alignas(64) float scale[1 * 1];
+                ts_f32 mean_sum_rf[4] = {{0}};
+                ts_f32 variance_sum_rf[4] = {{0}};
+                mean_sum_rf[0] = ts_set_f32(0.0f);
+                mean_sum_rf[1] = ts_set_f32(0.0f);
+                mean_sum_rf[2] = ts_set_f32(0.0f);
+                mean_sum_rf[3] = ts_set_f32(0.0f);
+                for (int64_t mean_sum_c_0 = 0,
+                    mean_sum_c_0_end = (k
+                    + 31) / 32; mean_sum_c_0 < mean_sum_c_0_end; ++mean_sum_c_0) {
+                    {
+                        ts_f32 mean_sum_rf_part[4] = {{0}};
+                        mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                        mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                        mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                        mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                        for (int64_t mean_sum_c_1 = 0,
+                            mean_sum_c_1_end = ts_min_i64_s(32,
+                            k - (mean_sum_c_0 * 32)); mean_sum_c_1 < mean_sum_c_1_end; ++mean_sum_c_1) {
+                            for (int64_t mean_sum_j_0_0 = 0,
+                                mean_sum_j_0_0_end =
+                                ((n + 31) / 32 + 31) / 32; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
+                                {
+                                    ts_f32 mean_sum_rf_part_part[4] = {{0}};
+                                    mean_sum_rf_part_part[0] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_part[1] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_part[2] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_part[3] = ts_set_f32(0.0f);
+                                    for (int64_t mean_sum_j_0_1 = 0,
+                                        mean_sum_j_0_1_end =
+                                        ts_min_i64_s(ts_min_i64_s(32,
+                                        (n + 31) / 32 - (mean_sum_j_0_0 * 32)),
+                                        n / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                                        mean_sum_rf_part_part[0] =
+                                            ts_add_f32(mean_sum_rf_part_part[0],
+                                            ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                            + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32]));
+                                        mean_sum_rf_part_part[1] =
+                                            ts_add_f32(mean_sum_rf_part_part[1],
+                                            ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                            + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 8]));
+                                        mean_sum_rf_part_part[2] =
+                                            ts_add_f32(mean_sum_rf_part_part[2],
+                                            ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                            + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 16]));
+                                        mean_sum_rf_part_part[3] =
+                                            ts_add_f32(mean_sum_rf_part_part[3],
+                                            ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                            + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32 + 24]));
+                                    }
+                                    for (int64_t mean_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                                        (n + 31) / 32 - (mean_sum_j_0_0 * 32)),
+                                        n / 32 - (mean_sum_j_0_0 * 32)),
+                                        mean_sum_j_0_1_end =
+                                        ts_min_i64_s(32, (n
+                                        + 31) / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_part[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_part[0],
+                                                    ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32],
+                                                    active)), mean_sum_rf_part_part[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_part[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_part[1],
+                                                    ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32
+                                                    + 8], active)), mean_sum_rf_part_part[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_part[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_part[2],
+                                                    ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32
+                                                    + 16], active)), mean_sum_rf_part_part[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_part[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_part[3],
+                                                    ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                                    + mean_sum_j_0_0 * 1024 + mean_sum_j_0_1 * 32
+                                                    + 24], active)), mean_sum_rf_part_part[3]);
+                                            }
+                                        }
+                                    }
+                                    mean_sum_rf_part[0] =
+                                        ts_add_f32(mean_sum_rf_part[0], mean_sum_rf_part_part[0]);
+                                    mean_sum_rf_part[1] =
+                                        ts_add_f32(mean_sum_rf_part[1], mean_sum_rf_part_part[1]);
+                                    mean_sum_rf_part[2] =
+                                        ts_add_f32(mean_sum_rf_part[2], mean_sum_rf_part_part[2]);
+                                    mean_sum_rf_part[3] =
+                                        ts_add_f32(mean_sum_rf_part[3], mean_sum_rf_part_part[3]);
+                                }
+                            }
+                        }
+                        mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                        mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                        mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                        mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
+                    }
+                }
+                mean_sum[0] = 0.0f;
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[0]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[1]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[2]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[3]);
+                mean[0] = mean_sum[0] / (float)(k * n);
+                variance_sum_rf[0] = ts_set_f32(0.0f);
+                variance_sum_rf[1] = ts_set_f32(0.0f);
+                variance_sum_rf[2] = ts_set_f32(0.0f);
+                variance_sum_rf[3] = ts_set_f32(0.0f);
+                for (int64_t variance_sum_c_0 = 0,
+                    variance_sum_c_0_end =
+                    (k + 31) / 32; variance_sum_c_0 < variance_sum_c_0_end; ++variance_sum_c_0) {
+                    {
+                        ts_f32 variance_sum_rf_part[4] = {{0}};
+                        variance_sum_rf_part[0] = ts_set_f32(0.0f);
+                        variance_sum_rf_part[1] = ts_set_f32(0.0f);
+                        variance_sum_rf_part[2] = ts_set_f32(0.0f);
+                        variance_sum_rf_part[3] = ts_set_f32(0.0f);
+                        for (int64_t variance_sum_c_1 = 0,
+                            variance_sum_c_1_end =
+                            ts_min_i64_s(32, k - (variance_sum_c_0 * 32)); variance_sum_c_1 < variance_sum_c_1_end; ++variance_sum_c_1) {
+                            for (int64_t variance_sum_j_0_0 = 0,
+                                variance_sum_j_0_0_end =
+                                ((n + 31) / 32 + 31) / 32; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
+                                {
+                                    ts_f32 variance_sum_rf_part_part[4] = {{0}};
+                                    variance_sum_rf_part_part[0] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_part[1] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_part[2] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_part[3] = ts_set_f32(0.0f);
+                                    for (int64_t variance_sum_j_0_1 = 0,
+                                        variance_sum_j_0_1_end =
+                                        ts_min_i64_s(ts_min_i64_s(32,
+                                        (n + 31) / 32 - (variance_sum_j_0_0 * 32)),
+                                        n / 32 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                                        variance_sum_rf_part_part[0] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32
+                                            + variance_sum_c_1) + variance_sum_j_0_0 * 1024
+                                            + variance_sum_j_0_1 * 32]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1)
+                                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32]),
+                                            ts_set_f32(mean[0])), variance_sum_rf_part_part[0]);
+                                        variance_sum_rf_part_part[1] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32
+                                            + variance_sum_c_1) + variance_sum_j_0_0 * 1024
+                                            + variance_sum_j_0_1 * 32 + 8]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1)
+                                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32
+                                            + 8]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_part[1]);
+                                        variance_sum_rf_part_part[2] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32
+                                            + variance_sum_c_1) + variance_sum_j_0_0 * 1024
+                                            + variance_sum_j_0_1 * 32 + 16]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1)
+                                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32
+                                            + 16]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_part[2]);
+                                        variance_sum_rf_part_part[3] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32
+                                            + variance_sum_c_1) + variance_sum_j_0_0 * 1024
+                                            + variance_sum_j_0_1 * 32 + 24]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1)
+                                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32
+                                            + 24]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_part[3]);
+                                    }
+                                    for (int64_t variance_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                                        (n + 31) / 32 - (variance_sum_j_0_0 * 32)),
+                                        n / 32 - (variance_sum_j_0_0 * 32)),
+                                        variance_sum_j_0_1_end =
+                                        ts_min_i64_s(32, (n
+                                        + 31) / 32 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_part[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32], active), ts_set_f32(mean[0])), variance_sum_rf_part_part[0]), variance_sum_rf_part_part[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_part[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8], active), ts_set_f32(mean[0])), variance_sum_rf_part_part[1]), variance_sum_rf_part_part[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_part[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16], active), ts_set_f32(mean[0])), variance_sum_rf_part_part[2]), variance_sum_rf_part_part[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_part[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24], active), ts_set_f32(mean[0])), variance_sum_rf_part_part[3]), variance_sum_rf_part_part[3]);
+                                            }
+                                        }
+                                    }
+                                    variance_sum_rf_part[0] =
+                                        ts_add_f32(variance_sum_rf_part[0],
+                                        variance_sum_rf_part_part[0]);
+                                    variance_sum_rf_part[1] =
+                                        ts_add_f32(variance_sum_rf_part[1],
+                                        variance_sum_rf_part_part[1]);
+                                    variance_sum_rf_part[2] =
+                                        ts_add_f32(variance_sum_rf_part[2],
+                                        variance_sum_rf_part_part[2]);
+                                    variance_sum_rf_part[3] =
+                                        ts_add_f32(variance_sum_rf_part[3],
+                                        variance_sum_rf_part_part[3]);
+                                }
+                            }
+                        }
+                        variance_sum_rf[0] =
+                            ts_add_f32(variance_sum_rf[0], variance_sum_rf_part[0]);
+                        variance_sum_rf[1] =
+                            ts_add_f32(variance_sum_rf[1], variance_sum_rf_part[1]);
+                        variance_sum_rf[2] =
+                            ts_add_f32(variance_sum_rf[2], variance_sum_rf_part[2]);
+                        variance_sum_rf[3] =
+                            ts_add_f32(variance_sum_rf[3], variance_sum_rf_part[3]);
+                    }
+                }
+                variance_sum[0] = 0.0f;
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[0]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[1]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[2]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
+                variance[0] = variance_sum[0] / (float)(k * n);
+                scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
+                for (int64_t y_c = 0; y_c < k; ++y_c) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f32(&y[y_s0 * y_i + y_s1 * y_a + y_s2 * y_c + y_j_0 * 8],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + x_s1 * y_a + x_s2 * y_c + y_j_0 * 8]), ts_set_f32(mean[0])),
+                            ts_set_f32(scale[0])),
+                            ts_set_f32(weight[weight_s0 * y_a + weight_s1 * y_c]),
+                            ts_set_f32(bias[bias_s0 * y_a + bias_s1 * y_c])));
+                    }
+                    for (int64_t y_j_0 = n / 8,
+                        y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&y[y_s0 * y_i + y_s1 * y_a + y_s2 * y_c
+                                    + y_j_0 * 8], ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * y_c + y_j_0 * 8], active), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_set_f32(weight[weight_s0 * y_a + weight_s1 * y_c]), ts_set_f32(bias[bias_s0 * y_a + bias_s1 * y_c])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_group_norm_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t g = call->dims[1];
+    const int64_t k = call->dims[2];
+    const int64_t n = call->dims[3];
+    const float epsilon = (float)call->scalars[0].f64;
+    const float *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    const int64_t x_s2 = call->strides[2];
+    const float *const restrict weight = call->data[1];
+    const int64_t weight_s0 = call->strides[4];
+    const int64_t weight_s1 = call->strides[5];
+    const float *const restrict bias = call->data[2];
+    const int64_t bias_s0 = call->strides[6];
+    const int64_t bias_s1 = call->strides[7];
+    float *const y = call->data[3];
+    const int64_t y_s0 = call->strides[8];
+    const int64_t y_s1 = call->strides[9];
+    const int64_t y_s2 = call->strides[10];
+    {
+        const struct ts_group_norm_float32_v3_1_y_g env =
+            {m, g, k, n, epsilon, x, x_s0, x_s1, x_s2, weight, weight_s0, weight_s1, bias, bias_s0,
+            bias_s1, y, y_s0, y_s1, y_s2};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((k + 31) / 32) * (4
+            + (ts_min_i64_s(32, k)) * ((((n + 31) / 32 + 31) / 32) * (4 + 1120 + 0 + 8)) + 8)
+            + ((k + 31) / 32) * (4
+            + (ts_min_i64_s(32, k)) * ((((n + 31) / 32 + 31) / 32) * (4 + 2752 + 0 + 8)) + 8)
+            + k * ((n / 8) * 13 + ((n + 7) / 8 - (n / 8)) * 13) + 38);
+        const int status =
+            ts_parallel(ts_group_norm_float32_v3_1_y_g, &env, 0, m * g, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_group_norm_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[3];
+    return (n >= 8192);
+}
+
+struct ts_group_norm_float32_v3_2_y_g {
+    int64_t m;
+    int64_t g;
+    int64_t k;
+    int64_t n;
+    float epsilon;
+    const float *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    int64_t x_s2;
+    const float *weight;
+    int64_t weight_s0;
+    int64_t weight_s1;
+    const float *bias;
+    int64_t bias_s0;
+    int64_t bias_s1;
+    float *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    int64_t y_s2;
+};
+
+static int ts_group_norm_float32_v3_2_y_g(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_group_norm_float32_v3_2_y_g *const self = env;
+    const int64_t m = self->m;
+    const int64_t g = self->g;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const float epsilon = self->epsilon;
+    const float *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    const int64_t x_s2 = self->x_s2;
+    const float *const restrict weight = self->weight;
+    const int64_t weight_s0 = self->weight_s0;
+    const int64_t weight_s1 = self->weight_s1;
+    const float *const restrict bias = self->bias;
+    const int64_t bias_s0 = self->bias_s0;
+    const int64_t bias_s1 = self->bias_s1;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    const int64_t y_s2 = self->y_s2;
+    for (int64_t y_g = lower; y_g < upper; ++y_g) {
+        if (y_g < (m) * (g)) {
+            const int64_t y_i = (y_g) / ((g));
+            const int64_t y_a = (y_g) % (g);
+            {
+                _Alignas(64) float mean_sum[1 * 1];
+                _Alignas(64) float mean[1 * 1];
+                _Alignas(64) float variance_sum[1 * 1];
+                _Alignas(64) float variance[1 * 1];
+                _Alignas(64) float scale[1 * 1];
+                ts_f32 mean_sum_rf[4] = {{0}};
+                ts_f32 variance_sum_rf[4] = {{0}};
+                mean_sum_rf[0] = ts_set_f32(0.0f);
+                mean_sum_rf[1] = ts_set_f32(0.0f);
+                mean_sum_rf[2] = ts_set_f32(0.0f);
+                mean_sum_rf[3] = ts_set_f32(0.0f);
+                for (int64_t mean_sum_c_0 = 0,
+                    mean_sum_c_0_end = (k
+                    + 15) / 16; mean_sum_c_0 < mean_sum_c_0_end; ++mean_sum_c_0) {
+                    {
+                        ts_f32 mean_sum_rf_part[4] = {{0}};
+                        mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                        mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                        mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                        mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                        for (int64_t mean_sum_c_1 = 0,
+                            mean_sum_c_1_end = ts_min_i64_s(16,
+                            k - (mean_sum_c_0 * 16)); mean_sum_c_1 < mean_sum_c_1_end; ++mean_sum_c_1) {
+                            for (int64_t mean_sum_j_0 = 0,
+                                mean_sum_j_0_end = n / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                                mean_sum_rf_part[0] =
+                                    ts_add_f32(mean_sum_rf_part[0],
+                                    ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                    + mean_sum_j_0 * 32]));
+                                mean_sum_rf_part[1] =
+                                    ts_add_f32(mean_sum_rf_part[1],
+                                    ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                    + mean_sum_j_0 * 32 + 8]));
+                                mean_sum_rf_part[2] =
+                                    ts_add_f32(mean_sum_rf_part[2],
+                                    ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                    + mean_sum_j_0 * 32 + 16]));
+                                mean_sum_rf_part[3] =
+                                    ts_add_f32(mean_sum_rf_part[3],
+                                    ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                    + mean_sum_j_0 * 32 + 24]));
+                            }
+                            for (int64_t mean_sum_j_0 = n / 32,
+                                mean_sum_j_0_end = (n
+                                + 31) / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                                {
+                                    const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 32), 8);
+                                    if (active > 0) {
+                                        mean_sum_rf_part[0] =
+                                            ts_select_f32(ts_first_m32(active),
+                                            ts_add_f32(mean_sum_rf_part[0],
+                                            ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                            + mean_sum_j_0 * 32], active)), mean_sum_rf_part[0]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 8, 0),
+                                        8);
+                                    if (active > 0) {
+                                        mean_sum_rf_part[1] =
+                                            ts_select_f32(ts_first_m32(active),
+                                            ts_add_f32(mean_sum_rf_part[1],
+                                            ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                            + mean_sum_j_0 * 32 + 8], active)),
+                                            mean_sum_rf_part[1]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 32) - 16, 0),
+                                        8);
+                                    if (active > 0) {
+                                        mean_sum_rf_part[2] =
+                                            ts_select_f32(ts_first_m32(active),
+                                            ts_add_f32(mean_sum_rf_part[2],
+                                            ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                            + mean_sum_j_0 * 32 + 16], active)),
+                                            mean_sum_rf_part[2]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_max_i64_s(n - (mean_sum_j_0 * 32) - 24, 0);
+                                    if (active > 0) {
+                                        mean_sum_rf_part[3] =
+                                            ts_select_f32(ts_first_m32(active),
+                                            ts_add_f32(mean_sum_rf_part[3],
+                                            ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                            + mean_sum_j_0 * 32 + 24], active)),
+                                            mean_sum_rf_part[3]);
+                                    }
+                                }
+                            }
+                        }
+                        mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                        mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                        mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                        mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
+                    }
+                }
+                mean_sum[0] = 0.0f;
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[0]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[1]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[2]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[3]);
+                mean[0] = mean_sum[0] / (float)(k * n);
+                variance_sum_rf[0] = ts_set_f32(0.0f);
+                variance_sum_rf[1] = ts_set_f32(0.0f);
+                variance_sum_rf[2] = ts_set_f32(0.0f);
+                variance_sum_rf[3] = ts_set_f32(0.0f);
+                for (int64_t variance_sum_c_0 = 0,
+                    variance_sum_c_0_end =
+                    (k + 15) / 16; variance_sum_c_0 < variance_sum_c_0_end; ++variance_sum_c_0) {
+                    {
+                        ts_f32 variance_sum_rf_part[4] = {{0}};
+                        variance_sum_rf_part[0] = ts_set_f32(0.0f);
+                        variance_sum_rf_part[1] = ts_set_f32(0.0f);
+                        variance_sum_rf_part[2] = ts_set_f32(0.0f);
+                        variance_sum_rf_part[3] = ts_set_f32(0.0f);
+                        for (int64_t variance_sum_c_1 = 0,
+                            variance_sum_c_1_end =
+                            ts_min_i64_s(16, k - (variance_sum_c_0 * 16)); variance_sum_c_1 < variance_sum_c_1_end; ++variance_sum_c_1) {
+                            for (int64_t variance_sum_j_0 = 0,
+                                variance_sum_j_0_end =
+                                n / 32; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
+                                variance_sum_rf_part[0] =
+                                    ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 32]), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 32]), ts_set_f32(mean[0])),
+                                    variance_sum_rf_part[0]);
+                                variance_sum_rf_part[1] =
+                                    ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 32 + 8]), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 32 + 8]), ts_set_f32(mean[0])),
+                                    variance_sum_rf_part[1]);
+                                variance_sum_rf_part[2] =
+                                    ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 32 + 16]), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 32 + 16]), ts_set_f32(mean[0])),
+                                    variance_sum_rf_part[2]);
+                                variance_sum_rf_part[3] =
+                                    ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 32 + 24]), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 32 + 24]), ts_set_f32(mean[0])),
+                                    variance_sum_rf_part[3]);
+                            }
+                            for (int64_t variance_sum_j_0 = n / 32,
+                                variance_sum_j_0_end =
+                                (n + 31) / 32; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (variance_sum_j_0 * 32), 8);
+                                    if (active > 0) {
+                                        variance_sum_rf_part[0] =
+                                            ts_select_f32(ts_first_m32(active),
+                                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 32], active),
+                                            ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 32], active),
+                                            ts_set_f32(mean[0])), variance_sum_rf_part[0]),
+                                            variance_sum_rf_part[0]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 32) - 8,
+                                        0), 8);
+                                    if (active > 0) {
+                                        variance_sum_rf_part[1] =
+                                            ts_select_f32(ts_first_m32(active),
+                                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 32 + 8],
+                                            active), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 32 + 8],
+                                            active), ts_set_f32(mean[0])), variance_sum_rf_part[1]),
+                                            variance_sum_rf_part[1]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 32) - 16,
+                                        0), 8);
+                                    if (active > 0) {
+                                        variance_sum_rf_part[2] =
+                                            ts_select_f32(ts_first_m32(active),
+                                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 32 + 16],
+                                            active), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 32 + 16],
+                                            active), ts_set_f32(mean[0])), variance_sum_rf_part[2]),
+                                            variance_sum_rf_part[2]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_max_i64_s(n - (variance_sum_j_0 * 32) - 24, 0);
+                                    if (active > 0) {
+                                        variance_sum_rf_part[3] =
+                                            ts_select_f32(ts_first_m32(active),
+                                            ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 32 + 24],
+                                            active), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 32 + 24],
+                                            active), ts_set_f32(mean[0])), variance_sum_rf_part[3]),
+                                            variance_sum_rf_part[3]);
+                                    }
+                                }
+                            }
+                        }
+                        variance_sum_rf[0] =
+                            ts_add_f32(variance_sum_rf[0], variance_sum_rf_part[0]);
+                        variance_sum_rf[1] =
+                            ts_add_f32(variance_sum_rf[1], variance_sum_rf_part[1]);
+                        variance_sum_rf[2] =
+                            ts_add_f32(variance_sum_rf[2], variance_sum_rf_part[2]);
+                        variance_sum_rf[3] =
+                            ts_add_f32(variance_sum_rf[3], variance_sum_rf_part[3]);
+                    }
+                }
+                variance_sum[0] = 0.0f;
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[0]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[1]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[2]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
+                variance[0] = variance_sum[0] / (float)(k * n);
+                scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
+                for (int64_t y_c = 0; y_c < k; ++y_c) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f32(&y[y_s0 * y_i + y_s1 * y_a + y_s2 * y_c + y_j_0 * 8],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + x_s1 * y_a + x_s2 * y_c + y_j_0 * 8]), ts_set_f32(mean[0])),
+                            ts_set_f32(scale[0])),
+                            ts_set_f32(weight[weight_s0 * y_a + weight_s1 * y_c]),
+                            ts_set_f32(bias[bias_s0 * y_a + bias_s1 * y_c])));
+                    }
+                    for (int64_t y_j_0 = n / 8,
+                        y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&y[y_s0 * y_i + y_s1 * y_a + y_s2 * y_c
+                                    + y_j_0 * 8], ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * y_c + y_j_0 * 8], active), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_set_f32(weight[weight_s0 * y_a + weight_s1 * y_c]), ts_set_f32(bias[bias_s0 * y_a + bias_s1 * y_c])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_group_norm_float32_v3_2(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t g = call->dims[1];
+    const int64_t k = call->dims[2];
+    const int64_t n = call->dims[3];
+    const float epsilon = (float)call->scalars[0].f64;
+    const float *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    const int64_t x_s2 = call->strides[2];
+    const float *const restrict weight = call->data[1];
+    const int64_t weight_s0 = call->strides[4];
+    const int64_t weight_s1 = call->strides[5];
+    const float *const restrict bias = call->data[2];
+    const int64_t bias_s0 = call->strides[6];
+    const int64_t bias_s1 = call->strides[7];
+    float *const y = call->data[3];
+    const int64_t y_s0 = call->strides[8];
+    const int64_t y_s1 = call->strides[9];
+    const int64_t y_s2 = call->strides[10];
+    {
+        const struct ts_group_norm_float32_v3_2_y_g env =
+            {m, g, k, n, epsilon, x, x_s0, x_s1, x_s2, weight, weight_s0, weight_s1, bias, bias_s0,
+            bias_s1, y, y_s0, y_s1, y_s2};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((k + 15) / 16) * (4
+            + (ts_min_i64_s(16, k)) * ((n / 32) * 27 + ((n + 31) / 32 - (n / 32)) * 27) + 8)
+            + ((k + 15) / 16) * (4
+            + (ts_min_i64_s(16, k)) * ((n / 32) * 70 + ((n + 31) / 32 - (n / 32)) * 70) + 8)
+            + k * ((n / 8) * 13 + ((n + 7) / 8 - (n / 8)) * 13) + 38);
+        const int status =
+            ts_parallel(ts_group_norm_float32_v3_2_y_g, &env, 0, m * g, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_group_norm_float32_v3[3];
+const ts_variant ts_group_norm_float32_v3[3] = {
+    {ts_group_norm_float32_v3_0, ts_group_norm_float32_v3_0_when, UINT64_C(2056), "0"},
+    {ts_group_norm_float32_v3_1, ts_group_norm_float32_v3_1_when, UINT64_C(2056), "1"},
+    {ts_group_norm_float32_v3_2, NULL, UINT64_C(2056), "2"},
 };
 
 struct ts_group_norm_float64_v3_0_y_g {
@@ -365,65 +1266,152 @@ static int ts_group_norm_float64_v3_0_y_g(const void *env, int64_t lower, int64_
                 mean_sum_rf[2] = ts_set_f64(0.0);
                 mean_sum_rf[3] = ts_set_f64(0.0);
                 for (int64_t mean_sum_c = 0; mean_sum_c < k; ++mean_sum_c) {
-                    for (int64_t mean_sum_j_0 = 0,
-                        mean_sum_j_0_end = n / 16; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
-                        mean_sum_rf[0] = ts_add_f64(mean_sum_rf[0],
-                            ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * mean_sum_c
-                            + mean_sum_j_0 * 16]));
-                        mean_sum_rf[1] = ts_add_f64(mean_sum_rf[1],
-                            ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * mean_sum_c
-                            + mean_sum_j_0 * 16 + 4]));
-                        mean_sum_rf[2] = ts_add_f64(mean_sum_rf[2],
-                            ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * mean_sum_c
-                            + mean_sum_j_0 * 16 + 8]));
-                        mean_sum_rf[3] = ts_add_f64(mean_sum_rf[3],
-                            ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * mean_sum_c
-                            + mean_sum_j_0 * 16 + 12]));
-                    }
-                    for (int64_t mean_sum_j_0 = n / 16,
-                        mean_sum_j_0_end = (n
-                        + 15) / 16; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                    for (int64_t mean_sum_j_0_0 = 0,
+                        mean_sum_j_0_0_end =
+                        ((n + 15) / 16 + 4095) / 4096; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
                         {
-                            const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 16), 4);
-                            if (active > 0) {
-                                mean_sum_rf[0] = ts_select_f64(ts_first_m64(active),
-                                    ts_add_f64(mean_sum_rf[0],
-                                    ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * mean_sum_c + mean_sum_j_0 * 16], active)),
-                                    mean_sum_rf[0]);
+                            ts_f64 mean_sum_rf_part[4] = {{0}};
+                            mean_sum_rf_part[0] = ts_set_f64(0.0);
+                            mean_sum_rf_part[1] = ts_set_f64(0.0);
+                            mean_sum_rf_part[2] = ts_set_f64(0.0);
+                            mean_sum_rf_part[3] = ts_set_f64(0.0);
+                            for (int64_t mean_sum_j_0_1 = 0; mean_sum_j_0_1 < 16; ++mean_sum_j_0_1) {
+                                {
+                                    ts_f64 mean_sum_rf_part_2[4] = {{0}};
+                                    mean_sum_rf_part_2[0] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_2[1] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_2[2] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_2[3] = ts_set_f64(0.0);
+                                    for (int64_t mean_sum_j_0_2 = 0; mean_sum_j_0_2 < 16; ++mean_sum_j_0_2) {
+                                        {
+                                            ts_f64 mean_sum_rf_part_3[4] = {{0}};
+                                            mean_sum_rf_part_3[0] = ts_set_f64(0.0);
+                                            mean_sum_rf_part_3[1] = ts_set_f64(0.0);
+                                            mean_sum_rf_part_3[2] = ts_set_f64(0.0);
+                                            mean_sum_rf_part_3[3] = ts_set_f64(0.0);
+                                            for (int64_t mean_sum_j_0_3 = 0,
+                                                mean_sum_j_0_3_end =
+                                                ts_min_i64_s(ts_min_i64_s(16,
+                                                (n + 15) / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                                mean_sum_rf_part_3[0] =
+                                                    ts_add_f64(mean_sum_rf_part_3[0],
+                                                    ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * mean_sum_c + mean_sum_j_0_0 * 65536
+                                                    + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                                    + mean_sum_j_0_3 * 16]));
+                                                mean_sum_rf_part_3[1] =
+                                                    ts_add_f64(mean_sum_rf_part_3[1],
+                                                    ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * mean_sum_c + mean_sum_j_0_0 * 65536
+                                                    + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                                    + mean_sum_j_0_3 * 16 + 4]));
+                                                mean_sum_rf_part_3[2] =
+                                                    ts_add_f64(mean_sum_rf_part_3[2],
+                                                    ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * mean_sum_c + mean_sum_j_0_0 * 65536
+                                                    + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                                    + mean_sum_j_0_3 * 16 + 8]));
+                                                mean_sum_rf_part_3[3] =
+                                                    ts_add_f64(mean_sum_rf_part_3[3],
+                                                    ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * mean_sum_c + mean_sum_j_0_0 * 65536
+                                                    + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                                    + mean_sum_j_0_3 * 16 + 12]));
+                                            }
+                                            for (int64_t mean_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), 0), mean_sum_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(n - (mean_sum_j_0_0 * 65536) - (mean_sum_j_0_1 * 4096) - (mean_sum_j_0_2 * 256) - (mean_sum_j_0_3 * 16), 4);
+                                                    if (active > 0) {
+                                                        mean_sum_rf_part_3[0] =
+                                                            ts_select_f64(ts_first_m64(active),
+                                                            ts_add_f64(mean_sum_rf_part_3[0],
+                                                            ts_load_first_f64(&x[x_s0 * y_i
+                                                            + x_s1 * y_a + x_s2 * mean_sum_c
+                                                            + mean_sum_j_0_0 * 65536
+                                                            + mean_sum_j_0_1 * 4096
+                                                            + mean_sum_j_0_2 * 256
+                                                            + mean_sum_j_0_3 * 16], active)),
+                                                            mean_sum_rf_part_3[0]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 65536) - (mean_sum_j_0_1 * 4096) - (mean_sum_j_0_2 * 256) - (mean_sum_j_0_3 * 16) - 4, 0), 4);
+                                                    if (active > 0) {
+                                                        mean_sum_rf_part_3[1] =
+                                                            ts_select_f64(ts_first_m64(active),
+                                                            ts_add_f64(mean_sum_rf_part_3[1],
+                                                            ts_load_first_f64(&x[x_s0 * y_i
+                                                            + x_s1 * y_a + x_s2 * mean_sum_c
+                                                            + mean_sum_j_0_0 * 65536
+                                                            + mean_sum_j_0_1 * 4096
+                                                            + mean_sum_j_0_2 * 256
+                                                            + mean_sum_j_0_3 * 16 + 4], active)),
+                                                            mean_sum_rf_part_3[1]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 65536) - (mean_sum_j_0_1 * 4096) - (mean_sum_j_0_2 * 256) - (mean_sum_j_0_3 * 16) - 8, 0), 4);
+                                                    if (active > 0) {
+                                                        mean_sum_rf_part_3[2] =
+                                                            ts_select_f64(ts_first_m64(active),
+                                                            ts_add_f64(mean_sum_rf_part_3[2],
+                                                            ts_load_first_f64(&x[x_s0 * y_i
+                                                            + x_s1 * y_a + x_s2 * mean_sum_c
+                                                            + mean_sum_j_0_0 * 65536
+                                                            + mean_sum_j_0_1 * 4096
+                                                            + mean_sum_j_0_2 * 256
+                                                            + mean_sum_j_0_3 * 16 + 8], active)),
+                                                            mean_sum_rf_part_3[2]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 65536) - (mean_sum_j_0_1 * 4096) - (mean_sum_j_0_2 * 256) - (mean_sum_j_0_3 * 16) - 12, 0), 4);
+                                                    if (active > 0) {
+                                                        mean_sum_rf_part_3[3] =
+                                                            ts_select_f64(ts_first_m64(active),
+                                                            ts_add_f64(mean_sum_rf_part_3[3],
+                                                            ts_load_first_f64(&x[x_s0 * y_i
+                                                            + x_s1 * y_a + x_s2 * mean_sum_c
+                                                            + mean_sum_j_0_0 * 65536
+                                                            + mean_sum_j_0_1 * 4096
+                                                            + mean_sum_j_0_2 * 256
+                                                            + mean_sum_j_0_3 * 16 + 12], active)),
+                                                            mean_sum_rf_part_3[3]);
+                                                    }
+                                                }
+                                            }
+                                            mean_sum_rf_part_2[0] =
+                                                ts_add_f64(mean_sum_rf_part_2[0],
+                                                mean_sum_rf_part_3[0]);
+                                            mean_sum_rf_part_2[1] =
+                                                ts_add_f64(mean_sum_rf_part_2[1],
+                                                mean_sum_rf_part_3[1]);
+                                            mean_sum_rf_part_2[2] =
+                                                ts_add_f64(mean_sum_rf_part_2[2],
+                                                mean_sum_rf_part_3[2]);
+                                            mean_sum_rf_part_2[3] =
+                                                ts_add_f64(mean_sum_rf_part_2[3],
+                                                mean_sum_rf_part_3[3]);
+                                        }
+                                    }
+                                    mean_sum_rf_part[0] =
+                                        ts_add_f64(mean_sum_rf_part[0], mean_sum_rf_part_2[0]);
+                                    mean_sum_rf_part[1] =
+                                        ts_add_f64(mean_sum_rf_part[1], mean_sum_rf_part_2[1]);
+                                    mean_sum_rf_part[2] =
+                                        ts_add_f64(mean_sum_rf_part[2], mean_sum_rf_part_2[2]);
+                                    mean_sum_rf_part[3] =
+                                        ts_add_f64(mean_sum_rf_part[3], mean_sum_rf_part_2[3]);
+                                }
                             }
-                        }
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 16) - 4, 0), 4);
-                            if (active > 0) {
-                                mean_sum_rf[1] = ts_select_f64(ts_first_m64(active),
-                                    ts_add_f64(mean_sum_rf[1],
-                                    ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * mean_sum_c + mean_sum_j_0 * 16 + 4], active)),
-                                    mean_sum_rf[1]);
-                            }
-                        }
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 16) - 8, 0), 4);
-                            if (active > 0) {
-                                mean_sum_rf[2] = ts_select_f64(ts_first_m64(active),
-                                    ts_add_f64(mean_sum_rf[2],
-                                    ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * mean_sum_c + mean_sum_j_0 * 16 + 8], active)),
-                                    mean_sum_rf[2]);
-                            }
-                        }
-                        {
-                            const int64_t active = ts_max_i64_s(n - (mean_sum_j_0 * 16) - 12, 0);
-                            if (active > 0) {
-                                mean_sum_rf[3] = ts_select_f64(ts_first_m64(active),
-                                    ts_add_f64(mean_sum_rf[3],
-                                    ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * mean_sum_c + mean_sum_j_0 * 16 + 12], active)),
-                                    mean_sum_rf[3]);
-                            }
+                            mean_sum_rf[0] = ts_add_f64(mean_sum_rf[0], mean_sum_rf_part[0]);
+                            mean_sum_rf[1] = ts_add_f64(mean_sum_rf[1], mean_sum_rf_part[1]);
+                            mean_sum_rf[2] = ts_add_f64(mean_sum_rf[2], mean_sum_rf_part[2]);
+                            mean_sum_rf[3] = ts_add_f64(mean_sum_rf[3], mean_sum_rf_part[3]);
                         }
                     }
                 }
@@ -438,94 +1426,116 @@ static int ts_group_norm_float64_v3_0_y_g(const void *env, int64_t lower, int64_
                 variance_sum_rf[2] = ts_set_f64(0.0);
                 variance_sum_rf[3] = ts_set_f64(0.0);
                 for (int64_t variance_sum_c = 0; variance_sum_c < k; ++variance_sum_c) {
-                    for (int64_t variance_sum_j_0 = 0,
-                        variance_sum_j_0_end =
-                        n / 16; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
-                        variance_sum_rf[0] =
-                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 16]), ts_set_f64(mean[0])),
-                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 16]), ts_set_f64(mean[0])),
-                            variance_sum_rf[0]);
-                        variance_sum_rf[1] =
-                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 4]),
-                            ts_set_f64(mean[0])),
-                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 4]),
-                            ts_set_f64(mean[0])), variance_sum_rf[1]);
-                        variance_sum_rf[2] =
-                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 8]),
-                            ts_set_f64(mean[0])),
-                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 8]),
-                            ts_set_f64(mean[0])), variance_sum_rf[2]);
-                        variance_sum_rf[3] =
-                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 12]),
-                            ts_set_f64(mean[0])),
-                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
-                            + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 12]),
-                            ts_set_f64(mean[0])), variance_sum_rf[3]);
-                    }
-                    for (int64_t variance_sum_j_0 = n / 16,
-                        variance_sum_j_0_end =
-                        (n + 15) / 16; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
+                    for (int64_t variance_sum_j_0_0 = 0,
+                        variance_sum_j_0_0_end =
+                        ((n + 15) / 16 + 4095) / 4096; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
                         {
-                            const int64_t active = ts_min_i64_s(n - (variance_sum_j_0 * 16), 4);
-                            if (active > 0) {
-                                variance_sum_rf[0] =
-                                    ts_select_f64(ts_first_m64(active),
-                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                    + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0 * 16],
-                                    active), ts_set_f64(mean[0])),
-                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * variance_sum_c + variance_sum_j_0 * 16], active),
-                                    ts_set_f64(mean[0])), variance_sum_rf[0]), variance_sum_rf[0]);
+                            ts_f64 variance_sum_rf_part[4] = {{0}};
+                            variance_sum_rf_part[0] = ts_set_f64(0.0);
+                            variance_sum_rf_part[1] = ts_set_f64(0.0);
+                            variance_sum_rf_part[2] = ts_set_f64(0.0);
+                            variance_sum_rf_part[3] = ts_set_f64(0.0);
+                            for (int64_t variance_sum_j_0_1 = 0; variance_sum_j_0_1 < 16; ++variance_sum_j_0_1) {
+                                {
+                                    ts_f64 variance_sum_rf_part_2[4] = {{0}};
+                                    variance_sum_rf_part_2[0] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_2[1] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_2[2] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_2[3] = ts_set_f64(0.0);
+                                    for (int64_t variance_sum_j_0_2 = 0; variance_sum_j_0_2 < 16; ++variance_sum_j_0_2) {
+                                        {
+                                            ts_f64 variance_sum_rf_part_3[4] = {{0}};
+                                            variance_sum_rf_part_3[0] = ts_set_f64(0.0);
+                                            variance_sum_rf_part_3[1] = ts_set_f64(0.0);
+                                            variance_sum_rf_part_3[2] = ts_set_f64(0.0);
+                                            variance_sum_rf_part_3[3] = ts_set_f64(0.0);
+                                            for (int64_t variance_sum_j_0_3 = 0,
+                                                variance_sum_j_0_3_end =
+                                                ts_min_i64_s(ts_min_i64_s(16,
+                                                (n + 15) / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                                variance_sum_rf_part_3[0] =
+                                                    ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16]), ts_set_f64(mean[0])), ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16]), ts_set_f64(mean[0])), variance_sum_rf_part_3[0]);
+                                                variance_sum_rf_part_3[1] =
+                                                    ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 4]), ts_set_f64(mean[0])), ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 4]), ts_set_f64(mean[0])), variance_sum_rf_part_3[1]);
+                                                variance_sum_rf_part_3[2] =
+                                                    ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 8]), ts_set_f64(mean[0])), ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 8]), ts_set_f64(mean[0])), variance_sum_rf_part_3[2]);
+                                                variance_sum_rf_part_3[3] =
+                                                    ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 12]), ts_set_f64(mean[0])), ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 12]), ts_set_f64(mean[0])), variance_sum_rf_part_3[3]);
+                                            }
+                                            for (int64_t variance_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), 0), variance_sum_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(n - (variance_sum_j_0_0 * 65536) - (variance_sum_j_0_1 * 4096) - (variance_sum_j_0_2 * 256) - (variance_sum_j_0_3 * 16), 4);
+                                                    if (active > 0) {
+                                                        variance_sum_rf_part_3[0] =
+                                                            ts_select_f64(ts_first_m64(active),
+                                                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16], active), ts_set_f64(mean[0])), variance_sum_rf_part_3[0]), variance_sum_rf_part_3[0]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 65536) - (variance_sum_j_0_1 * 4096) - (variance_sum_j_0_2 * 256) - (variance_sum_j_0_3 * 16) - 4, 0), 4);
+                                                    if (active > 0) {
+                                                        variance_sum_rf_part_3[1] =
+                                                            ts_select_f64(ts_first_m64(active),
+                                                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 4], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 4], active), ts_set_f64(mean[0])), variance_sum_rf_part_3[1]), variance_sum_rf_part_3[1]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 65536) - (variance_sum_j_0_1 * 4096) - (variance_sum_j_0_2 * 256) - (variance_sum_j_0_3 * 16) - 8, 0), 4);
+                                                    if (active > 0) {
+                                                        variance_sum_rf_part_3[2] =
+                                                            ts_select_f64(ts_first_m64(active),
+                                                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 8], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 8], active), ts_set_f64(mean[0])), variance_sum_rf_part_3[2]), variance_sum_rf_part_3[2]);
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 65536) - (variance_sum_j_0_1 * 4096) - (variance_sum_j_0_2 * 256) - (variance_sum_j_0_3 * 16) - 12, 0), 4);
+                                                    if (active > 0) {
+                                                        variance_sum_rf_part_3[3] =
+                                                            ts_select_f64(ts_first_m64(active),
+                                                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 12], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 12], active), ts_set_f64(mean[0])), variance_sum_rf_part_3[3]), variance_sum_rf_part_3[3]);
+                                                    }
+                                                }
+                                            }
+                                            variance_sum_rf_part_2[0] =
+                                                ts_add_f64(variance_sum_rf_part_2[0],
+                                                variance_sum_rf_part_3[0]);
+                                            variance_sum_rf_part_2[1] =
+                                                ts_add_f64(variance_sum_rf_part_2[1],
+                                                variance_sum_rf_part_3[1]);
+                                            variance_sum_rf_part_2[2] =
+                                                ts_add_f64(variance_sum_rf_part_2[2],
+                                                variance_sum_rf_part_3[2]);
+                                            variance_sum_rf_part_2[3] =
+                                                ts_add_f64(variance_sum_rf_part_2[3],
+                                                variance_sum_rf_part_3[3]);
+                                        }
+                                    }
+                                    variance_sum_rf_part[0] =
+                                        ts_add_f64(variance_sum_rf_part[0],
+                                        variance_sum_rf_part_2[0]);
+                                    variance_sum_rf_part[1] =
+                                        ts_add_f64(variance_sum_rf_part[1],
+                                        variance_sum_rf_part_2[1]);
+                                    variance_sum_rf_part[2] =
+                                        ts_add_f64(variance_sum_rf_part[2],
+                                        variance_sum_rf_part_2[2]);
+                                    variance_sum_rf_part[3] =
+                                        ts_add_f64(variance_sum_rf_part[3],
+                                        variance_sum_rf_part_2[3]);
+                                }
                             }
-                        }
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 16) - 4, 0), 4);
-                            if (active > 0) {
-                                variance_sum_rf[1] =
-                                    ts_select_f64(ts_first_m64(active),
-                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                    + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0 * 16
-                                    + 4], active), ts_set_f64(mean[0])),
-                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 4], active),
-                                    ts_set_f64(mean[0])), variance_sum_rf[1]), variance_sum_rf[1]);
-                            }
-                        }
-                        {
-                            const int64_t active =
-                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 16) - 8, 0), 4);
-                            if (active > 0) {
-                                variance_sum_rf[2] =
-                                    ts_select_f64(ts_first_m64(active),
-                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                    + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0 * 16
-                                    + 8], active), ts_set_f64(mean[0])),
-                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 8], active),
-                                    ts_set_f64(mean[0])), variance_sum_rf[2]), variance_sum_rf[2]);
-                            }
-                        }
-                        {
-                            const int64_t active =
-                                ts_max_i64_s(n - (variance_sum_j_0 * 16) - 12, 0);
-                            if (active > 0) {
-                                variance_sum_rf[3] =
-                                    ts_select_f64(ts_first_m64(active),
-                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                    + x_s1 * y_a + x_s2 * variance_sum_c + variance_sum_j_0 * 16
-                                    + 12], active), ts_set_f64(mean[0])),
-                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
-                                    + x_s2 * variance_sum_c + variance_sum_j_0 * 16 + 12], active),
-                                    ts_set_f64(mean[0])), variance_sum_rf[3]), variance_sum_rf[3]);
-                            }
+                            variance_sum_rf[0] =
+                                ts_add_f64(variance_sum_rf[0], variance_sum_rf_part[0]);
+                            variance_sum_rf[1] =
+                                ts_add_f64(variance_sum_rf[1], variance_sum_rf_part[1]);
+                            variance_sum_rf[2] =
+                                ts_add_f64(variance_sum_rf[2], variance_sum_rf_part[2]);
+                            variance_sum_rf[3] =
+                                ts_add_f64(variance_sum_rf[3], variance_sum_rf_part[3]);
                         }
                     }
                 }
@@ -588,8 +1598,10 @@ static int ts_group_norm_float64_v3_0(const ts_call *call)
             {m, g, k, n, epsilon, x, x_s0, x_s1, x_s2, weight, weight_s0, weight_s1, bias, bias_s0,
             bias_s1, y, y_s0, y_s1, y_s2};
         const int64_t grain = 1
-            + 40000 / ts_max_i64_s(1, k * ((n / 16) * 19 + ((n + 15) / 16 - (n / 16)) * 19)
-            + k * ((n / 16) * 54 + ((n + 15) / 16 - (n / 16)) * 54)
+            + 40000 / ts_max_i64_s(1,
+            k * ((((n + 15) / 16 + 4095) / 4096) * (4 + 16 * (4 + 16 * (4 + 688 + 0 + 8) + 8)
+            + 8)) + k * ((((n + 15) / 16 + 4095) / 4096) * (4
+            + 16 * (4 + 16 * (4 + 1632 + 0 + 8) + 8) + 8))
             + k * ((n / 4) * 13 + ((n + 3) / 4 - (n / 4)) * 13) + 38);
         const int status =
             ts_parallel(ts_group_norm_float64_v3_0_y_g, &env, 0, m * g, grain, call->threads);
@@ -600,7 +1612,797 @@ static int ts_group_norm_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_group_norm_float64_v3[1];
-const ts_variant ts_group_norm_float64_v3[1] = {
-    {ts_group_norm_float64_v3_0, NULL, UINT64_C(2056), "0"},
+static bool ts_group_norm_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[3];
+    return (n >= 65536);
+}
+
+struct ts_group_norm_float64_v3_1_y_g {
+    int64_t m;
+    int64_t g;
+    int64_t k;
+    int64_t n;
+    double epsilon;
+    const double *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    int64_t x_s2;
+    const double *weight;
+    int64_t weight_s0;
+    int64_t weight_s1;
+    const double *bias;
+    int64_t bias_s0;
+    int64_t bias_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    int64_t y_s2;
+};
+
+static int ts_group_norm_float64_v3_1_y_g(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_group_norm_float64_v3_1_y_g *const self = env;
+    const int64_t m = self->m;
+    const int64_t g = self->g;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const double epsilon = self->epsilon;
+    const double *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    const int64_t x_s2 = self->x_s2;
+    const double *const restrict weight = self->weight;
+    const int64_t weight_s0 = self->weight_s0;
+    const int64_t weight_s1 = self->weight_s1;
+    const double *const restrict bias = self->bias;
+    const int64_t bias_s0 = self->bias_s0;
+    const int64_t bias_s1 = self->bias_s1;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    const int64_t y_s2 = self->y_s2;
+    for (int64_t y_g = lower; y_g < upper; ++y_g) {
+        if (y_g < (m) * (g)) {
+            const int64_t y_i = (y_g) / ((g));
+            const int64_t y_a = (y_g) % (g);
+            {
+                _Alignas(64) double mean_sum[1 * 1];
+                _Alignas(64) double mean[1 * 1];
+                _Alignas(64) double variance_sum[1 * 1];
+                _Alignas(64) double variance[1 * 1];
+                _Alignas(64) double scale[1 * 1];
+                ts_f64 mean_sum_rf[4] = {{0}};
+                ts_f64 variance_sum_rf[4] = {{0}};
+                mean_sum_rf[0] = ts_set_f64(0.0);
+                mean_sum_rf[1] = ts_set_f64(0.0);
+                mean_sum_rf[2] = ts_set_f64(0.0);
+                mean_sum_rf[3] = ts_set_f64(0.0);
+                for (int64_t mean_sum_c_0 = 0,
+                    mean_sum_c_0_end = (k
+                    + 31) / 32; mean_sum_c_0 < mean_sum_c_0_end; ++mean_sum_c_0) {
+                    {
+                        ts_f64 mean_sum_rf_part[4] = {{0}};
+                        mean_sum_rf_part[0] = ts_set_f64(0.0);
+                        mean_sum_rf_part[1] = ts_set_f64(0.0);
+                        mean_sum_rf_part[2] = ts_set_f64(0.0);
+                        mean_sum_rf_part[3] = ts_set_f64(0.0);
+                        for (int64_t mean_sum_c_1 = 0,
+                            mean_sum_c_1_end = ts_min_i64_s(32,
+                            k - (mean_sum_c_0 * 32)); mean_sum_c_1 < mean_sum_c_1_end; ++mean_sum_c_1) {
+                            for (int64_t mean_sum_j_0_0 = 0,
+                                mean_sum_j_0_0_end =
+                                ((n + 15) / 16 + 31) / 32; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
+                                {
+                                    ts_f64 mean_sum_rf_part_part[4] = {{0}};
+                                    mean_sum_rf_part_part[0] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_part[1] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_part[2] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_part[3] = ts_set_f64(0.0);
+                                    for (int64_t mean_sum_j_0_1 = 0,
+                                        mean_sum_j_0_1_end =
+                                        ts_min_i64_s(ts_min_i64_s(32,
+                                        (n + 15) / 16 - (mean_sum_j_0_0 * 32)),
+                                        n / 16 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                                        mean_sum_rf_part_part[0] =
+                                            ts_add_f64(mean_sum_rf_part_part[0],
+                                            ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                            + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16]));
+                                        mean_sum_rf_part_part[1] =
+                                            ts_add_f64(mean_sum_rf_part_part[1],
+                                            ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                            + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16 + 4]));
+                                        mean_sum_rf_part_part[2] =
+                                            ts_add_f64(mean_sum_rf_part_part[2],
+                                            ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                            + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16 + 8]));
+                                        mean_sum_rf_part_part[3] =
+                                            ts_add_f64(mean_sum_rf_part_part[3],
+                                            ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                            + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16 + 12]));
+                                    }
+                                    for (int64_t mean_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                                        (n + 15) / 16 - (mean_sum_j_0_0 * 32)),
+                                        n / 16 - (mean_sum_j_0_0 * 32)),
+                                        mean_sum_j_0_1_end =
+                                        ts_min_i64_s(32, (n
+                                        + 15) / 16 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16), 4);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_part[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(mean_sum_rf_part_part[0],
+                                                    ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                                    + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16],
+                                                    active)), mean_sum_rf_part_part[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_part[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(mean_sum_rf_part_part[1],
+                                                    ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                                    + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                                                    + 4], active)), mean_sum_rf_part_part[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_part[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(mean_sum_rf_part_part[2],
+                                                    ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                                    + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                                                    + 8], active)), mean_sum_rf_part_part[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_part[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(mean_sum_rf_part_part[3],
+                                                    ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                                    + x_s2 * (mean_sum_c_0 * 32 + mean_sum_c_1)
+                                                    + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                                                    + 12], active)), mean_sum_rf_part_part[3]);
+                                            }
+                                        }
+                                    }
+                                    mean_sum_rf_part[0] =
+                                        ts_add_f64(mean_sum_rf_part[0], mean_sum_rf_part_part[0]);
+                                    mean_sum_rf_part[1] =
+                                        ts_add_f64(mean_sum_rf_part[1], mean_sum_rf_part_part[1]);
+                                    mean_sum_rf_part[2] =
+                                        ts_add_f64(mean_sum_rf_part[2], mean_sum_rf_part_part[2]);
+                                    mean_sum_rf_part[3] =
+                                        ts_add_f64(mean_sum_rf_part[3], mean_sum_rf_part_part[3]);
+                                }
+                            }
+                        }
+                        mean_sum_rf[0] = ts_add_f64(mean_sum_rf[0], mean_sum_rf_part[0]);
+                        mean_sum_rf[1] = ts_add_f64(mean_sum_rf[1], mean_sum_rf_part[1]);
+                        mean_sum_rf[2] = ts_add_f64(mean_sum_rf[2], mean_sum_rf_part[2]);
+                        mean_sum_rf[3] = ts_add_f64(mean_sum_rf[3], mean_sum_rf_part[3]);
+                    }
+                }
+                mean_sum[0] = 0.0;
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[0]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[1]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[2]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[3]);
+                mean[0] = mean_sum[0] / (double)(k * n);
+                variance_sum_rf[0] = ts_set_f64(0.0);
+                variance_sum_rf[1] = ts_set_f64(0.0);
+                variance_sum_rf[2] = ts_set_f64(0.0);
+                variance_sum_rf[3] = ts_set_f64(0.0);
+                for (int64_t variance_sum_c_0 = 0,
+                    variance_sum_c_0_end =
+                    (k + 31) / 32; variance_sum_c_0 < variance_sum_c_0_end; ++variance_sum_c_0) {
+                    {
+                        ts_f64 variance_sum_rf_part[4] = {{0}};
+                        variance_sum_rf_part[0] = ts_set_f64(0.0);
+                        variance_sum_rf_part[1] = ts_set_f64(0.0);
+                        variance_sum_rf_part[2] = ts_set_f64(0.0);
+                        variance_sum_rf_part[3] = ts_set_f64(0.0);
+                        for (int64_t variance_sum_c_1 = 0,
+                            variance_sum_c_1_end =
+                            ts_min_i64_s(32, k - (variance_sum_c_0 * 32)); variance_sum_c_1 < variance_sum_c_1_end; ++variance_sum_c_1) {
+                            for (int64_t variance_sum_j_0_0 = 0,
+                                variance_sum_j_0_0_end =
+                                ((n + 15) / 16 + 31) / 32; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
+                                {
+                                    ts_f64 variance_sum_rf_part_part[4] = {{0}};
+                                    variance_sum_rf_part_part[0] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_part[1] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_part[2] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_part[3] = ts_set_f64(0.0);
+                                    for (int64_t variance_sum_j_0_1 = 0,
+                                        variance_sum_j_0_1_end =
+                                        ts_min_i64_s(ts_min_i64_s(32,
+                                        (n + 15) / 16 - (variance_sum_j_0_0 * 32)),
+                                        n / 16 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                                        variance_sum_rf_part_part[0] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32
+                                            + variance_sum_c_1) + variance_sum_j_0_0 * 512
+                                            + variance_sum_j_0_1 * 16]), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1)
+                                            + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16]),
+                                            ts_set_f64(mean[0])), variance_sum_rf_part_part[0]);
+                                        variance_sum_rf_part_part[1] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32
+                                            + variance_sum_c_1) + variance_sum_j_0_0 * 512
+                                            + variance_sum_j_0_1 * 16 + 4]), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1)
+                                            + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16
+                                            + 4]), ts_set_f64(mean[0])),
+                                            variance_sum_rf_part_part[1]);
+                                        variance_sum_rf_part_part[2] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32
+                                            + variance_sum_c_1) + variance_sum_j_0_0 * 512
+                                            + variance_sum_j_0_1 * 16 + 8]), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1)
+                                            + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16
+                                            + 8]), ts_set_f64(mean[0])),
+                                            variance_sum_rf_part_part[2]);
+                                        variance_sum_rf_part_part[3] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32
+                                            + variance_sum_c_1) + variance_sum_j_0_0 * 512
+                                            + variance_sum_j_0_1 * 16 + 12]), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1)
+                                            + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16
+                                            + 12]), ts_set_f64(mean[0])),
+                                            variance_sum_rf_part_part[3]);
+                                    }
+                                    for (int64_t variance_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                                        (n + 15) / 16 - (variance_sum_j_0_0 * 32)),
+                                        n / 16 - (variance_sum_j_0_0 * 32)),
+                                        variance_sum_j_0_1_end =
+                                        ts_min_i64_s(32, (n
+                                        + 15) / 16 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (variance_sum_j_0_0 * 512) - (variance_sum_j_0_1 * 16), 4);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_part[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16], active), ts_set_f64(mean[0])), variance_sum_rf_part_part[0]), variance_sum_rf_part_part[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 512) - (variance_sum_j_0_1 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_part[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 4], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 4], active), ts_set_f64(mean[0])), variance_sum_rf_part_part[1]), variance_sum_rf_part_part[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 512) - (variance_sum_j_0_1 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_part[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 8], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 8], active), ts_set_f64(mean[0])), variance_sum_rf_part_part[2]), variance_sum_rf_part_part[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 512) - (variance_sum_j_0_1 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_part[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 12], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 32 + variance_sum_c_1) + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 12], active), ts_set_f64(mean[0])), variance_sum_rf_part_part[3]), variance_sum_rf_part_part[3]);
+                                            }
+                                        }
+                                    }
+                                    variance_sum_rf_part[0] =
+                                        ts_add_f64(variance_sum_rf_part[0],
+                                        variance_sum_rf_part_part[0]);
+                                    variance_sum_rf_part[1] =
+                                        ts_add_f64(variance_sum_rf_part[1],
+                                        variance_sum_rf_part_part[1]);
+                                    variance_sum_rf_part[2] =
+                                        ts_add_f64(variance_sum_rf_part[2],
+                                        variance_sum_rf_part_part[2]);
+                                    variance_sum_rf_part[3] =
+                                        ts_add_f64(variance_sum_rf_part[3],
+                                        variance_sum_rf_part_part[3]);
+                                }
+                            }
+                        }
+                        variance_sum_rf[0] =
+                            ts_add_f64(variance_sum_rf[0], variance_sum_rf_part[0]);
+                        variance_sum_rf[1] =
+                            ts_add_f64(variance_sum_rf[1], variance_sum_rf_part[1]);
+                        variance_sum_rf[2] =
+                            ts_add_f64(variance_sum_rf[2], variance_sum_rf_part[2]);
+                        variance_sum_rf[3] =
+                            ts_add_f64(variance_sum_rf[3], variance_sum_rf_part[3]);
+                    }
+                }
+                variance_sum[0] = 0.0;
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[0]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[1]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[2]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[3]);
+                variance[0] = variance_sum[0] / (double)(k * n);
+                scale[0] = ts_rsqrt_f64_s((variance[0] + epsilon));
+                for (int64_t y_c = 0; y_c < k; ++y_c) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f64(&y[y_s0 * y_i + y_s1 * y_a + y_s2 * y_c + y_j_0 * 4],
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + x_s1 * y_a + x_s2 * y_c + y_j_0 * 4]), ts_set_f64(mean[0])),
+                            ts_set_f64(scale[0])),
+                            ts_set_f64(weight[weight_s0 * y_a + weight_s1 * y_c]),
+                            ts_set_f64(bias[bias_s0 * y_a + bias_s1 * y_c])));
+                    }
+                    for (int64_t y_j_0 = n / 4,
+                        y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&y[y_s0 * y_i + y_s1 * y_a + y_s2 * y_c
+                                    + y_j_0 * 4], ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * y_c + y_j_0 * 4], active), ts_set_f64(mean[0])), ts_set_f64(scale[0])), ts_set_f64(weight[weight_s0 * y_a + weight_s1 * y_c]), ts_set_f64(bias[bias_s0 * y_a + bias_s1 * y_c])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_group_norm_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t g = call->dims[1];
+    const int64_t k = call->dims[2];
+    const int64_t n = call->dims[3];
+    const double epsilon = call->scalars[0].f64;
+    const double *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    const int64_t x_s2 = call->strides[2];
+    const double *const restrict weight = call->data[1];
+    const int64_t weight_s0 = call->strides[4];
+    const int64_t weight_s1 = call->strides[5];
+    const double *const restrict bias = call->data[2];
+    const int64_t bias_s0 = call->strides[6];
+    const int64_t bias_s1 = call->strides[7];
+    double *const y = call->data[3];
+    const int64_t y_s0 = call->strides[8];
+    const int64_t y_s1 = call->strides[9];
+    const int64_t y_s2 = call->strides[10];
+    {
+        const struct ts_group_norm_float64_v3_1_y_g env =
+            {m, g, k, n, epsilon, x, x_s0, x_s1, x_s2, weight, weight_s0, weight_s1, bias, bias_s0,
+            bias_s1, y, y_s0, y_s1, y_s2};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((k + 31) / 32) * (4
+            + (ts_min_i64_s(32, k)) * ((((n + 15) / 16 + 31) / 32) * (4 + 1120 + 0 + 8)) + 8)
+            + ((k + 31) / 32) * (4
+            + (ts_min_i64_s(32, k)) * ((((n + 15) / 16 + 31) / 32) * (4 + 2752 + 0 + 8)) + 8)
+            + k * ((n / 4) * 13 + ((n + 3) / 4 - (n / 4)) * 13) + 38);
+        const int status =
+            ts_parallel(ts_group_norm_float64_v3_1_y_g, &env, 0, m * g, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_group_norm_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[3];
+    return (n >= 8192);
+}
+
+struct ts_group_norm_float64_v3_2_y_g {
+    int64_t m;
+    int64_t g;
+    int64_t k;
+    int64_t n;
+    double epsilon;
+    const double *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    int64_t x_s2;
+    const double *weight;
+    int64_t weight_s0;
+    int64_t weight_s1;
+    const double *bias;
+    int64_t bias_s0;
+    int64_t bias_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    int64_t y_s2;
+};
+
+static int ts_group_norm_float64_v3_2_y_g(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_group_norm_float64_v3_2_y_g *const self = env;
+    const int64_t m = self->m;
+    const int64_t g = self->g;
+    const int64_t k = self->k;
+    const int64_t n = self->n;
+    const double epsilon = self->epsilon;
+    const double *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    const int64_t x_s2 = self->x_s2;
+    const double *const restrict weight = self->weight;
+    const int64_t weight_s0 = self->weight_s0;
+    const int64_t weight_s1 = self->weight_s1;
+    const double *const restrict bias = self->bias;
+    const int64_t bias_s0 = self->bias_s0;
+    const int64_t bias_s1 = self->bias_s1;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    const int64_t y_s2 = self->y_s2;
+    for (int64_t y_g = lower; y_g < upper; ++y_g) {
+        if (y_g < (m) * (g)) {
+            const int64_t y_i = (y_g) / ((g));
+            const int64_t y_a = (y_g) % (g);
+            {
+                _Alignas(64) double mean_sum[1 * 1];
+                _Alignas(64) double mean[1 * 1];
+                _Alignas(64) double variance_sum[1 * 1];
+                _Alignas(64) double variance[1 * 1];
+                _Alignas(64) double scale[1 * 1];
+                ts_f64 mean_sum_rf[4] = {{0}};
+                ts_f64 variance_sum_rf[4] = {{0}};
+                mean_sum_rf[0] = ts_set_f64(0.0);
+                mean_sum_rf[1] = ts_set_f64(0.0);
+                mean_sum_rf[2] = ts_set_f64(0.0);
+                mean_sum_rf[3] = ts_set_f64(0.0);
+                for (int64_t mean_sum_c_0 = 0,
+                    mean_sum_c_0_end = (k
+                    + 15) / 16; mean_sum_c_0 < mean_sum_c_0_end; ++mean_sum_c_0) {
+                    {
+                        ts_f64 mean_sum_rf_part[4] = {{0}};
+                        mean_sum_rf_part[0] = ts_set_f64(0.0);
+                        mean_sum_rf_part[1] = ts_set_f64(0.0);
+                        mean_sum_rf_part[2] = ts_set_f64(0.0);
+                        mean_sum_rf_part[3] = ts_set_f64(0.0);
+                        for (int64_t mean_sum_c_1 = 0,
+                            mean_sum_c_1_end = ts_min_i64_s(16,
+                            k - (mean_sum_c_0 * 16)); mean_sum_c_1 < mean_sum_c_1_end; ++mean_sum_c_1) {
+                            for (int64_t mean_sum_j_0 = 0,
+                                mean_sum_j_0_end = n / 16; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                                mean_sum_rf_part[0] =
+                                    ts_add_f64(mean_sum_rf_part[0],
+                                    ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                    + mean_sum_j_0 * 16]));
+                                mean_sum_rf_part[1] =
+                                    ts_add_f64(mean_sum_rf_part[1],
+                                    ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                    + mean_sum_j_0 * 16 + 4]));
+                                mean_sum_rf_part[2] =
+                                    ts_add_f64(mean_sum_rf_part[2],
+                                    ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                    + mean_sum_j_0 * 16 + 8]));
+                                mean_sum_rf_part[3] =
+                                    ts_add_f64(mean_sum_rf_part[3],
+                                    ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                    + mean_sum_j_0 * 16 + 12]));
+                            }
+                            for (int64_t mean_sum_j_0 = n / 16,
+                                mean_sum_j_0_end = (n
+                                + 15) / 16; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
+                                {
+                                    const int64_t active = ts_min_i64_s(n - (mean_sum_j_0 * 16), 4);
+                                    if (active > 0) {
+                                        mean_sum_rf_part[0] =
+                                            ts_select_f64(ts_first_m64(active),
+                                            ts_add_f64(mean_sum_rf_part[0],
+                                            ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                            + mean_sum_j_0 * 16], active)), mean_sum_rf_part[0]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 16) - 4, 0),
+                                        4);
+                                    if (active > 0) {
+                                        mean_sum_rf_part[1] =
+                                            ts_select_f64(ts_first_m64(active),
+                                            ts_add_f64(mean_sum_rf_part[1],
+                                            ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                            + mean_sum_j_0 * 16 + 4], active)),
+                                            mean_sum_rf_part[1]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0 * 16) - 8, 0),
+                                        4);
+                                    if (active > 0) {
+                                        mean_sum_rf_part[2] =
+                                            ts_select_f64(ts_first_m64(active),
+                                            ts_add_f64(mean_sum_rf_part[2],
+                                            ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                            + mean_sum_j_0 * 16 + 8], active)),
+                                            mean_sum_rf_part[2]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_max_i64_s(n - (mean_sum_j_0 * 16) - 12, 0);
+                                    if (active > 0) {
+                                        mean_sum_rf_part[3] =
+                                            ts_select_f64(ts_first_m64(active),
+                                            ts_add_f64(mean_sum_rf_part[3],
+                                            ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                            + x_s2 * (mean_sum_c_0 * 16 + mean_sum_c_1)
+                                            + mean_sum_j_0 * 16 + 12], active)),
+                                            mean_sum_rf_part[3]);
+                                    }
+                                }
+                            }
+                        }
+                        mean_sum_rf[0] = ts_add_f64(mean_sum_rf[0], mean_sum_rf_part[0]);
+                        mean_sum_rf[1] = ts_add_f64(mean_sum_rf[1], mean_sum_rf_part[1]);
+                        mean_sum_rf[2] = ts_add_f64(mean_sum_rf[2], mean_sum_rf_part[2]);
+                        mean_sum_rf[3] = ts_add_f64(mean_sum_rf[3], mean_sum_rf_part[3]);
+                    }
+                }
+                mean_sum[0] = 0.0;
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[0]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[1]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[2]);
+                mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[3]);
+                mean[0] = mean_sum[0] / (double)(k * n);
+                variance_sum_rf[0] = ts_set_f64(0.0);
+                variance_sum_rf[1] = ts_set_f64(0.0);
+                variance_sum_rf[2] = ts_set_f64(0.0);
+                variance_sum_rf[3] = ts_set_f64(0.0);
+                for (int64_t variance_sum_c_0 = 0,
+                    variance_sum_c_0_end =
+                    (k + 15) / 16; variance_sum_c_0 < variance_sum_c_0_end; ++variance_sum_c_0) {
+                    {
+                        ts_f64 variance_sum_rf_part[4] = {{0}};
+                        variance_sum_rf_part[0] = ts_set_f64(0.0);
+                        variance_sum_rf_part[1] = ts_set_f64(0.0);
+                        variance_sum_rf_part[2] = ts_set_f64(0.0);
+                        variance_sum_rf_part[3] = ts_set_f64(0.0);
+                        for (int64_t variance_sum_c_1 = 0,
+                            variance_sum_c_1_end =
+                            ts_min_i64_s(16, k - (variance_sum_c_0 * 16)); variance_sum_c_1 < variance_sum_c_1_end; ++variance_sum_c_1) {
+                            for (int64_t variance_sum_j_0 = 0,
+                                variance_sum_j_0_end =
+                                n / 16; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
+                                variance_sum_rf_part[0] =
+                                    ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 16]), ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 16]), ts_set_f64(mean[0])),
+                                    variance_sum_rf_part[0]);
+                                variance_sum_rf_part[1] =
+                                    ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 16 + 4]), ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 16 + 4]), ts_set_f64(mean[0])),
+                                    variance_sum_rf_part[1]);
+                                variance_sum_rf_part[2] =
+                                    ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 16 + 8]), ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 16 + 8]), ts_set_f64(mean[0])),
+                                    variance_sum_rf_part[2]);
+                                variance_sum_rf_part[3] =
+                                    ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 16 + 12]), ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + x_s1 * y_a
+                                    + x_s2 * (variance_sum_c_0 * 16 + variance_sum_c_1)
+                                    + variance_sum_j_0 * 16 + 12]), ts_set_f64(mean[0])),
+                                    variance_sum_rf_part[3]);
+                            }
+                            for (int64_t variance_sum_j_0 = n / 16,
+                                variance_sum_j_0_end =
+                                (n + 15) / 16; variance_sum_j_0 < variance_sum_j_0_end; ++variance_sum_j_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(n - (variance_sum_j_0 * 16), 4);
+                                    if (active > 0) {
+                                        variance_sum_rf_part[0] =
+                                            ts_select_f64(ts_first_m64(active),
+                                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 16], active),
+                                            ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 16], active),
+                                            ts_set_f64(mean[0])), variance_sum_rf_part[0]),
+                                            variance_sum_rf_part[0]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 16) - 4,
+                                        0), 4);
+                                    if (active > 0) {
+                                        variance_sum_rf_part[1] =
+                                            ts_select_f64(ts_first_m64(active),
+                                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 16 + 4],
+                                            active), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 16 + 4],
+                                            active), ts_set_f64(mean[0])), variance_sum_rf_part[1]),
+                                            variance_sum_rf_part[1]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0 * 16) - 8,
+                                        0), 4);
+                                    if (active > 0) {
+                                        variance_sum_rf_part[2] =
+                                            ts_select_f64(ts_first_m64(active),
+                                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 16 + 8],
+                                            active), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 16 + 8],
+                                            active), ts_set_f64(mean[0])), variance_sum_rf_part[2]),
+                                            variance_sum_rf_part[2]);
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_max_i64_s(n - (variance_sum_j_0 * 16) - 12, 0);
+                                    if (active > 0) {
+                                        variance_sum_rf_part[3] =
+                                            ts_select_f64(ts_first_m64(active),
+                                            ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 16 + 12],
+                                            active), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                            + x_s1 * y_a + x_s2 * (variance_sum_c_0 * 16
+                                            + variance_sum_c_1) + variance_sum_j_0 * 16 + 12],
+                                            active), ts_set_f64(mean[0])), variance_sum_rf_part[3]),
+                                            variance_sum_rf_part[3]);
+                                    }
+                                }
+                            }
+                        }
+                        variance_sum_rf[0] =
+                            ts_add_f64(variance_sum_rf[0], variance_sum_rf_part[0]);
+                        variance_sum_rf[1] =
+                            ts_add_f64(variance_sum_rf[1], variance_sum_rf_part[1]);
+                        variance_sum_rf[2] =
+                            ts_add_f64(variance_sum_rf[2], variance_sum_rf_part[2]);
+                        variance_sum_rf[3] =
+                            ts_add_f64(variance_sum_rf[3], variance_sum_rf_part[3]);
+                    }
+                }
+                variance_sum[0] = 0.0;
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[0]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[1]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[2]);
+                variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[3]);
+                variance[0] = variance_sum[0] / (double)(k * n);
+                scale[0] = ts_rsqrt_f64_s((variance[0] + epsilon));
+                for (int64_t y_c = 0; y_c < k; ++y_c) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f64(&y[y_s0 * y_i + y_s1 * y_a + y_s2 * y_c + y_j_0 * 4],
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + x_s1 * y_a + x_s2 * y_c + y_j_0 * 4]), ts_set_f64(mean[0])),
+                            ts_set_f64(scale[0])),
+                            ts_set_f64(weight[weight_s0 * y_a + weight_s1 * y_c]),
+                            ts_set_f64(bias[bias_s0 * y_a + bias_s1 * y_c])));
+                    }
+                    for (int64_t y_j_0 = n / 4,
+                        y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&y[y_s0 * y_i + y_s1 * y_a + y_s2 * y_c
+                                    + y_j_0 * 4], ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + x_s1 * y_a + x_s2 * y_c + y_j_0 * 4], active), ts_set_f64(mean[0])), ts_set_f64(scale[0])), ts_set_f64(weight[weight_s0 * y_a + weight_s1 * y_c]), ts_set_f64(bias[bias_s0 * y_a + bias_s1 * y_c])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_group_norm_float64_v3_2(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t g = call->dims[1];
+    const int64_t k = call->dims[2];
+    const int64_t n = call->dims[3];
+    const double epsilon = call->scalars[0].f64;
+    const double *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    const int64_t x_s2 = call->strides[2];
+    const double *const restrict weight = call->data[1];
+    const int64_t weight_s0 = call->strides[4];
+    const int64_t weight_s1 = call->strides[5];
+    const double *const restrict bias = call->data[2];
+    const int64_t bias_s0 = call->strides[6];
+    const int64_t bias_s1 = call->strides[7];
+    double *const y = call->data[3];
+    const int64_t y_s0 = call->strides[8];
+    const int64_t y_s1 = call->strides[9];
+    const int64_t y_s2 = call->strides[10];
+    {
+        const struct ts_group_norm_float64_v3_2_y_g env =
+            {m, g, k, n, epsilon, x, x_s0, x_s1, x_s2, weight, weight_s0, weight_s1, bias, bias_s0,
+            bias_s1, y, y_s0, y_s1, y_s2};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((k + 15) / 16) * (4
+            + (ts_min_i64_s(16, k)) * ((n / 16) * 27 + ((n + 15) / 16 - (n / 16)) * 27) + 8)
+            + ((k + 15) / 16) * (4
+            + (ts_min_i64_s(16, k)) * ((n / 16) * 70 + ((n + 15) / 16 - (n / 16)) * 70) + 8)
+            + k * ((n / 4) * 13 + ((n + 3) / 4 - (n / 4)) * 13) + 38);
+        const int status =
+            ts_parallel(ts_group_norm_float64_v3_2_y_g, &env, 0, m * g, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_group_norm_float64_v3[3];
+const ts_variant ts_group_norm_float64_v3[3] = {
+    {ts_group_norm_float64_v3_0, ts_group_norm_float64_v3_0_when, UINT64_C(2056), "0"},
+    {ts_group_norm_float64_v3_1, ts_group_norm_float64_v3_1_when, UINT64_C(2056), "1"},
+    {ts_group_norm_float64_v3_2, NULL, UINT64_C(2056), "2"},
 };

@@ -50,6 +50,884 @@ TS_INLINE int ts_layer_norm_float32_v3_0_y_i_code(const void *env, int64_t lower
             mean_sum_rf[1] = ts_set_f32(0.0f);
             mean_sum_rf[2] = ts_set_f32(0.0f);
             mean_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 31) / 32 + 4095) / 4096; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
+                {
+                    ts_f32 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t mean_sum_j_0_1 = 0; mean_sum_j_0_1 < 16; ++mean_sum_j_0_1) {
+                        {
+                            ts_f32 mean_sum_rf_part_2[4] = {{0}};
+                            mean_sum_rf_part_2[0] = ts_set_f32(0.0f);
+                            mean_sum_rf_part_2[1] = ts_set_f32(0.0f);
+                            mean_sum_rf_part_2[2] = ts_set_f32(0.0f);
+                            mean_sum_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t mean_sum_j_0_2 = 0; mean_sum_j_0_2 < 16; ++mean_sum_j_0_2) {
+                                {
+                                    ts_f32 mean_sum_rf_part_3[4] = {{0}};
+                                    mean_sum_rf_part_3[0] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_3[1] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_3[2] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t mean_sum_j_0_3 = 0,
+                                        mean_sum_j_0_3_end =
+                                        ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                        mean_sum_rf_part_3[0] =
+                                            ts_add_f32(mean_sum_rf_part_3[0],
+                                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 131072
+                                            + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                            + mean_sum_j_0_3 * 32]));
+                                        mean_sum_rf_part_3[1] =
+                                            ts_add_f32(mean_sum_rf_part_3[1],
+                                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 131072
+                                            + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                            + mean_sum_j_0_3 * 32 + 8]));
+                                        mean_sum_rf_part_3[2] =
+                                            ts_add_f32(mean_sum_rf_part_3[2],
+                                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 131072
+                                            + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                            + mean_sum_j_0_3 * 32 + 16]));
+                                        mean_sum_rf_part_3[3] =
+                                            ts_add_f32(mean_sum_rf_part_3[3],
+                                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 131072
+                                            + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                            + mean_sum_j_0_3 * 32 + 24]));
+                                    }
+                                    for (int64_t mean_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), 0), mean_sum_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_3[0],
+                                                    ts_load_first_f32(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32], active)),
+                                                    mean_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_3[1],
+                                                    ts_load_first_f32(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 8], active)),
+                                                    mean_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_3[2],
+                                                    ts_load_first_f32(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 16], active)),
+                                                    mean_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_3[3],
+                                                    ts_load_first_f32(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 24], active)),
+                                                    mean_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    mean_sum_rf_part_2[0] =
+                                        ts_add_f32(mean_sum_rf_part_2[0], mean_sum_rf_part_3[0]);
+                                    mean_sum_rf_part_2[1] =
+                                        ts_add_f32(mean_sum_rf_part_2[1], mean_sum_rf_part_3[1]);
+                                    mean_sum_rf_part_2[2] =
+                                        ts_add_f32(mean_sum_rf_part_2[2], mean_sum_rf_part_3[2]);
+                                    mean_sum_rf_part_2[3] =
+                                        ts_add_f32(mean_sum_rf_part_2[3], mean_sum_rf_part_3[3]);
+                                }
+                            }
+                            mean_sum_rf_part[0] =
+                                ts_add_f32(mean_sum_rf_part[0], mean_sum_rf_part_2[0]);
+                            mean_sum_rf_part[1] =
+                                ts_add_f32(mean_sum_rf_part[1], mean_sum_rf_part_2[1]);
+                            mean_sum_rf_part[2] =
+                                ts_add_f32(mean_sum_rf_part[2], mean_sum_rf_part_2[2]);
+                            mean_sum_rf_part[3] =
+                                ts_add_f32(mean_sum_rf_part[3], mean_sum_rf_part_2[3]);
+                        }
+                    }
+                    mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
+                }
+            }
+            mean_sum[0] = 0.0f;
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[0]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[1]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[2]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[3]);
+            mean[0] = mean_sum[0] / (float)n;
+            variance_sum_rf[0] = ts_set_f32(0.0f);
+            variance_sum_rf[1] = ts_set_f32(0.0f);
+            variance_sum_rf[2] = ts_set_f32(0.0f);
+            variance_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t variance_sum_j_0_0 = 0,
+                variance_sum_j_0_0_end =
+                ((n + 31) / 32 + 4095) / 4096; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
+                {
+                    ts_f32 variance_sum_rf_part[4] = {{0}};
+                    variance_sum_rf_part[0] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[1] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[2] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t variance_sum_j_0_1 = 0; variance_sum_j_0_1 < 16; ++variance_sum_j_0_1) {
+                        {
+                            ts_f32 variance_sum_rf_part_2[4] = {{0}};
+                            variance_sum_rf_part_2[0] = ts_set_f32(0.0f);
+                            variance_sum_rf_part_2[1] = ts_set_f32(0.0f);
+                            variance_sum_rf_part_2[2] = ts_set_f32(0.0f);
+                            variance_sum_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t variance_sum_j_0_2 = 0; variance_sum_j_0_2 < 16; ++variance_sum_j_0_2) {
+                                {
+                                    ts_f32 variance_sum_rf_part_3[4] = {{0}};
+                                    variance_sum_rf_part_3[0] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_3[1] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_3[2] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t variance_sum_j_0_3 = 0,
+                                        variance_sum_j_0_3_end =
+                                        ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                        variance_sum_rf_part_3[0] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_3[0]);
+                                        variance_sum_rf_part_3[1] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 8]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 8]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_3[1]);
+                                        variance_sum_rf_part_3[2] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 16]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 16]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_3[2]);
+                                        variance_sum_rf_part_3[3] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 24]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 24]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_3[3]);
+                                    }
+                                    for (int64_t variance_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), 0), variance_sum_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[0]), variance_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 8], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 8], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[1]), variance_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 16], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 16], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[2]), variance_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 24], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 24], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[3]), variance_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    variance_sum_rf_part_2[0] =
+                                        ts_add_f32(variance_sum_rf_part_2[0],
+                                        variance_sum_rf_part_3[0]);
+                                    variance_sum_rf_part_2[1] =
+                                        ts_add_f32(variance_sum_rf_part_2[1],
+                                        variance_sum_rf_part_3[1]);
+                                    variance_sum_rf_part_2[2] =
+                                        ts_add_f32(variance_sum_rf_part_2[2],
+                                        variance_sum_rf_part_3[2]);
+                                    variance_sum_rf_part_2[3] =
+                                        ts_add_f32(variance_sum_rf_part_2[3],
+                                        variance_sum_rf_part_3[3]);
+                                }
+                            }
+                            variance_sum_rf_part[0] =
+                                ts_add_f32(variance_sum_rf_part[0], variance_sum_rf_part_2[0]);
+                            variance_sum_rf_part[1] =
+                                ts_add_f32(variance_sum_rf_part[1], variance_sum_rf_part_2[1]);
+                            variance_sum_rf_part[2] =
+                                ts_add_f32(variance_sum_rf_part[2], variance_sum_rf_part_2[2]);
+                            variance_sum_rf_part[3] =
+                                ts_add_f32(variance_sum_rf_part[3], variance_sum_rf_part_2[3]);
+                        }
+                    }
+                    variance_sum_rf[0] = ts_add_f32(variance_sum_rf[0], variance_sum_rf_part[0]);
+                    variance_sum_rf[1] = ts_add_f32(variance_sum_rf[1], variance_sum_rf_part[1]);
+                    variance_sum_rf[2] = ts_add_f32(variance_sum_rf[2], variance_sum_rf_part[2]);
+                    variance_sum_rf[3] = ts_add_f32(variance_sum_rf[3], variance_sum_rf_part[3]);
+                }
+            }
+            variance_sum[0] = 0.0f;
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[0]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[1]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[2]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
+            variance[0] = variance_sum[0] / (float)n;
+            scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
+            for (int64_t y_j_0 = y_phase / 8,
+                y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8)));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_mask_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase], on0), ts_set_f32(mean[0])),
+                            ts_set_f32(scale[0])),
+                            ts_load_strided_mask_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0, on0), ts_load_strided_mask_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, on0)), on0);
+                    }
+                }
+            }
+            if (stream && ts_row_hits(&y[y_s0 * y_i + ((y_phase + 7) / 8) * 8 - y_phase],
+                &x[x_s0 * y_i + ((y_phase + 7) / 8) * 8 - y_phase]) != 1) {
+                if (((uintptr_t)&y[y_s0 * y_i
+                    + ((y_phase + 7) / 8) * 8 - y_phase]) % TS_BYTES == 0) {
+                    for (int64_t y_j_0 = (y_phase + 7) / 8,
+                        y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_stream_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase] + 0,
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                            ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0), ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                            bias_s0)));
+                    }
+                } else {
+                    ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i
+                        + ((y_phase + 7) / 8) * 8 - y_phase], false);
+                    __builtin_prefetch(&y[y_s0 * y_i + ((n + y_phase) / 8) * 8 - y_phase], 1);
+                    for (int64_t y_j_0 = (y_phase + 7) / 8,
+                        y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_row_push_f32(&line0,
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                            ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0), ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                            bias_s0)));
+                    }
+                    ts_row_end_f32(&line0);
+                }
+            } else {
+                for (int64_t y_j_0 = (y_phase + 7) / 8,
+                    y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                        ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                        + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                        ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0),
+                        ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0)));
+                }
+            }
+            for (int64_t y_j_0 = (n + y_phase) / 8,
+                y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n + y_phase - (y_j_0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase], active), ts_set_f32(mean[0])),
+                            ts_set_f32(scale[0])),
+                            ts_load_strided_first_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0, active), ts_load_strided_first_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, active)), active);
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float32_v3_0_y_i_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float32_v3_0_y_i_code(env, lower, upper, true);
+}
+
+static int ts_layer_norm_float32_v3_0_y_i_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float32_v3_0_y_i_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_layer_norm_float32_v3_0_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float epsilon = (float)call->scalars[0].f64;
+    const float *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const float *const restrict weight = call->data[1];
+    const int64_t weight_s0 = unit ? 1 : call->strides[2];
+    const float *const restrict bias = call->data[2];
+    const int64_t bias_s0 = unit ? 1 : call->strides[3];
+    float *const y = call->data[3];
+    const int64_t y_s0 = call->strides[4];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(n) + 4.0 * (double)(n)
+        + 4.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 16);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_layer_norm_float32_v3_0_y_i env =
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, y_phase,
+            ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 4095) / 4096) * 600472
+            + ((n + y_phase + 7) / 8) * 21 - ((y_phase / 8) * 21) + 36);
+        const int status =
+            ts_parallel(unit ? ts_layer_norm_float32_v3_0_y_i_unit
+                : ts_layer_norm_float32_v3_0_y_i_any, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float32_v3_0(const ts_call *call)
+{
+    const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
+    return unit ? ts_layer_norm_float32_v3_0_code(call, true)
+        : ts_layer_norm_float32_v3_0_code(call, false);
+}
+
+static bool ts_layer_norm_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_layer_norm_float32_v3_1_y_i {
+    int64_t n;
+    float epsilon;
+    const float *x;
+    int64_t x_s0;
+    const float *weight;
+    int64_t weight_s0;
+    const float *bias;
+    int64_t bias_s0;
+    float *y;
+    int64_t y_s0;
+    bool stream;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_layer_norm_float32_v3_1_y_i_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_layer_norm_float32_v3_1_y_i *const self = env;
+    const int64_t n = self->n;
+    const float epsilon = self->epsilon;
+    const float *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const float *const restrict weight = self->weight;
+    const int64_t weight_s0 = unit ? 1 : self->weight_s0;
+    const float *const restrict bias = self->bias;
+    const int64_t bias_s0 = unit ? 1 : self->bias_s0;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float mean_sum[1];
+            _Alignas(64) float mean[1];
+            _Alignas(64) float variance_sum[1];
+            _Alignas(64) float variance[1];
+            _Alignas(64) float scale[1];
+            ts_f32 mean_sum_rf[4] = {{0}};
+            ts_f32 variance_sum_rf[4] = {{0}};
+            mean_sum_rf[0] = ts_set_f32(0.0f);
+            mean_sum_rf[1] = ts_set_f32(0.0f);
+            mean_sum_rf[2] = ts_set_f32(0.0f);
+            mean_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 31) / 32 + 31) / 32; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
+                {
+                    ts_f32 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t mean_sum_j_0_1 = 0,
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32 - (mean_sum_j_0_0 * 32)),
+                        n / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        mean_sum_rf_part[0] =
+                            ts_add_f32(mean_sum_rf_part[0],
+                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32]));
+                        mean_sum_rf_part[1] =
+                            ts_add_f32(mean_sum_rf_part[1],
+                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 8]));
+                        mean_sum_rf_part[2] =
+                            ts_add_f32(mean_sum_rf_part[2],
+                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 16]));
+                        mean_sum_rf_part[3] =
+                            ts_add_f32(mean_sum_rf_part[3],
+                            ts_load_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 24]));
+                    }
+                    for (int64_t mean_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (mean_sum_j_0_0 * 32)), n / 32 - (mean_sum_j_0_0 * 32)),
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 31) / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32),
+                                8);
+                            if (active > 0) {
+                                mean_sum_rf_part[0] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(mean_sum_rf_part[0],
+                                    ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32], active)), mean_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[1] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(mean_sum_rf_part[1],
+                                    ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 8], active)), mean_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[2] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(mean_sum_rf_part[2],
+                                    ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 16], active)), mean_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[3] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(mean_sum_rf_part[3],
+                                    ts_load_first_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 24], active)), mean_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
+                }
+            }
+            mean_sum[0] = 0.0f;
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[0]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[1]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[2]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[3]);
+            mean[0] = mean_sum[0] / (float)n;
+            variance_sum_rf[0] = ts_set_f32(0.0f);
+            variance_sum_rf[1] = ts_set_f32(0.0f);
+            variance_sum_rf[2] = ts_set_f32(0.0f);
+            variance_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t variance_sum_j_0_0 = 0,
+                variance_sum_j_0_0_end =
+                ((n + 31) / 32 + 31) / 32; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
+                {
+                    ts_f32 variance_sum_rf_part[4] = {{0}};
+                    variance_sum_rf_part[0] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[1] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[2] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t variance_sum_j_0_1 = 0,
+                        variance_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32 - (variance_sum_j_0_0 * 32)),
+                        n / 32 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                        variance_sum_rf_part[0] =
+                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32]),
+                            ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 1024
+                            + variance_sum_j_0_1 * 32]), ts_set_f32(mean[0])),
+                            variance_sum_rf_part[0]);
+                        variance_sum_rf_part[1] =
+                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8]),
+                            ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 1024
+                            + variance_sum_j_0_1 * 32 + 8]), ts_set_f32(mean[0])),
+                            variance_sum_rf_part[1]);
+                        variance_sum_rf_part[2] =
+                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16]),
+                            ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 1024
+                            + variance_sum_j_0_1 * 32 + 16]), ts_set_f32(mean[0])),
+                            variance_sum_rf_part[2]);
+                        variance_sum_rf_part[3] =
+                            ts_fma_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24]),
+                            ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 1024
+                            + variance_sum_j_0_1 * 32 + 24]), ts_set_f32(mean[0])),
+                            variance_sum_rf_part[3]);
+                    }
+                    for (int64_t variance_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (variance_sum_j_0_0 * 32)),
+                        n / 32 - (variance_sum_j_0_0 * 32)),
+                        variance_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 31) / 32 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                variance_sum_rf_part[0] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32], active),
+                                    ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32], active),
+                                    ts_set_f32(mean[0])), variance_sum_rf_part[0]),
+                                    variance_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                variance_sum_rf_part[1] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8],
+                                    active), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8],
+                                    active), ts_set_f32(mean[0])), variance_sum_rf_part[1]),
+                                    variance_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                variance_sum_rf_part[2] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16],
+                                    active), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16],
+                                    active), ts_set_f32(mean[0])), variance_sum_rf_part[2]),
+                                    variance_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                variance_sum_rf_part[3] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24],
+                                    active), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24],
+                                    active), ts_set_f32(mean[0])), variance_sum_rf_part[3]),
+                                    variance_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    variance_sum_rf[0] = ts_add_f32(variance_sum_rf[0], variance_sum_rf_part[0]);
+                    variance_sum_rf[1] = ts_add_f32(variance_sum_rf[1], variance_sum_rf_part[1]);
+                    variance_sum_rf[2] = ts_add_f32(variance_sum_rf[2], variance_sum_rf_part[2]);
+                    variance_sum_rf[3] = ts_add_f32(variance_sum_rf[3], variance_sum_rf_part[3]);
+                }
+            }
+            variance_sum[0] = 0.0f;
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[0]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[1]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[2]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
+            variance[0] = variance_sum[0] / (float)n;
+            scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
+            for (int64_t y_j_0 = y_phase / 8,
+                y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8)));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_mask_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase], on0), ts_set_f32(mean[0])),
+                            ts_set_f32(scale[0])),
+                            ts_load_strided_mask_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0, on0), ts_load_strided_mask_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, on0)), on0);
+                    }
+                }
+            }
+            if (stream && ts_row_hits(&y[y_s0 * y_i + ((y_phase + 7) / 8) * 8 - y_phase],
+                &x[x_s0 * y_i + ((y_phase + 7) / 8) * 8 - y_phase]) != 1) {
+                if (((uintptr_t)&y[y_s0 * y_i
+                    + ((y_phase + 7) / 8) * 8 - y_phase]) % TS_BYTES == 0) {
+                    for (int64_t y_j_0 = (y_phase + 7) / 8,
+                        y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_stream_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase] + 0,
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                            ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0), ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                            bias_s0)));
+                    }
+                } else {
+                    ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i
+                        + ((y_phase + 7) / 8) * 8 - y_phase], false);
+                    __builtin_prefetch(&y[y_s0 * y_i + ((n + y_phase) / 8) * 8 - y_phase], 1);
+                    for (int64_t y_j_0 = (y_phase + 7) / 8,
+                        y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_row_push_f32(&line0,
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                            ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0), ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                            bias_s0)));
+                    }
+                    ts_row_end_f32(&line0);
+                }
+            } else {
+                for (int64_t y_j_0 = (y_phase + 7) / 8,
+                    y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(float) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                        + ahead * (2 * x_s0))));
+                    ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                        ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
+                        + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                        ts_load_strided_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0),
+                        ts_load_strided_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0)));
+                }
+            }
+            for (int64_t y_j_0 = (n + y_phase) / 8,
+                y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n + y_phase - (y_j_0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
+                            + y_j_0 * 8 - y_phase], active), ts_set_f32(mean[0])),
+                            ts_set_f32(scale[0])),
+                            ts_load_strided_first_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                            weight_s0, active), ts_load_strided_first_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, active)), active);
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float32_v3_1_y_i_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float32_v3_1_y_i_code(env, lower, upper, true);
+}
+
+static int ts_layer_norm_float32_v3_1_y_i_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float32_v3_1_y_i_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_layer_norm_float32_v3_1_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float epsilon = (float)call->scalars[0].f64;
+    const float *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const float *const restrict weight = call->data[1];
+    const int64_t weight_s0 = unit ? 1 : call->strides[2];
+    const float *const restrict bias = call->data[2];
+    const int64_t bias_s0 = unit ? 1 : call->strides[3];
+    float *const y = call->data[3];
+    const int64_t y_s0 = call->strides[4];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(n) + 4.0 * (double)(n)
+        + 4.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 16);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_layer_norm_float32_v3_1_y_i env =
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, y_phase,
+            ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 31) / 32) * 3128
+            + ((n + y_phase + 7) / 8) * 21 - ((y_phase / 8) * 21) + 36);
+        const int status =
+            ts_parallel(unit ? ts_layer_norm_float32_v3_1_y_i_unit
+                : ts_layer_norm_float32_v3_1_y_i_any, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float32_v3_1(const ts_call *call)
+{
+    const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
+    return unit ? ts_layer_norm_float32_v3_1_code(call, true)
+        : ts_layer_norm_float32_v3_1_code(call, false);
+}
+
+static bool ts_layer_norm_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 2048);
+}
+
+struct ts_layer_norm_float32_v3_2_y_i {
+    int64_t n;
+    float epsilon;
+    const float *x;
+    int64_t x_s0;
+    const float *weight;
+    int64_t weight_s0;
+    const float *bias;
+    int64_t bias_s0;
+    float *y;
+    int64_t y_s0;
+    bool stream;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_layer_norm_float32_v3_2_y_i_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_layer_norm_float32_v3_2_y_i *const self = env;
+    const int64_t n = self->n;
+    const float epsilon = self->epsilon;
+    const float *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const float *const restrict weight = self->weight;
+    const int64_t weight_s0 = unit ? 1 : self->weight_s0;
+    const float *const restrict bias = self->bias;
+    const int64_t bias_s0 = unit ? 1 : self->bias_s0;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float mean_sum[1];
+            _Alignas(64) float mean[1];
+            _Alignas(64) float variance_sum[1];
+            _Alignas(64) float variance[1];
+            _Alignas(64) float scale[1];
+            ts_f32 mean_sum_rf[4] = {{0}};
+            ts_f32 variance_sum_rf[4] = {{0}};
+            mean_sum_rf[0] = ts_set_f32(0.0f);
+            mean_sum_rf[1] = ts_set_f32(0.0f);
+            mean_sum_rf[2] = ts_set_f32(0.0f);
+            mean_sum_rf[3] = ts_set_f32(0.0f);
             for (int64_t mean_sum_j_0 = 0,
                 mean_sum_j_0_end = n / 32; mean_sum_j_0 < mean_sum_j_0_end; ++mean_sum_j_0) {
                 mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0],
@@ -279,17 +1157,17 @@ TS_INLINE int ts_layer_norm_float32_v3_0_y_i_code(const void *env, int64_t lower
     return TS_OK;
 }
 
-static int ts_layer_norm_float32_v3_0_y_i_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_layer_norm_float32_v3_2_y_i_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_layer_norm_float32_v3_0_y_i_code(env, lower, upper, true);
+    return ts_layer_norm_float32_v3_2_y_i_code(env, lower, upper, true);
 }
 
-static int ts_layer_norm_float32_v3_0_y_i_any(const void *env, int64_t lower, int64_t upper)
+static int ts_layer_norm_float32_v3_2_y_i_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_layer_norm_float32_v3_0_y_i_code(env, lower, upper, false);
+    return ts_layer_norm_float32_v3_2_y_i_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_layer_norm_float32_v3_0_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_layer_norm_float32_v3_2_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -308,7 +1186,7 @@ TS_INLINE int ts_layer_norm_float32_v3_0_code(const ts_call *call, const bool un
     const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 16);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_layer_norm_float32_v3_0_y_i env =
+        const struct ts_layer_norm_float32_v3_2_y_i env =
             {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, y_phase,
             ahead};
         const int64_t grain = 1
@@ -317,8 +1195,8 @@ TS_INLINE int ts_layer_norm_float32_v3_0_code(const ts_call *call, const bool un
             + ((n + y_phase + 7) / 8) * 21 - ((y_phase / 8) * 21) - ((ts_max_i64_s((n
             + y_phase) / 8, (y_phase + 7) / 8)) * 21) + 36);
         const int status =
-            ts_parallel(unit ? ts_layer_norm_float32_v3_0_y_i_unit
-                : ts_layer_norm_float32_v3_0_y_i_any, &env, 0, m, grain, call->threads);
+            ts_parallel(unit ? ts_layer_norm_float32_v3_2_y_i_unit
+                : ts_layer_norm_float32_v3_2_y_i_any, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -326,16 +1204,18 @@ TS_INLINE int ts_layer_norm_float32_v3_0_code(const ts_call *call, const bool un
     return TS_OK;
 }
 
-static int ts_layer_norm_float32_v3_0(const ts_call *call)
+static int ts_layer_norm_float32_v3_2(const ts_call *call)
 {
     const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
-    return unit ? ts_layer_norm_float32_v3_0_code(call, true)
-        : ts_layer_norm_float32_v3_0_code(call, false);
+    return unit ? ts_layer_norm_float32_v3_2_code(call, true)
+        : ts_layer_norm_float32_v3_2_code(call, false);
 }
 
-extern const ts_variant ts_layer_norm_float32_v3[1];
-const ts_variant ts_layer_norm_float32_v3[1] = {
-    {ts_layer_norm_float32_v3_0, NULL, UINT64_C(34), "0"},
+extern const ts_variant ts_layer_norm_float32_v3[3];
+const ts_variant ts_layer_norm_float32_v3[3] = {
+    {ts_layer_norm_float32_v3_0, ts_layer_norm_float32_v3_0_when, UINT64_C(34), "0"},
+    {ts_layer_norm_float32_v3_1, ts_layer_norm_float32_v3_1_when, UINT64_C(34), "1"},
+    {ts_layer_norm_float32_v3_2, NULL, UINT64_C(34), "2"},
 };
 
 struct ts_layer_norm_float64_v3_0_y_i {
@@ -358,6 +1238,889 @@ TS_INLINE int ts_layer_norm_float64_v3_0_y_i_code(const void *env, int64_t lower
     const bool unit)
 {
     const struct ts_layer_norm_float64_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const double epsilon = self->epsilon;
+    const double *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const double *const restrict weight = self->weight;
+    const int64_t weight_s0 = unit ? 1 : self->weight_s0;
+    const double *const restrict bias = self->bias;
+    const int64_t bias_s0 = unit ? 1 : self->bias_s0;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) double mean_sum[1];
+            _Alignas(64) double mean[1];
+            _Alignas(64) double variance_sum[1];
+            _Alignas(64) double variance[1];
+            _Alignas(64) double scale[1];
+            ts_f64 mean_sum_rf[4] = {{0}};
+            ts_f64 variance_sum_rf[4] = {{0}};
+            mean_sum_rf[0] = ts_set_f64(0.0);
+            mean_sum_rf[1] = ts_set_f64(0.0);
+            mean_sum_rf[2] = ts_set_f64(0.0);
+            mean_sum_rf[3] = ts_set_f64(0.0);
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 15) / 16 + 4095) / 4096; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
+                {
+                    ts_f64 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f64(0.0);
+                    mean_sum_rf_part[1] = ts_set_f64(0.0);
+                    mean_sum_rf_part[2] = ts_set_f64(0.0);
+                    mean_sum_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t mean_sum_j_0_1 = 0; mean_sum_j_0_1 < 16; ++mean_sum_j_0_1) {
+                        {
+                            ts_f64 mean_sum_rf_part_2[4] = {{0}};
+                            mean_sum_rf_part_2[0] = ts_set_f64(0.0);
+                            mean_sum_rf_part_2[1] = ts_set_f64(0.0);
+                            mean_sum_rf_part_2[2] = ts_set_f64(0.0);
+                            mean_sum_rf_part_2[3] = ts_set_f64(0.0);
+                            for (int64_t mean_sum_j_0_2 = 0; mean_sum_j_0_2 < 16; ++mean_sum_j_0_2) {
+                                {
+                                    ts_f64 mean_sum_rf_part_3[4] = {{0}};
+                                    mean_sum_rf_part_3[0] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_3[1] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_3[2] = ts_set_f64(0.0);
+                                    mean_sum_rf_part_3[3] = ts_set_f64(0.0);
+                                    for (int64_t mean_sum_j_0_3 = 0,
+                                        mean_sum_j_0_3_end =
+                                        ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                        mean_sum_rf_part_3[0] =
+                                            ts_add_f64(mean_sum_rf_part_3[0],
+                                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 65536
+                                            + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                            + mean_sum_j_0_3 * 16]));
+                                        mean_sum_rf_part_3[1] =
+                                            ts_add_f64(mean_sum_rf_part_3[1],
+                                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 65536
+                                            + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                            + mean_sum_j_0_3 * 16 + 4]));
+                                        mean_sum_rf_part_3[2] =
+                                            ts_add_f64(mean_sum_rf_part_3[2],
+                                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 65536
+                                            + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                            + mean_sum_j_0_3 * 16 + 8]));
+                                        mean_sum_rf_part_3[3] =
+                                            ts_add_f64(mean_sum_rf_part_3[3],
+                                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 65536
+                                            + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                            + mean_sum_j_0_3 * 16 + 12]));
+                                    }
+                                    for (int64_t mean_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), 0), mean_sum_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (mean_sum_j_0_0 * 65536) - (mean_sum_j_0_1 * 4096) - (mean_sum_j_0_2 * 256) - (mean_sum_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(mean_sum_rf_part_3[0],
+                                                    ts_load_first_f64(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 65536
+                                                    + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                                    + mean_sum_j_0_3 * 16], active)),
+                                                    mean_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 65536) - (mean_sum_j_0_1 * 4096) - (mean_sum_j_0_2 * 256) - (mean_sum_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(mean_sum_rf_part_3[1],
+                                                    ts_load_first_f64(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 65536
+                                                    + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                                    + mean_sum_j_0_3 * 16 + 4], active)),
+                                                    mean_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 65536) - (mean_sum_j_0_1 * 4096) - (mean_sum_j_0_2 * 256) - (mean_sum_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(mean_sum_rf_part_3[2],
+                                                    ts_load_first_f64(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 65536
+                                                    + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                                    + mean_sum_j_0_3 * 16 + 8], active)),
+                                                    mean_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 65536) - (mean_sum_j_0_1 * 4096) - (mean_sum_j_0_2 * 256) - (mean_sum_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(mean_sum_rf_part_3[3],
+                                                    ts_load_first_f64(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 65536
+                                                    + mean_sum_j_0_1 * 4096 + mean_sum_j_0_2 * 256
+                                                    + mean_sum_j_0_3 * 16 + 12], active)),
+                                                    mean_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    mean_sum_rf_part_2[0] =
+                                        ts_add_f64(mean_sum_rf_part_2[0], mean_sum_rf_part_3[0]);
+                                    mean_sum_rf_part_2[1] =
+                                        ts_add_f64(mean_sum_rf_part_2[1], mean_sum_rf_part_3[1]);
+                                    mean_sum_rf_part_2[2] =
+                                        ts_add_f64(mean_sum_rf_part_2[2], mean_sum_rf_part_3[2]);
+                                    mean_sum_rf_part_2[3] =
+                                        ts_add_f64(mean_sum_rf_part_2[3], mean_sum_rf_part_3[3]);
+                                }
+                            }
+                            mean_sum_rf_part[0] =
+                                ts_add_f64(mean_sum_rf_part[0], mean_sum_rf_part_2[0]);
+                            mean_sum_rf_part[1] =
+                                ts_add_f64(mean_sum_rf_part[1], mean_sum_rf_part_2[1]);
+                            mean_sum_rf_part[2] =
+                                ts_add_f64(mean_sum_rf_part[2], mean_sum_rf_part_2[2]);
+                            mean_sum_rf_part[3] =
+                                ts_add_f64(mean_sum_rf_part[3], mean_sum_rf_part_2[3]);
+                        }
+                    }
+                    mean_sum_rf[0] = ts_add_f64(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f64(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f64(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f64(mean_sum_rf[3], mean_sum_rf_part[3]);
+                }
+            }
+            mean_sum[0] = 0.0;
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[0]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[1]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[2]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[3]);
+            mean[0] = mean_sum[0] / (double)n;
+            variance_sum_rf[0] = ts_set_f64(0.0);
+            variance_sum_rf[1] = ts_set_f64(0.0);
+            variance_sum_rf[2] = ts_set_f64(0.0);
+            variance_sum_rf[3] = ts_set_f64(0.0);
+            for (int64_t variance_sum_j_0_0 = 0,
+                variance_sum_j_0_0_end =
+                ((n + 15) / 16 + 4095) / 4096; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
+                {
+                    ts_f64 variance_sum_rf_part[4] = {{0}};
+                    variance_sum_rf_part[0] = ts_set_f64(0.0);
+                    variance_sum_rf_part[1] = ts_set_f64(0.0);
+                    variance_sum_rf_part[2] = ts_set_f64(0.0);
+                    variance_sum_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t variance_sum_j_0_1 = 0; variance_sum_j_0_1 < 16; ++variance_sum_j_0_1) {
+                        {
+                            ts_f64 variance_sum_rf_part_2[4] = {{0}};
+                            variance_sum_rf_part_2[0] = ts_set_f64(0.0);
+                            variance_sum_rf_part_2[1] = ts_set_f64(0.0);
+                            variance_sum_rf_part_2[2] = ts_set_f64(0.0);
+                            variance_sum_rf_part_2[3] = ts_set_f64(0.0);
+                            for (int64_t variance_sum_j_0_2 = 0; variance_sum_j_0_2 < 16; ++variance_sum_j_0_2) {
+                                {
+                                    ts_f64 variance_sum_rf_part_3[4] = {{0}};
+                                    variance_sum_rf_part_3[0] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_3[1] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_3[2] = ts_set_f64(0.0);
+                                    variance_sum_rf_part_3[3] = ts_set_f64(0.0);
+                                    for (int64_t variance_sum_j_0_3 = 0,
+                                        variance_sum_j_0_3_end =
+                                        ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                        variance_sum_rf_part_3[0] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 65536
+                                            + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256
+                                            + variance_sum_j_0_3 * 16]), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 65536
+                                            + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256
+                                            + variance_sum_j_0_3 * 16]), ts_set_f64(mean[0])),
+                                            variance_sum_rf_part_3[0]);
+                                        variance_sum_rf_part_3[1] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 65536
+                                            + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256
+                                            + variance_sum_j_0_3 * 16 + 4]), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 65536
+                                            + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256
+                                            + variance_sum_j_0_3 * 16 + 4]), ts_set_f64(mean[0])),
+                                            variance_sum_rf_part_3[1]);
+                                        variance_sum_rf_part_3[2] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 65536
+                                            + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256
+                                            + variance_sum_j_0_3 * 16 + 8]), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 65536
+                                            + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256
+                                            + variance_sum_j_0_3 * 16 + 8]), ts_set_f64(mean[0])),
+                                            variance_sum_rf_part_3[2]);
+                                        variance_sum_rf_part_3[3] =
+                                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 65536
+                                            + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256
+                                            + variance_sum_j_0_3 * 16 + 12]), ts_set_f64(mean[0])),
+                                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 65536
+                                            + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256
+                                            + variance_sum_j_0_3 * 16 + 12]), ts_set_f64(mean[0])),
+                                            variance_sum_rf_part_3[3]);
+                                    }
+                                    for (int64_t variance_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), 0), variance_sum_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (variance_sum_j_0_0 * 65536) - (variance_sum_j_0_1 * 4096) - (variance_sum_j_0_2 * 256) - (variance_sum_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16], active), ts_set_f64(mean[0])), variance_sum_rf_part_3[0]), variance_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 65536) - (variance_sum_j_0_1 * 4096) - (variance_sum_j_0_2 * 256) - (variance_sum_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 4], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 4], active), ts_set_f64(mean[0])), variance_sum_rf_part_3[1]), variance_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 65536) - (variance_sum_j_0_1 * 4096) - (variance_sum_j_0_2 * 256) - (variance_sum_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 8], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 8], active), ts_set_f64(mean[0])), variance_sum_rf_part_3[2]), variance_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 65536) - (variance_sum_j_0_1 * 4096) - (variance_sum_j_0_2 * 256) - (variance_sum_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 12], active), ts_set_f64(mean[0])), ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 65536 + variance_sum_j_0_1 * 4096 + variance_sum_j_0_2 * 256 + variance_sum_j_0_3 * 16 + 12], active), ts_set_f64(mean[0])), variance_sum_rf_part_3[3]), variance_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    variance_sum_rf_part_2[0] =
+                                        ts_add_f64(variance_sum_rf_part_2[0],
+                                        variance_sum_rf_part_3[0]);
+                                    variance_sum_rf_part_2[1] =
+                                        ts_add_f64(variance_sum_rf_part_2[1],
+                                        variance_sum_rf_part_3[1]);
+                                    variance_sum_rf_part_2[2] =
+                                        ts_add_f64(variance_sum_rf_part_2[2],
+                                        variance_sum_rf_part_3[2]);
+                                    variance_sum_rf_part_2[3] =
+                                        ts_add_f64(variance_sum_rf_part_2[3],
+                                        variance_sum_rf_part_3[3]);
+                                }
+                            }
+                            variance_sum_rf_part[0] =
+                                ts_add_f64(variance_sum_rf_part[0], variance_sum_rf_part_2[0]);
+                            variance_sum_rf_part[1] =
+                                ts_add_f64(variance_sum_rf_part[1], variance_sum_rf_part_2[1]);
+                            variance_sum_rf_part[2] =
+                                ts_add_f64(variance_sum_rf_part[2], variance_sum_rf_part_2[2]);
+                            variance_sum_rf_part[3] =
+                                ts_add_f64(variance_sum_rf_part[3], variance_sum_rf_part_2[3]);
+                        }
+                    }
+                    variance_sum_rf[0] = ts_add_f64(variance_sum_rf[0], variance_sum_rf_part[0]);
+                    variance_sum_rf[1] = ts_add_f64(variance_sum_rf[1], variance_sum_rf_part[1]);
+                    variance_sum_rf[2] = ts_add_f64(variance_sum_rf[2], variance_sum_rf_part[2]);
+                    variance_sum_rf[3] = ts_add_f64(variance_sum_rf[3], variance_sum_rf_part[3]);
+                }
+            }
+            variance_sum[0] = 0.0;
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[0]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[1]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[2]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[3]);
+            variance[0] = variance_sum[0] / (double)n;
+            scale[0] = ts_rsqrt_f64_s((variance[0] + epsilon));
+            for (int64_t y_j_0 = y_phase / 4,
+                y_j_0_end = (y_phase + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 4))),
+                        ts_first_m32(4));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_mask_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase], ts_lo_m64_m32(on0)), ts_set_f64(mean[0])),
+                            ts_set_f64(scale[0])),
+                            ts_load_strided_mask_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0, ts_lo_m64_m32(on0)),
+                            ts_load_strided_mask_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0, ts_lo_m64_m32(on0))), ts_lo_m64_m32(on0));
+                    }
+                }
+            }
+            if (stream && ts_row_hits(&y[y_s0 * y_i + ((y_phase + 3) / 4) * 4 - y_phase],
+                &x[x_s0 * y_i + ((y_phase + 3) / 4) * 4 - y_phase]) != 1) {
+                if (((uintptr_t)&y[y_s0 * y_i
+                    + ((y_phase + 3) / 4) * 4 - y_phase]) % TS_BYTES == 0) {
+                    for (int64_t y_j_0 = (y_phase + 3) / 4,
+                        y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_stream_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase] + 0,
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                            ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0), ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0)));
+                    }
+                } else {
+                    ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i
+                        + ((y_phase + 3) / 4) * 4 - y_phase], false);
+                    __builtin_prefetch(&y[y_s0 * y_i + ((n + y_phase) / 4) * 4 - y_phase], 1);
+                    for (int64_t y_j_0 = (y_phase + 3) / 4,
+                        y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_row_push_f64(&line0,
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                            ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0), ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0)));
+                    }
+                    ts_row_end_f64(&line0);
+                }
+            } else {
+                for (int64_t y_j_0 = (y_phase + 3) / 4,
+                    y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                        + ahead * (2 * x_s0))));
+                    ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                        ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                        + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                        ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)], weight_s0),
+                        ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)], bias_s0)));
+                }
+            }
+            for (int64_t y_j_0 = (n + y_phase) / 4,
+                y_j_0_end = (n + y_phase + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n + y_phase - (y_j_0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase], active), ts_set_f64(mean[0])),
+                            ts_set_f64(scale[0])),
+                            ts_load_strided_first_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0, active), ts_load_strided_first_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)], bias_s0, active)), active);
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float64_v3_0_y_i_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float64_v3_0_y_i_code(env, lower, upper, true);
+}
+
+static int ts_layer_norm_float64_v3_0_y_i_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float64_v3_0_y_i_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_layer_norm_float64_v3_0_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double epsilon = call->scalars[0].f64;
+    const double *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const double *const restrict weight = call->data[1];
+    const int64_t weight_s0 = unit ? 1 : call->strides[2];
+    const double *const restrict bias = call->data[2];
+    const int64_t bias_s0 = unit ? 1 : call->strides[3];
+    double *const y = call->data[3];
+    const int64_t y_s0 = call->strides[4];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(n) + 8.0 * (double)(n)
+        + 8.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 8);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_layer_norm_float64_v3_0_y_i env =
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, y_phase,
+            ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 15) / 16 + 4095) / 4096) * 600472
+            + ((n + y_phase + 3) / 4) * 21 - ((y_phase / 4) * 21) + 36);
+        const int status =
+            ts_parallel(unit ? ts_layer_norm_float64_v3_0_y_i_unit
+                : ts_layer_norm_float64_v3_0_y_i_any, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float64_v3_0(const ts_call *call)
+{
+    const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
+    return unit ? ts_layer_norm_float64_v3_0_code(call, true)
+        : ts_layer_norm_float64_v3_0_code(call, false);
+}
+
+static bool ts_layer_norm_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_layer_norm_float64_v3_1_y_i {
+    int64_t n;
+    double epsilon;
+    const double *x;
+    int64_t x_s0;
+    const double *weight;
+    int64_t weight_s0;
+    const double *bias;
+    int64_t bias_s0;
+    double *y;
+    int64_t y_s0;
+    bool stream;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_layer_norm_float64_v3_1_y_i_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_layer_norm_float64_v3_1_y_i *const self = env;
+    const int64_t n = self->n;
+    const double epsilon = self->epsilon;
+    const double *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const double *const restrict weight = self->weight;
+    const int64_t weight_s0 = unit ? 1 : self->weight_s0;
+    const double *const restrict bias = self->bias;
+    const int64_t bias_s0 = unit ? 1 : self->bias_s0;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) double mean_sum[1];
+            _Alignas(64) double mean[1];
+            _Alignas(64) double variance_sum[1];
+            _Alignas(64) double variance[1];
+            _Alignas(64) double scale[1];
+            ts_f64 mean_sum_rf[4] = {{0}};
+            ts_f64 variance_sum_rf[4] = {{0}};
+            mean_sum_rf[0] = ts_set_f64(0.0);
+            mean_sum_rf[1] = ts_set_f64(0.0);
+            mean_sum_rf[2] = ts_set_f64(0.0);
+            mean_sum_rf[3] = ts_set_f64(0.0);
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 15) / 16 + 31) / 32; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
+                {
+                    ts_f64 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f64(0.0);
+                    mean_sum_rf_part[1] = ts_set_f64(0.0);
+                    mean_sum_rf_part[2] = ts_set_f64(0.0);
+                    mean_sum_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t mean_sum_j_0_1 = 0,
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16 - (mean_sum_j_0_0 * 32)),
+                        n / 16 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        mean_sum_rf_part[0] =
+                            ts_add_f64(mean_sum_rf_part[0],
+                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                            + mean_sum_j_0_1 * 16]));
+                        mean_sum_rf_part[1] =
+                            ts_add_f64(mean_sum_rf_part[1],
+                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                            + 4]));
+                        mean_sum_rf_part[2] =
+                            ts_add_f64(mean_sum_rf_part[2],
+                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                            + 8]));
+                        mean_sum_rf_part[3] =
+                            ts_add_f64(mean_sum_rf_part[3],
+                            ts_load_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512 + mean_sum_j_0_1 * 16
+                            + 12]));
+                    }
+                    for (int64_t mean_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (mean_sum_j_0_0 * 32)), n / 16 - (mean_sum_j_0_0 * 32)),
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 15) / 16 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                mean_sum_rf_part[0] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(mean_sum_rf_part[0],
+                                    ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                                    + mean_sum_j_0_1 * 16], active)), mean_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                mean_sum_rf_part[1] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(mean_sum_rf_part[1],
+                                    ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                                    + mean_sum_j_0_1 * 16 + 4], active)), mean_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                mean_sum_rf_part[2] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(mean_sum_rf_part[2],
+                                    ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                                    + mean_sum_j_0_1 * 16 + 8], active)), mean_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 512) - (mean_sum_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                mean_sum_rf_part[3] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(mean_sum_rf_part[3],
+                                    ts_load_first_f64(&x[x_s0 * y_i + mean_sum_j_0_0 * 512
+                                    + mean_sum_j_0_1 * 16 + 12], active)), mean_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    mean_sum_rf[0] = ts_add_f64(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f64(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f64(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f64(mean_sum_rf[3], mean_sum_rf_part[3]);
+                }
+            }
+            mean_sum[0] = 0.0;
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[0]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[1]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[2]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f64(mean_sum_rf[3]);
+            mean[0] = mean_sum[0] / (double)n;
+            variance_sum_rf[0] = ts_set_f64(0.0);
+            variance_sum_rf[1] = ts_set_f64(0.0);
+            variance_sum_rf[2] = ts_set_f64(0.0);
+            variance_sum_rf[3] = ts_set_f64(0.0);
+            for (int64_t variance_sum_j_0_0 = 0,
+                variance_sum_j_0_0_end =
+                ((n + 15) / 16 + 31) / 32; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
+                {
+                    ts_f64 variance_sum_rf_part[4] = {{0}};
+                    variance_sum_rf_part[0] = ts_set_f64(0.0);
+                    variance_sum_rf_part[1] = ts_set_f64(0.0);
+                    variance_sum_rf_part[2] = ts_set_f64(0.0);
+                    variance_sum_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t variance_sum_j_0_1 = 0,
+                        variance_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16 - (variance_sum_j_0_0 * 32)),
+                        n / 16 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                        variance_sum_rf_part[0] =
+                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16]),
+                            ts_set_f64(mean[0])),
+                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 512
+                            + variance_sum_j_0_1 * 16]), ts_set_f64(mean[0])),
+                            variance_sum_rf_part[0]);
+                        variance_sum_rf_part[1] =
+                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 4]),
+                            ts_set_f64(mean[0])),
+                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 512
+                            + variance_sum_j_0_1 * 16 + 4]), ts_set_f64(mean[0])),
+                            variance_sum_rf_part[1]);
+                        variance_sum_rf_part[2] =
+                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 8]),
+                            ts_set_f64(mean[0])),
+                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 512
+                            + variance_sum_j_0_1 * 16 + 8]), ts_set_f64(mean[0])),
+                            variance_sum_rf_part[2]);
+                        variance_sum_rf_part[3] =
+                            ts_fma_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 12]),
+                            ts_set_f64(mean[0])),
+                            ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + variance_sum_j_0_0 * 512
+                            + variance_sum_j_0_1 * 16 + 12]), ts_set_f64(mean[0])),
+                            variance_sum_rf_part[3]);
+                    }
+                    for (int64_t variance_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 15) / 16 - (variance_sum_j_0_0 * 32)),
+                        n / 16 - (variance_sum_j_0_0 * 32)),
+                        variance_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 15) / 16 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (variance_sum_j_0_0 * 512) - (variance_sum_j_0_1 * 16), 4);
+                            if (active > 0) {
+                                variance_sum_rf_part[0] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16], active),
+                                    ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16], active),
+                                    ts_set_f64(mean[0])), variance_sum_rf_part[0]),
+                                    variance_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 512) - (variance_sum_j_0_1 * 16) - 4, 0), 4);
+                            if (active > 0) {
+                                variance_sum_rf_part[1] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 4],
+                                    active), ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 4],
+                                    active), ts_set_f64(mean[0])), variance_sum_rf_part[1]),
+                                    variance_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 512) - (variance_sum_j_0_1 * 16) - 8, 0), 4);
+                            if (active > 0) {
+                                variance_sum_rf_part[2] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 8],
+                                    active), ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 8],
+                                    active), ts_set_f64(mean[0])), variance_sum_rf_part[2]),
+                                    variance_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 512) - (variance_sum_j_0_1 * 16) - 12, 0), 4);
+                            if (active > 0) {
+                                variance_sum_rf_part[3] =
+                                    ts_select_f64(ts_first_m64(active),
+                                    ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 12],
+                                    active), ts_set_f64(mean[0])),
+                                    ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 512 + variance_sum_j_0_1 * 16 + 12],
+                                    active), ts_set_f64(mean[0])), variance_sum_rf_part[3]),
+                                    variance_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    variance_sum_rf[0] = ts_add_f64(variance_sum_rf[0], variance_sum_rf_part[0]);
+                    variance_sum_rf[1] = ts_add_f64(variance_sum_rf[1], variance_sum_rf_part[1]);
+                    variance_sum_rf[2] = ts_add_f64(variance_sum_rf[2], variance_sum_rf_part[2]);
+                    variance_sum_rf[3] = ts_add_f64(variance_sum_rf[3], variance_sum_rf_part[3]);
+                }
+            }
+            variance_sum[0] = 0.0;
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[0]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[1]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[2]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f64(variance_sum_rf[3]);
+            variance[0] = variance_sum[0] / (double)n;
+            scale[0] = ts_rsqrt_f64_s((variance[0] + epsilon));
+            for (int64_t y_j_0 = y_phase / 4,
+                y_j_0_end = (y_phase + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 4))),
+                        ts_first_m32(4));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_mask_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase], ts_lo_m64_m32(on0)), ts_set_f64(mean[0])),
+                            ts_set_f64(scale[0])),
+                            ts_load_strided_mask_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0, ts_lo_m64_m32(on0)),
+                            ts_load_strided_mask_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0, ts_lo_m64_m32(on0))), ts_lo_m64_m32(on0));
+                    }
+                }
+            }
+            if (stream && ts_row_hits(&y[y_s0 * y_i + ((y_phase + 3) / 4) * 4 - y_phase],
+                &x[x_s0 * y_i + ((y_phase + 3) / 4) * 4 - y_phase]) != 1) {
+                if (((uintptr_t)&y[y_s0 * y_i
+                    + ((y_phase + 3) / 4) * 4 - y_phase]) % TS_BYTES == 0) {
+                    for (int64_t y_j_0 = (y_phase + 3) / 4,
+                        y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_stream_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase] + 0,
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                            ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0), ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0)));
+                    }
+                } else {
+                    ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i
+                        + ((y_phase + 3) / 4) * 4 - y_phase], false);
+                    __builtin_prefetch(&y[y_s0 * y_i + ((n + y_phase) / 4) * 4 - y_phase], 1);
+                    for (int64_t y_j_0 = (y_phase + 3) / 4,
+                        y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        __builtin_prefetch((const void *)((uintptr_t)x
+                            + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                            + ahead * (2 * x_s0))));
+                        ts_row_push_f64(&line0,
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                            ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0), ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)],
+                            bias_s0)));
+                    }
+                    ts_row_end_f64(&line0);
+                }
+            } else {
+                for (int64_t y_j_0 = (y_phase + 3) / 4,
+                    y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    __builtin_prefetch((const void *)((uintptr_t)x
+                        + sizeof(double) * (uintptr_t)(x_s0 * y_i + y_j_0 * 4 - y_phase
+                        + ahead * (2 * x_s0))));
+                    ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                        ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                        + y_j_0 * 4 - y_phase]), ts_set_f64(mean[0])), ts_set_f64(scale[0])),
+                        ts_load_strided_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)], weight_s0),
+                        ts_load_strided_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)], bias_s0)));
+                }
+            }
+            for (int64_t y_j_0 = (n + y_phase) / 4,
+                y_j_0_end = (n + y_phase + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n + y_phase - (y_j_0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                            ts_fma_f64(ts_mul_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
+                            + y_j_0 * 4 - y_phase], active), ts_set_f64(mean[0])),
+                            ts_set_f64(scale[0])),
+                            ts_load_strided_first_f64(&weight[weight_s0 * (y_j_0 * 4 - y_phase)],
+                            weight_s0, active), ts_load_strided_first_f64(&bias[bias_s0 * (y_j_0 * 4 - y_phase)], bias_s0, active)), active);
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float64_v3_1_y_i_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float64_v3_1_y_i_code(env, lower, upper, true);
+}
+
+static int ts_layer_norm_float64_v3_1_y_i_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float64_v3_1_y_i_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_layer_norm_float64_v3_1_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double epsilon = call->scalars[0].f64;
+    const double *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const double *const restrict weight = call->data[1];
+    const int64_t weight_s0 = unit ? 1 : call->strides[2];
+    const double *const restrict bias = call->data[2];
+    const int64_t bias_s0 = unit ? 1 : call->strides[3];
+    double *const y = call->data[3];
+    const int64_t y_s0 = call->strides[4];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(n) + 8.0 * (double)(n)
+        + 8.0 * (double)(m) * (double)(n);
+    const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 8);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_layer_norm_float64_v3_1_y_i env =
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, y_phase,
+            ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 15) / 16 + 31) / 32) * 3128
+            + ((n + y_phase + 3) / 4) * 21 - ((y_phase / 4) * 21) + 36);
+        const int status =
+            ts_parallel(unit ? ts_layer_norm_float64_v3_1_y_i_unit
+                : ts_layer_norm_float64_v3_1_y_i_any, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float64_v3_1(const ts_call *call)
+{
+    const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
+    return unit ? ts_layer_norm_float64_v3_1_code(call, true)
+        : ts_layer_norm_float64_v3_1_code(call, false);
+}
+
+static bool ts_layer_norm_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 2048);
+}
+
+struct ts_layer_norm_float64_v3_2_y_i {
+    int64_t n;
+    double epsilon;
+    const double *x;
+    int64_t x_s0;
+    const double *weight;
+    int64_t weight_s0;
+    const double *bias;
+    int64_t bias_s0;
+    double *y;
+    int64_t y_s0;
+    bool stream;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_layer_norm_float64_v3_2_y_i_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_layer_norm_float64_v3_2_y_i *const self = env;
     const int64_t n = self->n;
     const double epsilon = self->epsilon;
     const double *const x = self->x;
@@ -613,17 +2376,17 @@ TS_INLINE int ts_layer_norm_float64_v3_0_y_i_code(const void *env, int64_t lower
     return TS_OK;
 }
 
-static int ts_layer_norm_float64_v3_0_y_i_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_layer_norm_float64_v3_2_y_i_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_layer_norm_float64_v3_0_y_i_code(env, lower, upper, true);
+    return ts_layer_norm_float64_v3_2_y_i_code(env, lower, upper, true);
 }
 
-static int ts_layer_norm_float64_v3_0_y_i_any(const void *env, int64_t lower, int64_t upper)
+static int ts_layer_norm_float64_v3_2_y_i_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_layer_norm_float64_v3_0_y_i_code(env, lower, upper, false);
+    return ts_layer_norm_float64_v3_2_y_i_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_layer_norm_float64_v3_0_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_layer_norm_float64_v3_2_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -642,7 +2405,7 @@ TS_INLINE int ts_layer_norm_float64_v3_0_code(const ts_call *call, const bool un
     const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 8);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_layer_norm_float64_v3_0_y_i env =
+        const struct ts_layer_norm_float64_v3_2_y_i env =
             {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, stream, y_phase,
             ahead};
         const int64_t grain = 1
@@ -651,8 +2414,8 @@ TS_INLINE int ts_layer_norm_float64_v3_0_code(const ts_call *call, const bool un
             + ((n + y_phase + 3) / 4) * 21 - ((y_phase / 4) * 21) - ((ts_max_i64_s((n
             + y_phase) / 4, (y_phase + 3) / 4)) * 21) + 36);
         const int status =
-            ts_parallel(unit ? ts_layer_norm_float64_v3_0_y_i_unit
-                : ts_layer_norm_float64_v3_0_y_i_any, &env, 0, m, grain, call->threads);
+            ts_parallel(unit ? ts_layer_norm_float64_v3_2_y_i_unit
+                : ts_layer_norm_float64_v3_2_y_i_any, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -660,16 +2423,18 @@ TS_INLINE int ts_layer_norm_float64_v3_0_code(const ts_call *call, const bool un
     return TS_OK;
 }
 
-static int ts_layer_norm_float64_v3_0(const ts_call *call)
+static int ts_layer_norm_float64_v3_2(const ts_call *call)
 {
     const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
-    return unit ? ts_layer_norm_float64_v3_0_code(call, true)
-        : ts_layer_norm_float64_v3_0_code(call, false);
+    return unit ? ts_layer_norm_float64_v3_2_code(call, true)
+        : ts_layer_norm_float64_v3_2_code(call, false);
 }
 
-extern const ts_variant ts_layer_norm_float64_v3[1];
-const ts_variant ts_layer_norm_float64_v3[1] = {
-    {ts_layer_norm_float64_v3_0, NULL, UINT64_C(34), "0"},
+extern const ts_variant ts_layer_norm_float64_v3[3];
+const ts_variant ts_layer_norm_float64_v3[3] = {
+    {ts_layer_norm_float64_v3_0, ts_layer_norm_float64_v3_0_when, UINT64_C(34), "0"},
+    {ts_layer_norm_float64_v3_1, ts_layer_norm_float64_v3_1_when, UINT64_C(34), "1"},
+    {ts_layer_norm_float64_v3_2, NULL, UINT64_C(34), "2"},
 };
 
 struct ts_layer_norm_float16_v3_0_y_i {
@@ -691,6 +2456,784 @@ TS_INLINE int ts_layer_norm_float16_v3_0_y_i_code(const void *env, int64_t lower
     const bool unit)
 {
     const struct ts_layer_norm_float16_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const float epsilon = self->epsilon;
+    const uint16_t *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const uint16_t *const restrict weight = self->weight;
+    const int64_t weight_s0 = unit ? 1 : self->weight_s0;
+    const uint16_t *const restrict bias = self->bias;
+    const int64_t bias_s0 = unit ? 1 : self->bias_s0;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float mean_sum[1];
+            _Alignas(64) float mean[1];
+            _Alignas(64) float variance_sum[1];
+            _Alignas(64) float variance[1];
+            _Alignas(64) float scale[1];
+            ts_f32 mean_sum_rf[4] = {{0}};
+            ts_f32 variance_sum_rf[4] = {{0}};
+            mean_sum_rf[0] = ts_set_f32(0.0f);
+            mean_sum_rf[1] = ts_set_f32(0.0f);
+            mean_sum_rf[2] = ts_set_f32(0.0f);
+            mean_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 31) / 32 + 4095) / 4096; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
+                {
+                    ts_f32 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t mean_sum_j_0_1 = 0; mean_sum_j_0_1 < 16; ++mean_sum_j_0_1) {
+                        {
+                            ts_f32 mean_sum_rf_part_2[4] = {{0}};
+                            mean_sum_rf_part_2[0] = ts_set_f32(0.0f);
+                            mean_sum_rf_part_2[1] = ts_set_f32(0.0f);
+                            mean_sum_rf_part_2[2] = ts_set_f32(0.0f);
+                            mean_sum_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t mean_sum_j_0_2 = 0; mean_sum_j_0_2 < 16; ++mean_sum_j_0_2) {
+                                {
+                                    ts_f32 mean_sum_rf_part_3[4] = {{0}};
+                                    mean_sum_rf_part_3[0] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_3[1] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_3[2] = ts_set_f32(0.0f);
+                                    mean_sum_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t mean_sum_j_0_3 = 0,
+                                        mean_sum_j_0_3_end =
+                                        ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                        mean_sum_rf_part_3[0] =
+                                            ts_add_f32(mean_sum_rf_part_3[0],
+                                            ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + mean_sum_j_0_0 * 131072 + mean_sum_j_0_1 * 8192
+                                            + mean_sum_j_0_2 * 512 + mean_sum_j_0_3 * 32]));
+                                        mean_sum_rf_part_3[1] =
+                                            ts_add_f32(mean_sum_rf_part_3[1],
+                                            ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + mean_sum_j_0_0 * 131072 + mean_sum_j_0_1 * 8192
+                                            + mean_sum_j_0_2 * 512 + mean_sum_j_0_3 * 32 + 8]));
+                                        mean_sum_rf_part_3[2] =
+                                            ts_add_f32(mean_sum_rf_part_3[2],
+                                            ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + mean_sum_j_0_0 * 131072 + mean_sum_j_0_1 * 8192
+                                            + mean_sum_j_0_2 * 512 + mean_sum_j_0_3 * 32 + 16]));
+                                        mean_sum_rf_part_3[3] =
+                                            ts_add_f32(mean_sum_rf_part_3[3],
+                                            ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + mean_sum_j_0_0 * 131072 + mean_sum_j_0_1 * 8192
+                                            + mean_sum_j_0_2 * 512 + mean_sum_j_0_3 * 32 + 24]));
+                                    }
+                                    for (int64_t mean_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), n / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)), 0), mean_sum_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (mean_sum_j_0_0 * 4096) - (mean_sum_j_0_1 * 256) - (mean_sum_j_0_2 * 16)); mean_sum_j_0_3 < mean_sum_j_0_3_end; ++mean_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_3[0],
+                                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32], active)),
+                                                    mean_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_3[1],
+                                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 8], active)),
+                                                    mean_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_3[2],
+                                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 16], active)),
+                                                    mean_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 131072) - (mean_sum_j_0_1 * 8192) - (mean_sum_j_0_2 * 512) - (mean_sum_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                mean_sum_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(mean_sum_rf_part_3[3],
+                                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                                    + mean_sum_j_0_0 * 131072
+                                                    + mean_sum_j_0_1 * 8192 + mean_sum_j_0_2 * 512
+                                                    + mean_sum_j_0_3 * 32 + 24], active)),
+                                                    mean_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    mean_sum_rf_part_2[0] =
+                                        ts_add_f32(mean_sum_rf_part_2[0], mean_sum_rf_part_3[0]);
+                                    mean_sum_rf_part_2[1] =
+                                        ts_add_f32(mean_sum_rf_part_2[1], mean_sum_rf_part_3[1]);
+                                    mean_sum_rf_part_2[2] =
+                                        ts_add_f32(mean_sum_rf_part_2[2], mean_sum_rf_part_3[2]);
+                                    mean_sum_rf_part_2[3] =
+                                        ts_add_f32(mean_sum_rf_part_2[3], mean_sum_rf_part_3[3]);
+                                }
+                            }
+                            mean_sum_rf_part[0] =
+                                ts_add_f32(mean_sum_rf_part[0], mean_sum_rf_part_2[0]);
+                            mean_sum_rf_part[1] =
+                                ts_add_f32(mean_sum_rf_part[1], mean_sum_rf_part_2[1]);
+                            mean_sum_rf_part[2] =
+                                ts_add_f32(mean_sum_rf_part[2], mean_sum_rf_part_2[2]);
+                            mean_sum_rf_part[3] =
+                                ts_add_f32(mean_sum_rf_part[3], mean_sum_rf_part_2[3]);
+                        }
+                    }
+                    mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
+                }
+            }
+            mean_sum[0] = 0.0f;
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[0]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[1]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[2]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[3]);
+            mean[0] = mean_sum[0] / (float)n;
+            variance_sum_rf[0] = ts_set_f32(0.0f);
+            variance_sum_rf[1] = ts_set_f32(0.0f);
+            variance_sum_rf[2] = ts_set_f32(0.0f);
+            variance_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t variance_sum_j_0_0 = 0,
+                variance_sum_j_0_0_end =
+                ((n + 31) / 32 + 4095) / 4096; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
+                {
+                    ts_f32 variance_sum_rf_part[4] = {{0}};
+                    variance_sum_rf_part[0] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[1] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[2] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t variance_sum_j_0_1 = 0; variance_sum_j_0_1 < 16; ++variance_sum_j_0_1) {
+                        {
+                            ts_f32 variance_sum_rf_part_2[4] = {{0}};
+                            variance_sum_rf_part_2[0] = ts_set_f32(0.0f);
+                            variance_sum_rf_part_2[1] = ts_set_f32(0.0f);
+                            variance_sum_rf_part_2[2] = ts_set_f32(0.0f);
+                            variance_sum_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t variance_sum_j_0_2 = 0; variance_sum_j_0_2 < 16; ++variance_sum_j_0_2) {
+                                {
+                                    ts_f32 variance_sum_rf_part_3[4] = {{0}};
+                                    variance_sum_rf_part_3[0] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_3[1] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_3[2] = ts_set_f32(0.0f);
+                                    variance_sum_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t variance_sum_j_0_3 = 0,
+                                        variance_sum_j_0_3_end =
+                                        ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                        variance_sum_rf_part_3[0] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_3[0]);
+                                        variance_sum_rf_part_3[1] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 8]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 8]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_3[1]);
+                                        variance_sum_rf_part_3[2] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 16]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 16]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_3[2]);
+                                        variance_sum_rf_part_3[3] =
+                                            ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 24]), ts_set_f32(mean[0])),
+                                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                            + variance_sum_j_0_0 * 131072
+                                            + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512
+                                            + variance_sum_j_0_3 * 32 + 24]), ts_set_f32(mean[0])),
+                                            variance_sum_rf_part_3[3]);
+                                    }
+                                    for (int64_t variance_sum_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), n / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)), 0), variance_sum_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (variance_sum_j_0_0 * 4096) - (variance_sum_j_0_1 * 256) - (variance_sum_j_0_2 * 16)); variance_sum_j_0_3 < variance_sum_j_0_3_end; ++variance_sum_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[0]), variance_sum_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 8], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 8], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[1]), variance_sum_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 16], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 16], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[2]), variance_sum_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 131072) - (variance_sum_j_0_1 * 8192) - (variance_sum_j_0_2 * 512) - (variance_sum_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                variance_sum_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 24], active), ts_set_f32(mean[0])), ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + variance_sum_j_0_0 * 131072 + variance_sum_j_0_1 * 8192 + variance_sum_j_0_2 * 512 + variance_sum_j_0_3 * 32 + 24], active), ts_set_f32(mean[0])), variance_sum_rf_part_3[3]), variance_sum_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    variance_sum_rf_part_2[0] =
+                                        ts_add_f32(variance_sum_rf_part_2[0],
+                                        variance_sum_rf_part_3[0]);
+                                    variance_sum_rf_part_2[1] =
+                                        ts_add_f32(variance_sum_rf_part_2[1],
+                                        variance_sum_rf_part_3[1]);
+                                    variance_sum_rf_part_2[2] =
+                                        ts_add_f32(variance_sum_rf_part_2[2],
+                                        variance_sum_rf_part_3[2]);
+                                    variance_sum_rf_part_2[3] =
+                                        ts_add_f32(variance_sum_rf_part_2[3],
+                                        variance_sum_rf_part_3[3]);
+                                }
+                            }
+                            variance_sum_rf_part[0] =
+                                ts_add_f32(variance_sum_rf_part[0], variance_sum_rf_part_2[0]);
+                            variance_sum_rf_part[1] =
+                                ts_add_f32(variance_sum_rf_part[1], variance_sum_rf_part_2[1]);
+                            variance_sum_rf_part[2] =
+                                ts_add_f32(variance_sum_rf_part[2], variance_sum_rf_part_2[2]);
+                            variance_sum_rf_part[3] =
+                                ts_add_f32(variance_sum_rf_part[3], variance_sum_rf_part_2[3]);
+                        }
+                    }
+                    variance_sum_rf[0] = ts_add_f32(variance_sum_rf[0], variance_sum_rf_part[0]);
+                    variance_sum_rf[1] = ts_add_f32(variance_sum_rf[1], variance_sum_rf_part[1]);
+                    variance_sum_rf[2] = ts_add_f32(variance_sum_rf[2], variance_sum_rf_part[2]);
+                    variance_sum_rf[3] = ts_add_f32(variance_sum_rf[3], variance_sum_rf_part[3]);
+                }
+            }
+            variance_sum[0] = 0.0f;
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[0]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[1]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[2]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
+            variance[0] = variance_sum[0] / (float)n;
+            scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
+            for (int64_t y_j_0 = y_phase / 8,
+                y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8)));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_u16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_narrow_f16_f32(ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_lo_f32_f16(ts_load_mask_u16(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_lo_f32_f16(ts_load_strided_mask_u16(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_lo_f32_f16(ts_load_strided_mask_u16(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8))))), ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_lo_f32_f16(ts_load_mask_u16(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_lo_f32_f16(ts_load_strided_mask_u16(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_lo_f32_f16(ts_load_strided_mask_u16(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))))), ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)));
+                    }
+                }
+            }
+            for (int64_t y_j_0 = (y_phase + 7) / 8,
+                y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                __builtin_prefetch((const void *)((uintptr_t)x
+                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                    + ahead * (2 * x_s0))));
+                ts_store_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                    ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                    + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                    ts_load_strided_f16_as_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                    weight_s0), ts_load_strided_f16_as_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                    bias_s0)));
+            }
+            for (int64_t y_j_0 = (n + y_phase) / 8,
+                y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n + y_phase - (y_j_0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], active), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_load_strided_first_f16_as_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, active), ts_load_strided_first_f16_as_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, active)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float16_v3_0_y_i_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float16_v3_0_y_i_code(env, lower, upper, true);
+}
+
+static int ts_layer_norm_float16_v3_0_y_i_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float16_v3_0_y_i_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_layer_norm_float16_v3_0_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float epsilon = (float)call->scalars[0].f64;
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const uint16_t *const restrict weight = call->data[1];
+    const int64_t weight_s0 = unit ? 1 : call->strides[2];
+    const uint16_t *const restrict bias = call->data[2];
+    const int64_t bias_s0 = unit ? 1 : call->strides[3];
+    uint16_t *const y = call->data[3];
+    const int64_t y_s0 = call->strides[4];
+    const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(n) + 2.0 * (double)(n)
+        + 2.0 * (double)(m) * (double)(n);
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 32);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_layer_norm_float16_v3_0_y_i env =
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, y_phase, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 4095) / 4096) * 600472
+            + ((n + y_phase + 7) / 8) * 21 - ((y_phase / 8) * 21) + 36);
+        const int status =
+            ts_parallel(unit ? ts_layer_norm_float16_v3_0_y_i_unit
+                : ts_layer_norm_float16_v3_0_y_i_any, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float16_v3_0(const ts_call *call)
+{
+    const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
+    return unit ? ts_layer_norm_float16_v3_0_code(call, true)
+        : ts_layer_norm_float16_v3_0_code(call, false);
+}
+
+static bool ts_layer_norm_float16_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_layer_norm_float16_v3_1_y_i {
+    int64_t n;
+    float epsilon;
+    const uint16_t *x;
+    int64_t x_s0;
+    const uint16_t *weight;
+    int64_t weight_s0;
+    const uint16_t *bias;
+    int64_t bias_s0;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_layer_norm_float16_v3_1_y_i_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_layer_norm_float16_v3_1_y_i *const self = env;
+    const int64_t n = self->n;
+    const float epsilon = self->epsilon;
+    const uint16_t *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const uint16_t *const restrict weight = self->weight;
+    const int64_t weight_s0 = unit ? 1 : self->weight_s0;
+    const uint16_t *const restrict bias = self->bias;
+    const int64_t bias_s0 = unit ? 1 : self->bias_s0;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_phase = self->y_phase;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float mean_sum[1];
+            _Alignas(64) float mean[1];
+            _Alignas(64) float variance_sum[1];
+            _Alignas(64) float variance[1];
+            _Alignas(64) float scale[1];
+            ts_f32 mean_sum_rf[4] = {{0}};
+            ts_f32 variance_sum_rf[4] = {{0}};
+            mean_sum_rf[0] = ts_set_f32(0.0f);
+            mean_sum_rf[1] = ts_set_f32(0.0f);
+            mean_sum_rf[2] = ts_set_f32(0.0f);
+            mean_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t mean_sum_j_0_0 = 0,
+                mean_sum_j_0_0_end =
+                ((n + 31) / 32 + 31) / 32; mean_sum_j_0_0 < mean_sum_j_0_0_end; ++mean_sum_j_0_0) {
+                {
+                    ts_f32 mean_sum_rf_part[4] = {{0}};
+                    mean_sum_rf_part[0] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[1] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[2] = ts_set_f32(0.0f);
+                    mean_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t mean_sum_j_0_1 = 0,
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32 - (mean_sum_j_0_0 * 32)),
+                        n / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        mean_sum_rf_part[0] =
+                            ts_add_f32(mean_sum_rf_part[0],
+                            ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32]));
+                        mean_sum_rf_part[1] =
+                            ts_add_f32(mean_sum_rf_part[1],
+                            ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 8]));
+                        mean_sum_rf_part[2] =
+                            ts_add_f32(mean_sum_rf_part[2],
+                            ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 16]));
+                        mean_sum_rf_part[3] =
+                            ts_add_f32(mean_sum_rf_part[3],
+                            ts_load_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                            + mean_sum_j_0_1 * 32 + 24]));
+                    }
+                    for (int64_t mean_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (mean_sum_j_0_0 * 32)), n / 32 - (mean_sum_j_0_0 * 32)),
+                        mean_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 31) / 32 - (mean_sum_j_0_0 * 32)); mean_sum_j_0_1 < mean_sum_j_0_1_end; ++mean_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32),
+                                8);
+                            if (active > 0) {
+                                mean_sum_rf_part[0] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(mean_sum_rf_part[0],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32], active)), mean_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[1] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(mean_sum_rf_part[1],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 8], active)), mean_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[2] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(mean_sum_rf_part[2],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 16], active)), mean_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (mean_sum_j_0_0 * 1024) - (mean_sum_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                mean_sum_rf_part[3] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(mean_sum_rf_part[3],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * y_i + mean_sum_j_0_0 * 1024
+                                    + mean_sum_j_0_1 * 32 + 24], active)), mean_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    mean_sum_rf[0] = ts_add_f32(mean_sum_rf[0], mean_sum_rf_part[0]);
+                    mean_sum_rf[1] = ts_add_f32(mean_sum_rf[1], mean_sum_rf_part[1]);
+                    mean_sum_rf[2] = ts_add_f32(mean_sum_rf[2], mean_sum_rf_part[2]);
+                    mean_sum_rf[3] = ts_add_f32(mean_sum_rf[3], mean_sum_rf_part[3]);
+                }
+            }
+            mean_sum[0] = 0.0f;
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[0]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[1]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[2]);
+            mean_sum[0] = mean_sum[0] + ts_reduce_add_f32(mean_sum_rf[3]);
+            mean[0] = mean_sum[0] / (float)n;
+            variance_sum_rf[0] = ts_set_f32(0.0f);
+            variance_sum_rf[1] = ts_set_f32(0.0f);
+            variance_sum_rf[2] = ts_set_f32(0.0f);
+            variance_sum_rf[3] = ts_set_f32(0.0f);
+            for (int64_t variance_sum_j_0_0 = 0,
+                variance_sum_j_0_0_end =
+                ((n + 31) / 32 + 31) / 32; variance_sum_j_0_0 < variance_sum_j_0_0_end; ++variance_sum_j_0_0) {
+                {
+                    ts_f32 variance_sum_rf_part[4] = {{0}};
+                    variance_sum_rf_part[0] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[1] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[2] = ts_set_f32(0.0f);
+                    variance_sum_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t variance_sum_j_0_1 = 0,
+                        variance_sum_j_0_1_end =
+                        ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32 - (variance_sum_j_0_0 * 32)),
+                        n / 32 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                        variance_sum_rf_part[0] =
+                            ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32]),
+                            ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32]),
+                            ts_set_f32(mean[0])), variance_sum_rf_part[0]);
+                        variance_sum_rf_part[1] =
+                            ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8]),
+                            ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8]),
+                            ts_set_f32(mean[0])), variance_sum_rf_part[1]);
+                        variance_sum_rf_part[2] =
+                            ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16]),
+                            ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16]),
+                            ts_set_f32(mean[0])), variance_sum_rf_part[2]);
+                        variance_sum_rf_part[3] =
+                            ts_fma_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24]),
+                            ts_set_f32(mean[0])),
+                            ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                            + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24]),
+                            ts_set_f32(mean[0])), variance_sum_rf_part[3]);
+                    }
+                    for (int64_t variance_sum_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                        (n + 31) / 32 - (variance_sum_j_0_0 * 32)),
+                        n / 32 - (variance_sum_j_0_0 * 32)),
+                        variance_sum_j_0_1_end =
+                        ts_min_i64_s(32, (n
+                        + 31) / 32 - (variance_sum_j_0_0 * 32)); variance_sum_j_0_1 < variance_sum_j_0_1_end; ++variance_sum_j_0_1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32), 8);
+                            if (active > 0) {
+                                variance_sum_rf_part[0] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32], active),
+                                    ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32], active),
+                                    ts_set_f32(mean[0])), variance_sum_rf_part[0]),
+                                    variance_sum_rf_part[0]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 8, 0), 8);
+                            if (active > 0) {
+                                variance_sum_rf_part[1] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8],
+                                    active), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 8],
+                                    active), ts_set_f32(mean[0])), variance_sum_rf_part[1]),
+                                    variance_sum_rf_part[1]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 16, 0), 8);
+                            if (active > 0) {
+                                variance_sum_rf_part[2] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16],
+                                    active), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 16],
+                                    active), ts_set_f32(mean[0])), variance_sum_rf_part[2]),
+                                    variance_sum_rf_part[2]);
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(ts_max_i64_s(n - (variance_sum_j_0_0 * 1024) - (variance_sum_j_0_1 * 32) - 24, 0), 8);
+                            if (active > 0) {
+                                variance_sum_rf_part[3] =
+                                    ts_select_f32(ts_first_m32(active),
+                                    ts_fma_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24],
+                                    active), ts_set_f32(mean[0])),
+                                    ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i
+                                    + variance_sum_j_0_0 * 1024 + variance_sum_j_0_1 * 32 + 24],
+                                    active), ts_set_f32(mean[0])), variance_sum_rf_part[3]),
+                                    variance_sum_rf_part[3]);
+                            }
+                        }
+                    }
+                    variance_sum_rf[0] = ts_add_f32(variance_sum_rf[0], variance_sum_rf_part[0]);
+                    variance_sum_rf[1] = ts_add_f32(variance_sum_rf[1], variance_sum_rf_part[1]);
+                    variance_sum_rf[2] = ts_add_f32(variance_sum_rf[2], variance_sum_rf_part[2]);
+                    variance_sum_rf[3] = ts_add_f32(variance_sum_rf[3], variance_sum_rf_part[3]);
+                }
+            }
+            variance_sum[0] = 0.0f;
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[0]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[1]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[2]);
+            variance_sum[0] = variance_sum[0] + ts_reduce_add_f32(variance_sum_rf[3]);
+            variance[0] = variance_sum[0] / (float)n;
+            scale[0] = ts_rsqrt_f32_s((variance[0] + epsilon));
+            for (int64_t y_j_0 = y_phase / 8,
+                y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const ts_m32 on0 = ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8)));
+                    if (ts_any_m32(on0)) {
+                        ts_store_mask_u16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_narrow_f16_f32(ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_lo_f32_f16(ts_load_mask_u16(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_lo_f32_f16(ts_load_strided_mask_u16(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_lo_f32_f16(ts_load_strided_mask_u16(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8))))), ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_lo_f32_f16(ts_load_mask_u16(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_lo_f32_f16(ts_load_strided_mask_u16(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))), ts_lo_f32_f16(ts_load_strided_mask_u16(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)))))), ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)));
+                    }
+                }
+            }
+            for (int64_t y_j_0 = (y_phase + 7) / 8,
+                y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                __builtin_prefetch((const void *)((uintptr_t)x
+                    + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i + y_j_0 * 8 - y_phase
+                    + ahead * (2 * x_s0))));
+                ts_store_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                    ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                    + y_j_0 * 8 - y_phase]), ts_set_f32(mean[0])), ts_set_f32(scale[0])),
+                    ts_load_strided_f16_as_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)],
+                    weight_s0), ts_load_strided_f16_as_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)],
+                    bias_s0)));
+            }
+            for (int64_t y_j_0 = (n + y_phase) / 8,
+                y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                {
+                    const int64_t active = n + y_phase - (y_j_0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_fma_f32(ts_mul_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + y_j_0 * 8 - y_phase], active), ts_set_f32(mean[0])), ts_set_f32(scale[0])), ts_load_strided_first_f16_as_f32(&weight[weight_s0 * (y_j_0 * 8 - y_phase)], weight_s0, active), ts_load_strided_first_f16_as_f32(&bias[bias_s0 * (y_j_0 * 8 - y_phase)], bias_s0, active)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float16_v3_1_y_i_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float16_v3_1_y_i_code(env, lower, upper, true);
+}
+
+static int ts_layer_norm_float16_v3_1_y_i_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_layer_norm_float16_v3_1_y_i_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_layer_norm_float16_v3_1_code(const ts_call *call, const bool unit)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float epsilon = (float)call->scalars[0].f64;
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const uint16_t *const restrict weight = call->data[1];
+    const int64_t weight_s0 = unit ? 1 : call->strides[2];
+    const uint16_t *const restrict bias = call->data[2];
+    const int64_t bias_s0 = unit ? 1 : call->strides[3];
+    uint16_t *const y = call->data[3];
+    const int64_t y_s0 = call->strides[4];
+    const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(n) + 2.0 * (double)(n)
+        + 2.0 * (double)(m) * (double)(n);
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 32);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_layer_norm_float16_v3_1_y_i env =
+            {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, y_phase, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 31) / 32) * 3128
+            + ((n + y_phase + 7) / 8) * 21 - ((y_phase / 8) * 21) + 36);
+        const int status =
+            ts_parallel(unit ? ts_layer_norm_float16_v3_1_y_i_unit
+                : ts_layer_norm_float16_v3_1_y_i_any, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_layer_norm_float16_v3_1(const ts_call *call)
+{
+    const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
+    return unit ? ts_layer_norm_float16_v3_1_code(call, true)
+        : ts_layer_norm_float16_v3_1_code(call, false);
+}
+
+static bool ts_layer_norm_float16_v3_1_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 2048);
+}
+
+struct ts_layer_norm_float16_v3_2_y_i {
+    int64_t n;
+    float epsilon;
+    const uint16_t *x;
+    int64_t x_s0;
+    const uint16_t *weight;
+    int64_t weight_s0;
+    const uint16_t *bias;
+    int64_t bias_s0;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+TS_INLINE int ts_layer_norm_float16_v3_2_y_i_code(const void *env, int64_t lower, int64_t upper,
+    const bool unit)
+{
+    const struct ts_layer_norm_float16_v3_2_y_i *const self = env;
     const int64_t n = self->n;
     const float epsilon = self->epsilon;
     const uint16_t *const x = self->x;
@@ -901,17 +3444,17 @@ TS_INLINE int ts_layer_norm_float16_v3_0_y_i_code(const void *env, int64_t lower
     return TS_OK;
 }
 
-static int ts_layer_norm_float16_v3_0_y_i_unit(const void *env, int64_t lower, int64_t upper)
+static int ts_layer_norm_float16_v3_2_y_i_unit(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_layer_norm_float16_v3_0_y_i_code(env, lower, upper, true);
+    return ts_layer_norm_float16_v3_2_y_i_code(env, lower, upper, true);
 }
 
-static int ts_layer_norm_float16_v3_0_y_i_any(const void *env, int64_t lower, int64_t upper)
+static int ts_layer_norm_float16_v3_2_y_i_any(const void *env, int64_t lower, int64_t upper)
 {
-    return ts_layer_norm_float16_v3_0_y_i_code(env, lower, upper, false);
+    return ts_layer_norm_float16_v3_2_y_i_code(env, lower, upper, false);
 }
 
-TS_INLINE int ts_layer_norm_float16_v3_0_code(const ts_call *call, const bool unit)
+TS_INLINE int ts_layer_norm_float16_v3_2_code(const ts_call *call, const bool unit)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -929,7 +3472,7 @@ TS_INLINE int ts_layer_norm_float16_v3_0_code(const ts_call *call, const bool un
     const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 32);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_layer_norm_float16_v3_0_y_i env =
+        const struct ts_layer_norm_float16_v3_2_y_i env =
             {n, epsilon, x, x_s0, weight, weight_s0, bias, bias_s0, y, y_s0, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 73 + ((y_phase + 7) / 8) * 21
@@ -937,8 +3480,8 @@ TS_INLINE int ts_layer_norm_float16_v3_0_code(const ts_call *call, const bool un
             + ((n + y_phase + 7) / 8) * 21 - ((y_phase / 8) * 21) - ((ts_max_i64_s((n
             + y_phase) / 8, (y_phase + 7) / 8)) * 21) + 36);
         const int status =
-            ts_parallel(unit ? ts_layer_norm_float16_v3_0_y_i_unit
-                : ts_layer_norm_float16_v3_0_y_i_any, &env, 0, m, grain, call->threads);
+            ts_parallel(unit ? ts_layer_norm_float16_v3_2_y_i_unit
+                : ts_layer_norm_float16_v3_2_y_i_any, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -946,14 +3489,16 @@ TS_INLINE int ts_layer_norm_float16_v3_0_code(const ts_call *call, const bool un
     return TS_OK;
 }
 
-static int ts_layer_norm_float16_v3_0(const ts_call *call)
+static int ts_layer_norm_float16_v3_2(const ts_call *call)
 {
     const bool unit = call->strides[2] == 1 && call->strides[3] == 1;
-    return unit ? ts_layer_norm_float16_v3_0_code(call, true)
-        : ts_layer_norm_float16_v3_0_code(call, false);
+    return unit ? ts_layer_norm_float16_v3_2_code(call, true)
+        : ts_layer_norm_float16_v3_2_code(call, false);
 }
 
-extern const ts_variant ts_layer_norm_float16_v3[1];
-const ts_variant ts_layer_norm_float16_v3[1] = {
-    {ts_layer_norm_float16_v3_0, NULL, UINT64_C(34), "0"},
+extern const ts_variant ts_layer_norm_float16_v3[3];
+const ts_variant ts_layer_norm_float16_v3[3] = {
+    {ts_layer_norm_float16_v3_0, ts_layer_norm_float16_v3_0_when, UINT64_C(34), "0"},
+    {ts_layer_norm_float16_v3_1, ts_layer_norm_float16_v3_1_when, UINT64_C(34), "1"},
+    {ts_layer_norm_float16_v3_2, NULL, UINT64_C(34), "2"},
 };

@@ -91,6 +91,234 @@ static int ts_logsumexp_float32_v3_0_y_i(const void *env, int64_t lower, int64_t
             total_rf[3] = ts_set_f32(0.0f);
             for (int64_t total_j_0_0 = 0,
                 total_j_0_0_end = ((n + 31) / 32
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f32 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f32(0.0f);
+                            total_rf_part_2[1] = ts_set_f32(0.0f);
+                            total_rf_part_2[2] = ts_set_f32(0.0f);
+                            total_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f32 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f32(0.0f);
+                                    total_rf_part_3[1] = ts_set_f32(0.0f);
+                                    total_rf_part_3[2] = ts_set_f32(0.0f);
+                                    total_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 131072 + total_j_0_1 * 8192 + total_j_0_2 * 512 + total_j_0_3 * 32]), ts_set_f32(shift[0])), ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 131072 + total_j_0_1 * 8192 + total_j_0_2 * 512 + total_j_0_3 * 32 + 8]), ts_set_f32(shift[0])), ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 131072 + total_j_0_1 * 8192 + total_j_0_2 * 512 + total_j_0_3 * 32 + 16]), ts_set_f32(shift[0])), ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_j_0_0 * 131072 + total_j_0_1 * 8192 + total_j_0_2 * 512 + total_j_0_3 * 32 + 24]), ts_set_f32(shift[0]))};
+                                            ts_exp_by_four_f32(exps1 + 0);
+                                            total_rf_part_3[0] =
+                                                ts_add_f32(total_rf_part_3[0], exps1[0]);
+                                            total_rf_part_3[1] =
+                                                ts_add_f32(total_rf_part_3[1], exps1[1]);
+                                            total_rf_part_3[2] =
+                                                ts_add_f32(total_rf_part_3[2], exps1[2]);
+                                            total_rf_part_3[3] =
+                                                ts_add_f32(total_rf_part_3[3], exps1[3]);
+                                        }
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[0],
+                                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + total_j_0_0 * 131072 + total_j_0_1 * 8192 + total_j_0_2 * 512 + total_j_0_3 * 32], active), ts_set_f32(shift[0])))), total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[1],
+                                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + total_j_0_0 * 131072 + total_j_0_1 * 8192 + total_j_0_2 * 512 + total_j_0_3 * 32 + 8], active), ts_set_f32(shift[0])))), total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[2],
+                                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + total_j_0_0 * 131072 + total_j_0_1 * 8192 + total_j_0_2 * 512 + total_j_0_3 * 32 + 16], active), ts_set_f32(shift[0])))), total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_add_f32(total_rf_part_3[3],
+                                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i + total_j_0_0 * 131072 + total_j_0_1 * 8192 + total_j_0_2 * 512 + total_j_0_3 * 32 + 24], active), ts_set_f32(shift[0])))), total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f32(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f32(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f32(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f32(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f32(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f32(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f32(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f32(total_rf_part[3], total_rf_part_2[3]);
+                        }
+                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0f;
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+            y[y_s0 * y_i] = ts_log_f32_s(total[0]) + shift[0];
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_logsumexp_float32_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    float *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_logsumexp_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19
+            + (((n + 31) / 32 + 4095) / 4096) * 539852 + 56);
+        const int status =
+            ts_parallel(ts_logsumexp_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_logsumexp_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_logsumexp_float32_v3_1_y_i {
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    float *y;
+    int64_t y_s0;
+};
+
+static int ts_logsumexp_float32_v3_1_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_logsumexp_float32_v3_1_y_i *const self = env;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float peak[1];
+            _Alignas(64) float shift[1];
+            _Alignas(64) float total[1];
+            ts_f32 peak_rf[4] = {{0}};
+            ts_f32 total_rf[4] = {{0}};
+            peak_rf[0] = ts_set_f32((-__builtin_inff()));
+            peak_rf[1] = ts_set_f32((-__builtin_inff()));
+            peak_rf[2] = ts_set_f32((-__builtin_inff()));
+            peak_rf[3] = ts_set_f32((-__builtin_inff()));
+            for (int64_t peak_j_0 = 0, peak_j_0_end = n / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                peak_rf[0] = ts_max_f32(peak_rf[0], ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32]));
+                peak_rf[1] = ts_max_f32(peak_rf[1],
+                    ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8]));
+                peak_rf[2] = ts_max_f32(peak_rf[2],
+                    ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16]));
+                peak_rf[3] = ts_max_f32(peak_rf[3],
+                    ts_load_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24]));
+            }
+            for (int64_t peak_j_0 = n / 32,
+                peak_j_0_end = (n + 31) / 32; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (peak_j_0 * 32), 8);
+                    if (active > 0) {
+                        peak_rf[0] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(peak_rf[0],
+                            ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32], active)), peak_rf[0]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 8, 0), 8);
+                    if (active > 0) {
+                        peak_rf[1] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(peak_rf[1],
+                            ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 8], active)),
+                            peak_rf[1]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 32) - 16, 0), 8);
+                    if (active > 0) {
+                        peak_rf[2] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(peak_rf[2],
+                            ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 16], active)),
+                            peak_rf[2]);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (peak_j_0 * 32) - 24, 0);
+                    if (active > 0) {
+                        peak_rf[3] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(peak_rf[3],
+                            ts_load_first_f32(&x[x_s0 * y_i + peak_j_0 * 32 + 24], active)),
+                            peak_rf[3]);
+                    }
+                }
+            }
+            peak[0] = (-__builtin_inff());
+            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[0]));
+            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[1]));
+            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[2]));
+            peak[0] = ts_max_f32_s(peak[0], ts_reduce_max_f32(peak_rf[3]));
+            shift[0] = (ts_abs_f32_s(peak[0]) < __builtin_inff()) ? peak[0] : 0.0f;
+            total_rf[0] = ts_set_f32(0.0f);
+            total_rf[1] = ts_set_f32(0.0f);
+            total_rf[2] = ts_set_f32(0.0f);
+            total_rf[3] = ts_set_f32(0.0f);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
                 + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
                     ts_f32 total_rf_part[4] = {{0}};
@@ -184,7 +412,7 @@ static int ts_logsumexp_float32_v3_0_y_i(const void *env, int64_t lower, int64_t
     return TS_OK;
 }
 
-static int ts_logsumexp_float32_v3_0(const ts_call *call)
+static int ts_logsumexp_float32_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -193,7 +421,7 @@ static int ts_logsumexp_float32_v3_0(const ts_call *call)
     float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_logsumexp_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_logsumexp_float32_v3_1_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19
             + (((n + 31) / 32 + 31) / 32) * (4
@@ -201,7 +429,7 @@ static int ts_logsumexp_float32_v3_0(const ts_call *call)
             + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
             n / 32))) * 115 + 8) + 56);
         const int status =
-            ts_parallel(ts_logsumexp_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_logsumexp_float32_v3_1_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -209,13 +437,13 @@ static int ts_logsumexp_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_logsumexp_float32_v3_0_when(const ts_call *call)
+static bool ts_logsumexp_float32_v3_1_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_logsumexp_float32_v3_1_y_i0 {
+struct ts_logsumexp_float32_v3_2_y_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -223,9 +451,9 @@ struct ts_logsumexp_float32_v3_1_y_i0 {
     float *y;
 };
 
-static int ts_logsumexp_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_logsumexp_float32_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_logsumexp_float32_v3_1_y_i0 *const self = env;
+    const struct ts_logsumexp_float32_v3_2_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -295,43 +523,169 @@ static int ts_logsumexp_float32_v3_1_y_i0(const void *env, int64_t lower, int64_
                     }
                 }
             }
-            for (int64_t total_init_i_0 = 0,
-                total_init_i_0_end =
-                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
-                ts_store_f32(&total[total_init_i_0 * 8], ts_set_f32(0.0f));
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f));
             }
-            for (int64_t total_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
-                total_init_i_0_end =
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                total_init_i_2_0_end =
                 ts_min_i64_s(256, (m
-                + 7) / 8 - (y_i0 * 256)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
+                + 7) / 8 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_i0 * 2048) - (total_init_i_0 * 8), 8);
+                        ts_min_i64_s(m - (y_i0 * 2048) - (total_init_i_2_0 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&total[total_init_i_0 * 8], ts_set_f32(0.0f), active);
+                        ts_store_first_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f), active);
                     }
                 }
             }
-            for (int64_t total_j = 0; total_j < n; ++total_j) {
-                for (int64_t total_i_0 = 0,
-                    total_i_0_end = ts_min_i64_s(256,
-                    m / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
-                    ts_store_f32(&total[total_i_0 * 8],
-                        ts_add_f32(ts_load_f32(&total[total_i_0 * 8]),
-                        ts_exp_f32(ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + total_i_0 * 8
-                        + x_s1 * total_j]), ts_load_f32(&shift[total_i_0 * 8])))));
-                }
-                for (int64_t total_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
-                    total_i_0_end = ts_min_i64_s(256,
-                    (m + 7) / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (total_i_0 * 8), 8);
-                        if (active > 0) {
-                            ts_store_first_f32(&total[total_i_0 * 8],
-                                ts_add_f32(ts_load_first_f32(&total[total_i_0 * 8], active),
-                                ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048
-                                + total_i_0 * 8 + x_s1 * total_j], active),
-                                ts_load_first_f32(&shift[total_i_0 * 8], active)))), active);
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = (n + 65535) / 65536; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    _Alignas(64) float total_part[2048 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f32(&total_part[1 * (total_part_init_i_0 * 8)], ts_set_f32(0.0f));
+                    }
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (total_part_init_i_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total_part[1 * (total_part_init_i_0 * 8)],
+                                    ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j_1 = 0; total_j_1 < 32; ++total_j_1) {
+                        {
+                            _Alignas(64) float total_part_2[2048 * 1 * 1];
+                            for (int64_t total_part_2_init_i_0 = 0,
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                ts_store_strided_f32(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f));
+                            }
+                            for (int64_t total_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 8 - (y_i0 * 256)),
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (y_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 2048) - (total_part_2_init_i_0 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f), active);
+                                    }
+                                }
+                            }
+                            for (int64_t total_j_2 = 0; total_j_2 < 32; ++total_j_2) {
+                                {
+                                    _Alignas(64) float total_part_3[2048 * 1 * 1 * 1];
+                                    for (int64_t total_part_3_init_i_0 = 0,
+                                        total_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_3_init_i_0 < total_part_3_init_i_0_end; ++total_part_3_init_i_0) {
+                                        ts_store_strided_f32(&total_part_3[1 * (1 * (1 * (total_part_3_init_i_0 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f));
+                                    }
+                                    for (int64_t total_part_3_init_i_0 = ts_min_i64_s(256,
+                                        m / 8 - (y_i0 * 256)),
+                                        total_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (y_i0 * 256)); total_part_3_init_i_0 < total_part_3_init_i_0_end; ++total_part_3_init_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 2048) - (total_part_3_init_i_0 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_part_3_init_i_0 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_j_3 = 0,
+                                        total_j_3_end = ts_min_i64_s(64,
+                                        n - (total_j_0 * 65536) - (total_j_1 * 2048) - (total_j_2 * 64)); total_j_3 < total_j_3_end; ++total_j_3) {
+                                        for (int64_t total_i_0 = 0,
+                                            total_i_0_end = ts_min_i64_s(256,
+                                            m / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                                            ts_store_strided_f32(&total_part_3[1 * (1 * (1 * (total_i_0 * 8)))], 1 * 1 * 1, ts_add_f32(ts_load_strided_f32(&total_part_3[1 * (1 * (1 * (total_i_0 * 8)))], 1 * 1 * 1), ts_exp_f32(ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + total_i_0 * 8 + x_s1 * (total_j_0 * 65536 + total_j_1 * 2048 + total_j_2 * 64 + total_j_3)]), ts_load_f32(&shift[total_i_0 * 8])))));
+                                        }
+                                        for (int64_t total_i_0 = ts_min_i64_s(256,
+                                            m / 8 - (y_i0 * 256)),
+                                            total_i_0_end = ts_min_i64_s(256,
+                                            (m + 7) / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                                            {
+                                                const int64_t active =
+                                                    ts_min_i64_s(m - (y_i0 * 2048) - (total_i_0 * 8), 8);
+                                                if (active > 0) {
+                                                    ts_store_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_i_0 * 8)))], 1 * 1 * 1, ts_add_f32(ts_load_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_i_0 * 8)))], 1 * 1 * 1, active), ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048 + total_i_0 * 8 + x_s1 * (total_j_0 * 65536 + total_j_1 * 2048 + total_j_2 * 64 + total_j_3)], active), ts_load_first_f32(&shift[total_i_0 * 8], active)))), active);
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_part_2_i_0 = 0,
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        ts_store_strided_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1), ts_load_strided_f32(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 8)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t total_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 8 - (y_i0 * 256)),
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (y_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 2048) - (total_part_2_i_0 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, active), ts_load_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 8)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t total_part_i_0 = 0,
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                ts_store_f32(&total_part[1 * (total_part_i_0 * 8)],
+                                    ts_add_f32(ts_load_f32(&total_part[1 * (total_part_i_0 * 8)]),
+                                    ts_load_strided_f32(&total_part_2[1 * (1 * (total_part_i_0 * 8))], 1 * 1)));
+                            }
+                            for (int64_t total_part_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (y_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 2048) - (total_part_i_0 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_first_f32(&total_part[1 * (total_part_i_0 * 8)],
+                                            ts_add_f32(ts_load_first_f32(&total_part[1 * (total_part_i_0 * 8)], active), ts_load_strided_first_f32(&total_part_2[1 * (1 * (total_part_i_0 * 8))], 1 * 1, active)), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f32(&total[total_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&total[total_i_2_0 * 8]),
+                            ts_load_f32(&total_part[1 * (total_i_2_0 * 8)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (total_i_2_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total[total_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&total[total_i_2_0 * 8], active),
+                                    ts_load_first_f32(&total_part[1 * (total_i_2_0 * 8)], active)),
+                                    active);
+                            }
                         }
                     }
                 }
@@ -358,7 +712,7 @@ static int ts_logsumexp_float32_v3_1_y_i0(const void *env, int64_t lower, int64_
     return TS_OK;
 }
 
-static int ts_logsumexp_float32_v3_1(const ts_call *call)
+static int ts_logsumexp_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -366,15 +720,27 @@ static int ts_logsumexp_float32_v3_1(const ts_call *call)
     const int64_t x_s1 = call->strides[1];
     float *const restrict y = call->data[1];
     {
-        const struct ts_logsumexp_float32_v3_1_y_i0 env = {m, n, x, x_s1, y};
+        const struct ts_logsumexp_float32_v3_2_y_i0 env = {m, n, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 50
             + n * ((ts_min_i64_s(256, m / 8)) * 8
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 8)
-            + n * ((ts_min_i64_s(256, m / 8)) * 32
-            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 32));
+            + ((n + 65535) / 65536) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 64 * ((ts_min_i64_s(256, m / 8)) * 38
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 38)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6));
         const int status =
-            ts_parallel(ts_logsumexp_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain,
+            ts_parallel(ts_logsumexp_float32_v3_2_y_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -383,10 +749,236 @@ static int ts_logsumexp_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_logsumexp_float32_v3[2];
-const ts_variant ts_logsumexp_float32_v3[2] = {
+static bool ts_logsumexp_float32_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_logsumexp_float32_v3_3_y_i0 {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s1;
+    float *y;
+};
+
+static int ts_logsumexp_float32_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_logsumexp_float32_v3_3_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    float *const restrict y = self->y;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) float peak[2048];
+            _Alignas(64) float shift[2048];
+            _Alignas(64) float total[2048];
+            for (int64_t peak_init_i_0 = 0,
+                peak_init_i_0_end = ts_min_i64_s(256,
+                m / 8 - (y_i0 * 256)); peak_init_i_0 < peak_init_i_0_end; ++peak_init_i_0) {
+                ts_store_f32(&peak[peak_init_i_0 * 8], ts_set_f32((-__builtin_inff())));
+            }
+            for (int64_t peak_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                peak_init_i_0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_i0 * 256)); peak_init_i_0 < peak_init_i_0_end; ++peak_init_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (peak_init_i_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&peak[peak_init_i_0 * 8],
+                            ts_set_f32((-__builtin_inff())), active);
+                    }
+                }
+            }
+            for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
+                for (int64_t peak_i_0 = 0,
+                    peak_i_0_end = ts_min_i64_s(256,
+                    m / 8 - (y_i0 * 256)); peak_i_0 < peak_i_0_end; ++peak_i_0) {
+                    ts_store_f32(&peak[peak_i_0 * 8],
+                        ts_max_f32(ts_load_f32(&peak[peak_i_0 * 8]),
+                        ts_load_f32(&x[y_i0 * 2048 + peak_i_0 * 8 + x_s1 * peak_j])));
+                }
+                for (int64_t peak_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                    peak_i_0_end = ts_min_i64_s(256,
+                    (m + 7) / 8 - (y_i0 * 256)); peak_i_0 < peak_i_0_end; ++peak_i_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (peak_i_0 * 8), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&peak[peak_i_0 * 8],
+                                ts_max_f32(ts_load_first_f32(&peak[peak_i_0 * 8], active),
+                                ts_load_first_f32(&x[y_i0 * 2048 + peak_i_0 * 8 + x_s1 * peak_j],
+                                active)), active);
+                        }
+                    }
+                }
+            }
+            for (int64_t shift_i_0 = 0,
+                shift_i_0_end = ts_min_i64_s(256,
+                m / 8 - (y_i0 * 256)); shift_i_0 < shift_i_0_end; ++shift_i_0) {
+                ts_store_f32(&shift[shift_i_0 * 8],
+                    ts_select_f32(ts_lt_f32(ts_abs_f32(ts_load_f32(&peak[shift_i_0 * 8])),
+                    ts_set_f32(__builtin_inff())),
+                    ts_load_mask_f32(&peak[shift_i_0 * 8],
+                    ts_lt_f32(ts_abs_f32(ts_load_f32(&peak[shift_i_0 * 8])),
+                    ts_set_f32(__builtin_inff()))), ts_set_f32(0.0f)));
+            }
+            for (int64_t shift_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                shift_i_0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_i0 * 256)); shift_i_0 < shift_i_0_end; ++shift_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (shift_i_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&shift[shift_i_0 * 8],
+                            ts_select_f32(ts_lt_f32(ts_abs_f32(ts_load_first_f32(&peak[shift_i_0 * 8], active)), ts_set_f32(__builtin_inff())), ts_load_mask_f32(&peak[shift_i_0 * 8], ts_mand_m32(ts_first_m32(active), ts_lt_f32(ts_abs_f32(ts_load_first_f32(&peak[shift_i_0 * 8], active)), ts_set_f32(__builtin_inff())))), ts_set_f32(0.0f)), active);
+                    }
+                }
+            }
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 7) / 8 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_i0 * 2048) - (total_init_i_2_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f), active);
+                    }
+                }
+            }
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = (n + 127) / 128; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    _Alignas(64) float total_part[2048 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f32(&total_part[1 * (total_part_init_i_0 * 8)], ts_set_f32(0.0f));
+                    }
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (total_part_init_i_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total_part[1 * (total_part_init_i_0 * 8)],
+                                    ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j_1 = 0,
+                        total_j_1_end = ts_min_i64_s(128,
+                        n - (total_j_0 * 128)); total_j_1 < total_j_1_end; ++total_j_1) {
+                        for (int64_t total_i_0 = 0,
+                            total_i_0_end = ts_min_i64_s(256,
+                            m / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                            ts_store_f32(&total_part[1 * (total_i_0 * 8)],
+                                ts_add_f32(ts_load_f32(&total_part[1 * (total_i_0 * 8)]),
+                                ts_exp_f32(ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + total_i_0 * 8
+                                + x_s1 * (total_j_0 * 128 + total_j_1)]),
+                                ts_load_f32(&shift[total_i_0 * 8])))));
+                        }
+                        for (int64_t total_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                            total_i_0_end = ts_min_i64_s(256,
+                            (m + 7) / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 2048) - (total_i_0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&total_part[1 * (total_i_0 * 8)],
+                                        ts_add_f32(ts_load_first_f32(&total_part[1 * (total_i_0 * 8)], active), ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048 + total_i_0 * 8 + x_s1 * (total_j_0 * 128 + total_j_1)], active), ts_load_first_f32(&shift[total_i_0 * 8], active)))), active);
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f32(&total[total_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&total[total_i_2_0 * 8]),
+                            ts_load_f32(&total_part[1 * (total_i_2_0 * 8)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (total_i_2_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total[total_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&total[total_i_2_0 * 8], active),
+                                    ts_load_first_f32(&total_part[1 * (total_i_2_0 * 8)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                ts_store_f32(&y[y_i0 * 2048 + y_i1 * 8],
+                    ts_add_f32(ts_log_f32(ts_load_f32(&total[y_i1 * 8])),
+                    ts_load_f32(&shift[y_i1 * 8])));
+            }
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 7) / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[y_i0 * 2048 + y_i1 * 8],
+                            ts_add_f32(ts_log_f32(ts_load_first_f32(&total[y_i1 * 8], active)),
+                            ts_load_first_f32(&shift[y_i1 * 8], active)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_logsumexp_float32_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const restrict y = call->data[1];
+    {
+        const struct ts_logsumexp_float32_v3_3_y_i0 env = {m, n, x, x_s1, y};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 50
+            + n * ((ts_min_i64_s(256, m / 8)) * 8
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 8)
+            + ((n + 127) / 128) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + (ts_min_i64_s(128, n)) * ((ts_min_i64_s(256, m / 8)) * 34
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 34)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6));
+        const int status =
+            ts_parallel(ts_logsumexp_float32_v3_3_y_i0, &env, 0, (m + 2047) / 2048, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_logsumexp_float32_v3[4];
+const ts_variant ts_logsumexp_float32_v3[4] = {
     {ts_logsumexp_float32_v3_0, ts_logsumexp_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_logsumexp_float32_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_logsumexp_float32_v3_1, ts_logsumexp_float32_v3_1_when, UINT64_C(2), "1"},
+    {ts_logsumexp_float32_v3_2, ts_logsumexp_float32_v3_2_when, UINT64_C(5), "2"},
+    {ts_logsumexp_float32_v3_3, NULL, UINT64_C(5), "3"},
 };
 
 struct ts_logsumexp_float64_v3_0_y_i {
@@ -400,6 +992,246 @@ struct ts_logsumexp_float64_v3_0_y_i {
 static int ts_logsumexp_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_logsumexp_float64_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) double peak[1];
+            _Alignas(64) double shift[1];
+            _Alignas(64) double total[1];
+            ts_f64 peak_rf[4] = {{0}};
+            ts_f64 total_rf[4] = {{0}};
+            peak_rf[0] = ts_set_f64((-__builtin_inf()));
+            peak_rf[1] = ts_set_f64((-__builtin_inf()));
+            peak_rf[2] = ts_set_f64((-__builtin_inf()));
+            peak_rf[3] = ts_set_f64((-__builtin_inf()));
+            for (int64_t peak_j_0 = 0, peak_j_0_end = n / 16; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                peak_rf[0] = ts_max_f64(peak_rf[0], ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16]));
+                peak_rf[1] = ts_max_f64(peak_rf[1],
+                    ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 4]));
+                peak_rf[2] = ts_max_f64(peak_rf[2],
+                    ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 8]));
+                peak_rf[3] = ts_max_f64(peak_rf[3],
+                    ts_load_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 12]));
+            }
+            for (int64_t peak_j_0 = n / 16,
+                peak_j_0_end = (n + 15) / 16; peak_j_0 < peak_j_0_end; ++peak_j_0) {
+                {
+                    const int64_t active = ts_min_i64_s(n - (peak_j_0 * 16), 4);
+                    if (active > 0) {
+                        peak_rf[0] = ts_select_f64(ts_first_m64(active),
+                            ts_max_f64(peak_rf[0],
+                            ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16], active)), peak_rf[0]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 16) - 4, 0), 4);
+                    if (active > 0) {
+                        peak_rf[1] = ts_select_f64(ts_first_m64(active),
+                            ts_max_f64(peak_rf[1],
+                            ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 4], active)),
+                            peak_rf[1]);
+                    }
+                }
+                {
+                    const int64_t active =
+                        ts_min_i64_s(ts_max_i64_s(n - (peak_j_0 * 16) - 8, 0), 4);
+                    if (active > 0) {
+                        peak_rf[2] = ts_select_f64(ts_first_m64(active),
+                            ts_max_f64(peak_rf[2],
+                            ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 8], active)),
+                            peak_rf[2]);
+                    }
+                }
+                {
+                    const int64_t active = ts_max_i64_s(n - (peak_j_0 * 16) - 12, 0);
+                    if (active > 0) {
+                        peak_rf[3] = ts_select_f64(ts_first_m64(active),
+                            ts_max_f64(peak_rf[3],
+                            ts_load_first_f64(&x[x_s0 * y_i + peak_j_0 * 16 + 12], active)),
+                            peak_rf[3]);
+                    }
+                }
+            }
+            peak[0] = (-__builtin_inf());
+            peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[0]));
+            peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[1]));
+            peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[2]));
+            peak[0] = ts_max_f64_s(peak[0], ts_reduce_max_f64(peak_rf[3]));
+            shift[0] = (ts_abs_f64_s(peak[0]) < __builtin_inf()) ? peak[0] : 0.0;
+            total_rf[0] = ts_set_f64(0.0);
+            total_rf[1] = ts_set_f64(0.0);
+            total_rf[2] = ts_set_f64(0.0);
+            total_rf[3] = ts_set_f64(0.0);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 15) / 16
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f64 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f64(0.0);
+                    total_rf_part[1] = ts_set_f64(0.0);
+                    total_rf_part[2] = ts_set_f64(0.0);
+                    total_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f64 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f64(0.0);
+                            total_rf_part_2[1] = ts_set_f64(0.0);
+                            total_rf_part_2[2] = ts_set_f64(0.0);
+                            total_rf_part_2[3] = ts_set_f64(0.0);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f64 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f64(0.0);
+                                    total_rf_part_3[1] = ts_set_f64(0.0);
+                                    total_rf_part_3[2] = ts_set_f64(0.0);
+                                    total_rf_part_3[3] = ts_set_f64(0.0);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        total_rf_part_3[0] =
+                                            ts_add_f64(total_rf_part_3[0],
+                                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                            + total_j_0_2 * 256 + total_j_0_3 * 16]),
+                                            ts_set_f64(shift[0]))));
+                                        total_rf_part_3[1] =
+                                            ts_add_f64(total_rf_part_3[1],
+                                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                            + total_j_0_2 * 256 + total_j_0_3 * 16 + 4]),
+                                            ts_set_f64(shift[0]))));
+                                        total_rf_part_3[2] =
+                                            ts_add_f64(total_rf_part_3[2],
+                                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                            + total_j_0_2 * 256 + total_j_0_3 * 16 + 8]),
+                                            ts_set_f64(shift[0]))));
+                                        total_rf_part_3[3] =
+                                            ts_add_f64(total_rf_part_3[3],
+                                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                            + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                            + total_j_0_2 * 256 + total_j_0_3 * 16 + 12]),
+                                            ts_set_f64(shift[0]))));
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[0],
+                                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + total_j_0_0 * 65536 + total_j_0_1 * 4096 + total_j_0_2 * 256 + total_j_0_3 * 16], active), ts_set_f64(shift[0])))), total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[1],
+                                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + total_j_0_0 * 65536 + total_j_0_1 * 4096 + total_j_0_2 * 256 + total_j_0_3 * 16 + 4], active), ts_set_f64(shift[0])))), total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[2],
+                                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + total_j_0_0 * 65536 + total_j_0_1 * 4096 + total_j_0_2 * 256 + total_j_0_3 * 16 + 8], active), ts_set_f64(shift[0])))), total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_add_f64(total_rf_part_3[3],
+                                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i + total_j_0_0 * 65536 + total_j_0_1 * 4096 + total_j_0_2 * 256 + total_j_0_3 * 16 + 12], active), ts_set_f64(shift[0])))), total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f64(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f64(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f64(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f64(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f64(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f64(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f64(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f64(total_rf_part[3], total_rf_part_2[3]);
+                        }
+                    }
+                    total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0;
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
+            y[y_s0 * y_i] = ts_log_f64_s(total[0]) + shift[0];
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_logsumexp_float64_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_logsumexp_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19
+            + (((n + 15) / 16 + 4095) / 4096) * 539852 + 56);
+        const int status =
+            ts_parallel(ts_logsumexp_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_logsumexp_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_logsumexp_float64_v3_1_y_i {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    double *y;
+    int64_t y_s0;
+};
+
+static int ts_logsumexp_float64_v3_1_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_logsumexp_float64_v3_1_y_i *const self = env;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -567,7 +1399,7 @@ static int ts_logsumexp_float64_v3_0_y_i(const void *env, int64_t lower, int64_t
     return TS_OK;
 }
 
-static int ts_logsumexp_float64_v3_0(const ts_call *call)
+static int ts_logsumexp_float64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -576,7 +1408,7 @@ static int ts_logsumexp_float64_v3_0(const ts_call *call)
     double *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_logsumexp_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_logsumexp_float64_v3_1_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19
             + (((n + 15) / 16 + 31) / 32) * (4
@@ -584,7 +1416,7 @@ static int ts_logsumexp_float64_v3_0(const ts_call *call)
             + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
             n / 16))) * 115 + 8) + 56);
         const int status =
-            ts_parallel(ts_logsumexp_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_logsumexp_float64_v3_1_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -592,13 +1424,13 @@ static int ts_logsumexp_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_logsumexp_float64_v3_0_when(const ts_call *call)
+static bool ts_logsumexp_float64_v3_1_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_logsumexp_float64_v3_1_y_i0 {
+struct ts_logsumexp_float64_v3_2_y_i0 {
     int64_t m;
     int64_t n;
     const double *x;
@@ -606,9 +1438,9 @@ struct ts_logsumexp_float64_v3_1_y_i0 {
     double *y;
 };
 
-static int ts_logsumexp_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_logsumexp_float64_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_logsumexp_float64_v3_1_y_i0 *const self = env;
+    const struct ts_logsumexp_float64_v3_2_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
@@ -678,43 +1510,169 @@ static int ts_logsumexp_float64_v3_1_y_i0(const void *env, int64_t lower, int64_
                     }
                 }
             }
-            for (int64_t total_init_i_0 = 0,
-                total_init_i_0_end =
-                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
-                ts_store_f64(&total[total_init_i_0 * 4], ts_set_f64(0.0));
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0));
             }
-            for (int64_t total_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-                total_init_i_0_end =
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                total_init_i_2_0_end =
                 ts_min_i64_s(256, (m
-                + 3) / 4 - (y_i0 * 256)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
+                + 3) / 4 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_i0 * 1024) - (total_init_i_0 * 4), 4);
+                        ts_min_i64_s(m - (y_i0 * 1024) - (total_init_i_2_0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&total[total_init_i_0 * 4], ts_set_f64(0.0), active);
+                        ts_store_first_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0), active);
                     }
                 }
             }
-            for (int64_t total_j = 0; total_j < n; ++total_j) {
-                for (int64_t total_i_0 = 0,
-                    total_i_0_end = ts_min_i64_s(256,
-                    m / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
-                    ts_store_f64(&total[total_i_0 * 4],
-                        ts_add_f64(ts_load_f64(&total[total_i_0 * 4]),
-                        ts_exp_f64(ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + total_i_0 * 4
-                        + x_s1 * total_j]), ts_load_f64(&shift[total_i_0 * 4])))));
-                }
-                for (int64_t total_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-                    total_i_0_end = ts_min_i64_s(256,
-                    (m + 3) / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (total_i_0 * 4), 4);
-                        if (active > 0) {
-                            ts_store_first_f64(&total[total_i_0 * 4],
-                                ts_add_f64(ts_load_first_f64(&total[total_i_0 * 4], active),
-                                ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024
-                                + total_i_0 * 4 + x_s1 * total_j], active),
-                                ts_load_first_f64(&shift[total_i_0 * 4], active)))), active);
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = (n + 65535) / 65536; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    _Alignas(64) double total_part[1024 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f64(&total_part[1 * (total_part_init_i_0 * 4)], ts_set_f64(0.0));
+                    }
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (total_part_init_i_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total_part[1 * (total_part_init_i_0 * 4)],
+                                    ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j_1 = 0; total_j_1 < 32; ++total_j_1) {
+                        {
+                            _Alignas(64) double total_part_2[1024 * 1 * 1];
+                            for (int64_t total_part_2_init_i_0 = 0,
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                ts_store_strided_f64(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0));
+                            }
+                            for (int64_t total_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 4 - (y_i0 * 256)),
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 1024) - (total_part_2_init_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0), active);
+                                    }
+                                }
+                            }
+                            for (int64_t total_j_2 = 0; total_j_2 < 32; ++total_j_2) {
+                                {
+                                    _Alignas(64) double total_part_3[1024 * 1 * 1 * 1];
+                                    for (int64_t total_part_3_init_i_0 = 0,
+                                        total_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_3_init_i_0 < total_part_3_init_i_0_end; ++total_part_3_init_i_0) {
+                                        ts_store_strided_f64(&total_part_3[1 * (1 * (1 * (total_part_3_init_i_0 * 4)))], 1 * 1 * 1, ts_set_f64(0.0));
+                                    }
+                                    for (int64_t total_part_3_init_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (y_i0 * 256)),
+                                        total_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_i0 * 256)); total_part_3_init_i_0 < total_part_3_init_i_0_end; ++total_part_3_init_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 1024) - (total_part_3_init_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_part_3_init_i_0 * 4)))], 1 * 1 * 1, ts_set_f64(0.0), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_j_3 = 0,
+                                        total_j_3_end = ts_min_i64_s(64,
+                                        n - (total_j_0 * 65536) - (total_j_1 * 2048) - (total_j_2 * 64)); total_j_3 < total_j_3_end; ++total_j_3) {
+                                        for (int64_t total_i_0 = 0,
+                                            total_i_0_end = ts_min_i64_s(256,
+                                            m / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                                            ts_store_strided_f64(&total_part_3[1 * (1 * (1 * (total_i_0 * 4)))], 1 * 1 * 1, ts_add_f64(ts_load_strided_f64(&total_part_3[1 * (1 * (1 * (total_i_0 * 4)))], 1 * 1 * 1), ts_exp_f64(ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + total_i_0 * 4 + x_s1 * (total_j_0 * 65536 + total_j_1 * 2048 + total_j_2 * 64 + total_j_3)]), ts_load_f64(&shift[total_i_0 * 4])))));
+                                        }
+                                        for (int64_t total_i_0 = ts_min_i64_s(256,
+                                            m / 4 - (y_i0 * 256)),
+                                            total_i_0_end = ts_min_i64_s(256,
+                                            (m + 3) / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                                            {
+                                                const int64_t active =
+                                                    ts_min_i64_s(m - (y_i0 * 1024) - (total_i_0 * 4), 4);
+                                                if (active > 0) {
+                                                    ts_store_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_i_0 * 4)))], 1 * 1 * 1, ts_add_f64(ts_load_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_i_0 * 4)))], 1 * 1 * 1, active), ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024 + total_i_0 * 4 + x_s1 * (total_j_0 * 65536 + total_j_1 * 2048 + total_j_2 * 64 + total_j_3)], active), ts_load_first_f64(&shift[total_i_0 * 4], active)))), active);
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_part_2_i_0 = 0,
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        ts_store_strided_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1), ts_load_strided_f64(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 4)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t total_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (y_i0 * 256)),
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 1024) - (total_part_2_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, active), ts_load_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 4)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t total_part_i_0 = 0,
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                ts_store_f64(&total_part[1 * (total_part_i_0 * 4)],
+                                    ts_add_f64(ts_load_f64(&total_part[1 * (total_part_i_0 * 4)]),
+                                    ts_load_strided_f64(&total_part_2[1 * (1 * (total_part_i_0 * 4))], 1 * 1)));
+                            }
+                            for (int64_t total_part_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 1024) - (total_part_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_first_f64(&total_part[1 * (total_part_i_0 * 4)],
+                                            ts_add_f64(ts_load_first_f64(&total_part[1 * (total_part_i_0 * 4)], active), ts_load_strided_first_f64(&total_part_2[1 * (1 * (total_part_i_0 * 4))], 1 * 1, active)), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f64(&total[total_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&total[total_i_2_0 * 4]),
+                            ts_load_f64(&total_part[1 * (total_i_2_0 * 4)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (total_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total[total_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&total[total_i_2_0 * 4], active),
+                                    ts_load_first_f64(&total_part[1 * (total_i_2_0 * 4)], active)),
+                                    active);
+                            }
                         }
                     }
                 }
@@ -741,7 +1699,7 @@ static int ts_logsumexp_float64_v3_1_y_i0(const void *env, int64_t lower, int64_
     return TS_OK;
 }
 
-static int ts_logsumexp_float64_v3_1(const ts_call *call)
+static int ts_logsumexp_float64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -749,15 +1707,27 @@ static int ts_logsumexp_float64_v3_1(const ts_call *call)
     const int64_t x_s1 = call->strides[1];
     double *const restrict y = call->data[1];
     {
-        const struct ts_logsumexp_float64_v3_1_y_i0 env = {m, n, x, x_s1, y};
+        const struct ts_logsumexp_float64_v3_2_y_i0 env = {m, n, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 50
             + n * ((ts_min_i64_s(256, m / 4)) * 8
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 8)
-            + n * ((ts_min_i64_s(256, m / 4)) * 32
-            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 32));
+            + ((n + 65535) / 65536) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 64 * ((ts_min_i64_s(256, m / 4)) * 38
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 38)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
         const int status =
-            ts_parallel(ts_logsumexp_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+            ts_parallel(ts_logsumexp_float64_v3_2_y_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -766,8 +1736,234 @@ static int ts_logsumexp_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_logsumexp_float64_v3[2];
-const ts_variant ts_logsumexp_float64_v3[2] = {
+static bool ts_logsumexp_float64_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_logsumexp_float64_v3_3_y_i0 {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s1;
+    double *y;
+};
+
+static int ts_logsumexp_float64_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_logsumexp_float64_v3_3_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    double *const restrict y = self->y;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) double peak[1024];
+            _Alignas(64) double shift[1024];
+            _Alignas(64) double total[1024];
+            for (int64_t peak_init_i_0 = 0,
+                peak_init_i_0_end = ts_min_i64_s(256,
+                m / 4 - (y_i0 * 256)); peak_init_i_0 < peak_init_i_0_end; ++peak_init_i_0) {
+                ts_store_f64(&peak[peak_init_i_0 * 4], ts_set_f64((-__builtin_inf())));
+            }
+            for (int64_t peak_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                peak_init_i_0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_i0 * 256)); peak_init_i_0 < peak_init_i_0_end; ++peak_init_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (peak_init_i_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&peak[peak_init_i_0 * 4], ts_set_f64((-__builtin_inf())),
+                            active);
+                    }
+                }
+            }
+            for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
+                for (int64_t peak_i_0 = 0,
+                    peak_i_0_end = ts_min_i64_s(256,
+                    m / 4 - (y_i0 * 256)); peak_i_0 < peak_i_0_end; ++peak_i_0) {
+                    ts_store_f64(&peak[peak_i_0 * 4],
+                        ts_max_f64(ts_load_f64(&peak[peak_i_0 * 4]),
+                        ts_load_f64(&x[y_i0 * 1024 + peak_i_0 * 4 + x_s1 * peak_j])));
+                }
+                for (int64_t peak_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                    peak_i_0_end = ts_min_i64_s(256,
+                    (m + 3) / 4 - (y_i0 * 256)); peak_i_0 < peak_i_0_end; ++peak_i_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (peak_i_0 * 4), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&peak[peak_i_0 * 4],
+                                ts_max_f64(ts_load_first_f64(&peak[peak_i_0 * 4], active),
+                                ts_load_first_f64(&x[y_i0 * 1024 + peak_i_0 * 4 + x_s1 * peak_j],
+                                active)), active);
+                        }
+                    }
+                }
+            }
+            for (int64_t shift_i_0 = 0,
+                shift_i_0_end = ts_min_i64_s(256,
+                m / 4 - (y_i0 * 256)); shift_i_0 < shift_i_0_end; ++shift_i_0) {
+                ts_store_f64(&shift[shift_i_0 * 4],
+                    ts_select_f64(ts_lt_f64(ts_abs_f64(ts_load_f64(&peak[shift_i_0 * 4])),
+                    ts_set_f64(__builtin_inf())),
+                    ts_load_mask_f64(&peak[shift_i_0 * 4],
+                    ts_lt_f64(ts_abs_f64(ts_load_f64(&peak[shift_i_0 * 4])),
+                    ts_set_f64(__builtin_inf()))), ts_set_f64(0.0)));
+            }
+            for (int64_t shift_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                shift_i_0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_i0 * 256)); shift_i_0 < shift_i_0_end; ++shift_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (shift_i_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&shift[shift_i_0 * 4],
+                            ts_select_f64(ts_lt_f64(ts_abs_f64(ts_load_first_f64(&peak[shift_i_0 * 4], active)), ts_set_f64(__builtin_inf())), ts_load_mask_f64(&peak[shift_i_0 * 4], ts_mand_m64(ts_first_m64(active), ts_lt_f64(ts_abs_f64(ts_load_first_f64(&peak[shift_i_0 * 4], active)), ts_set_f64(__builtin_inf())))), ts_set_f64(0.0)), active);
+                    }
+                }
+            }
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0));
+            }
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_i0 * 1024) - (total_init_i_2_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0), active);
+                    }
+                }
+            }
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = (n + 127) / 128; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    _Alignas(64) double total_part[1024 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f64(&total_part[1 * (total_part_init_i_0 * 4)], ts_set_f64(0.0));
+                    }
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (total_part_init_i_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total_part[1 * (total_part_init_i_0 * 4)],
+                                    ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j_1 = 0,
+                        total_j_1_end = ts_min_i64_s(128,
+                        n - (total_j_0 * 128)); total_j_1 < total_j_1_end; ++total_j_1) {
+                        for (int64_t total_i_0 = 0,
+                            total_i_0_end = ts_min_i64_s(256,
+                            m / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                            ts_store_f64(&total_part[1 * (total_i_0 * 4)],
+                                ts_add_f64(ts_load_f64(&total_part[1 * (total_i_0 * 4)]),
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + total_i_0 * 4
+                                + x_s1 * (total_j_0 * 128 + total_j_1)]),
+                                ts_load_f64(&shift[total_i_0 * 4])))));
+                        }
+                        for (int64_t total_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                            total_i_0_end = ts_min_i64_s(256,
+                            (m + 3) / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 1024) - (total_i_0 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_first_f64(&total_part[1 * (total_i_0 * 4)],
+                                        ts_add_f64(ts_load_first_f64(&total_part[1 * (total_i_0 * 4)], active), ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024 + total_i_0 * 4 + x_s1 * (total_j_0 * 128 + total_j_1)], active), ts_load_first_f64(&shift[total_i_0 * 4], active)))), active);
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f64(&total[total_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&total[total_i_2_0 * 4]),
+                            ts_load_f64(&total_part[1 * (total_i_2_0 * 4)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (total_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total[total_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&total[total_i_2_0 * 4], active),
+                                    ts_load_first_f64(&total_part[1 * (total_i_2_0 * 4)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                ts_store_f64(&y[y_i0 * 1024 + y_i1 * 4],
+                    ts_add_f64(ts_log_f64(ts_load_f64(&total[y_i1 * 4])),
+                    ts_load_f64(&shift[y_i1 * 4])));
+            }
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y[y_i0 * 1024 + y_i1 * 4],
+                            ts_add_f64(ts_log_f64(ts_load_first_f64(&total[y_i1 * 4], active)),
+                            ts_load_first_f64(&shift[y_i1 * 4], active)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_logsumexp_float64_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const restrict y = call->data[1];
+    {
+        const struct ts_logsumexp_float64_v3_3_y_i0 env = {m, n, x, x_s1, y};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 50
+            + n * ((ts_min_i64_s(256, m / 4)) * 8
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 8)
+            + ((n + 127) / 128) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + (ts_min_i64_s(128, n)) * ((ts_min_i64_s(256, m / 4)) * 34
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 34)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
+        const int status =
+            ts_parallel(ts_logsumexp_float64_v3_3_y_i0, &env, 0, (m + 1023) / 1024, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_logsumexp_float64_v3[4];
+const ts_variant ts_logsumexp_float64_v3[4] = {
     {ts_logsumexp_float64_v3_0, ts_logsumexp_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_logsumexp_float64_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_logsumexp_float64_v3_1, ts_logsumexp_float64_v3_1_when, UINT64_C(2), "1"},
+    {ts_logsumexp_float64_v3_2, ts_logsumexp_float64_v3_2_when, UINT64_C(5), "2"},
+    {ts_logsumexp_float64_v3_3, NULL, UINT64_C(5), "3"},
 };

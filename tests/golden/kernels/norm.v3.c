@@ -29,6 +29,211 @@ static int ts_norm_float32_v3_0_total_i(const void *env, int64_t lower, int64_t 
             total_rf[3] = ts_set_f32(0.0f);
             for (int64_t total_j_0_0 = 0,
                 total_j_0_0_end = ((n + 31) / 32
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f32 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f32(0.0f);
+                    total_rf_part[1] = ts_set_f32(0.0f);
+                    total_rf_part[2] = ts_set_f32(0.0f);
+                    total_rf_part[3] = ts_set_f32(0.0f);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f32 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f32(0.0f);
+                            total_rf_part_2[1] = ts_set_f32(0.0f);
+                            total_rf_part_2[2] = ts_set_f32(0.0f);
+                            total_rf_part_2[3] = ts_set_f32(0.0f);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f32 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f32(0.0f);
+                                    total_rf_part_3[1] = ts_set_f32(0.0f);
+                                    total_rf_part_3[2] = ts_set_f32(0.0f);
+                                    total_rf_part_3[3] = ts_set_f32(0.0f);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        total_rf_part_3[0] =
+                                            ts_fma_f32(ts_load_f32(&x[x_s0 * total_i
+                                            + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                            + total_j_0_2 * 512 + total_j_0_3 * 32]),
+                                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32]), total_rf_part_3[0]);
+                                        total_rf_part_3[1] =
+                                            ts_fma_f32(ts_load_f32(&x[x_s0 * total_i
+                                            + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                            + total_j_0_2 * 512 + total_j_0_3 * 32 + 8]),
+                                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 8]), total_rf_part_3[1]);
+                                        total_rf_part_3[2] =
+                                            ts_fma_f32(ts_load_f32(&x[x_s0 * total_i
+                                            + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                            + total_j_0_2 * 512 + total_j_0_3 * 32 + 16]),
+                                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 16]), total_rf_part_3[2]);
+                                        total_rf_part_3[3] =
+                                            ts_fma_f32(ts_load_f32(&x[x_s0 * total_i
+                                            + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                            + total_j_0_2 * 512 + total_j_0_3 * 32 + 24]),
+                                            ts_load_f32(&x[x_s0 * total_i + total_j_0_0 * 131072
+                                            + total_j_0_1 * 8192 + total_j_0_2 * 512
+                                            + total_j_0_3 * 32 + 24]), total_rf_part_3[3]);
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 31) / 32 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32],
+                                                    active), ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32],
+                                                    active), total_rf_part_3[0]),
+                                                    total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 8, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 8],
+                                                    active), ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 8],
+                                                    active), total_rf_part_3[1]),
+                                                    total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 16, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 16],
+                                                    active), ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 16],
+                                                    active), total_rf_part_3[2]),
+                                                    total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 131072) - (total_j_0_1 * 8192) - (total_j_0_2 * 512) - (total_j_0_3 * 32) - 24, 0), 8);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f32(ts_first_m32(active),
+                                                    ts_fma_f32(ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 24],
+                                                    active), ts_load_first_f32(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 131072 + total_j_0_1 * 8192
+                                                    + total_j_0_2 * 512 + total_j_0_3 * 32 + 24],
+                                                    active), total_rf_part_3[3]),
+                                                    total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f32(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f32(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f32(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f32(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f32(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f32(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f32(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f32(total_rf_part[3], total_rf_part_2[3]);
+                        }
+                    }
+                    total_rf[0] = ts_add_f32(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f32(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f32(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f32(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0f;
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
+            y[y_s0 * total_i] = ts_sqrt_f32_s(total[0]);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_norm_float32_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    float *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_norm_float32_v3_0_total_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 31) / 32 + 4095) / 4096) * 355532 + 16);
+        const int status =
+            ts_parallel(ts_norm_float32_v3_0_total_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_norm_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_norm_float32_v3_1_total_i {
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    float *y;
+    int64_t y_s0;
+};
+
+static int ts_norm_float32_v3_1_total_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_norm_float32_v3_1_total_i *const self = env;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t total_i = lower; total_i < upper; ++total_i) {
+        {
+            _Alignas(64) float total[1];
+            ts_f32 total_rf[4] = {{0}};
+            total_rf[0] = ts_set_f32(0.0f);
+            total_rf[1] = ts_set_f32(0.0f);
+            total_rf[2] = ts_set_f32(0.0f);
+            total_rf[3] = ts_set_f32(0.0f);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 31) / 32
                 + 31) / 32; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
                 {
                     ts_f32 total_rf_part[4] = {{0}};
@@ -127,7 +332,7 @@ static int ts_norm_float32_v3_0_total_i(const void *env, int64_t lower, int64_t 
     return TS_OK;
 }
 
-static int ts_norm_float32_v3_0(const ts_call *call)
+static int ts_norm_float32_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -136,7 +341,7 @@ static int ts_norm_float32_v3_0(const ts_call *call)
     float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_norm_float32_v3_0_total_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_norm_float32_v3_1_total_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             (((n + 31) / 32 + 31) / 32) * (4
@@ -144,7 +349,7 @@ static int ts_norm_float32_v3_0(const ts_call *call)
             + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
             n / 32))) * 54 + 8) + 16);
         const int status =
-            ts_parallel(ts_norm_float32_v3_0_total_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_norm_float32_v3_1_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -152,13 +357,13 @@ static int ts_norm_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_norm_float32_v3_0_when(const ts_call *call)
+static bool ts_norm_float32_v3_1_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_norm_float32_v3_1_total_i0 {
+struct ts_norm_float32_v3_2_total_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -167,9 +372,9 @@ struct ts_norm_float32_v3_1_total_i0 {
     int64_t ahead;
 };
 
-static int ts_norm_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_norm_float32_v3_2_total_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_norm_float32_v3_1_total_i0 *const self = env;
+    const struct ts_norm_float32_v3_2_total_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -179,78 +384,203 @@ static int ts_norm_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t
     for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
         {
             _Alignas(64) float total[2048];
-            for (int64_t total_init_i1 = 0,
-                total_init_i1_end = ts_min_i64_s(256,
-                m / 8 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
-                ts_store_f32(&total[total_init_i1 * 8], ts_set_f32(0.0f));
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (total_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f));
             }
-            for (int64_t total_init_i1 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
-                total_init_i1_end = ts_min_i64_s(256,
-                (m + 7) / 8 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 7) / 8 - (total_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (total_i0 * 2048) - (total_init_i1 * 8), 8);
+                        ts_min_i64_s(m - (total_i0 * 2048) - (total_init_i_2_0 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&total[total_init_i1 * 8], ts_set_f32(0.0f), active);
+                        ts_store_first_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f), active);
                     }
                 }
             }
-            for (int64_t total_j0 = 0,
-                total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
-                for (int64_t total_i1 = 0,
-                    total_i1_end = ts_min_i64_s(256,
-                    m / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
-                    {
-                        ts_f32 part[1] = {{0}};
-                        part[0] = ts_set_f32(0.0f);
-                        for (int64_t total_j1 = 0,
-                            total_j1_end = ts_min_i64_s(8,
-                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(total_i0 * 2048 + total_i1 * 8
-                                + x_s1 * (total_j0 * 8 + total_j1) + ahead * (8 * x_s1))), 0, 2);
-                            part[0] = ts_fma_f32(ts_load_f32(&x[total_i0 * 2048 + total_i1 * 8
-                                + x_s1 * (total_j0 * 8 + total_j1)]),
-                                ts_load_f32(&x[total_i0 * 2048 + total_i1 * 8
-                                + x_s1 * (total_j0 * 8 + total_j1)]), part[0]);
-                        }
-                        ts_store_f32(&total[total_i1 * 8],
-                            ts_add_f32(ts_load_f32(&total[total_i1 * 8]), part[0]));
+            for (int64_t total_j0_0 = 0,
+                total_j0_0_end = ((n + 7) / 8
+                + 32767) / 32768; total_j0_0 < total_j0_0_end; ++total_j0_0) {
+                {
+                    _Alignas(64) float total_part[2048 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 8 - (total_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f32(&total_part[1 * (total_part_init_i_0 * 8)], ts_set_f32(0.0f));
                     }
-                }
-                for (int64_t total_i1 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
-                    total_i1_end = ts_min_i64_s(256,
-                    (m + 7) / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
-                    {
-                        ts_f32 part[1] = {{0}};
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (total_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                ts_min_i64_s(m - (total_i0 * 2048) - (total_part_init_i_0 * 8), 8);
                             if (active > 0) {
-                                part[0] = ts_set_f32(0.0f);
+                                ts_store_first_f32(&total_part[1 * (total_part_init_i_0 * 8)],
+                                    ts_set_f32(0.0f), active);
                             }
                         }
-                        for (int64_t total_j1 = 0,
-                            total_j1_end = ts_min_i64_s(8,
-                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
-                                if (active > 0) {
-                                    part[0] = ts_fma_f32(ts_load_first_f32(&x[total_i0 * 2048
-                                        + total_i1 * 8 + x_s1 * (total_j0 * 8 + total_j1)], active),
-                                        ts_load_first_f32(&x[total_i0 * 2048 + total_i1 * 8
-                                        + x_s1 * (total_j0 * 8 + total_j1)], active), part[0]);
+                    }
+                    for (int64_t total_j0_1 = 0; total_j0_1 < 32; ++total_j0_1) {
+                        {
+                            _Alignas(64) float total_part_2[2048 * 1 * 1];
+                            for (int64_t total_part_2_init_i_0 = 0,
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (total_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                ts_store_strided_f32(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f));
+                            }
+                            for (int64_t total_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 8 - (total_i0 * 256)),
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (total_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (total_i0 * 2048) - (total_part_2_init_i_0 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f), active);
+                                    }
+                                }
+                            }
+                            for (int64_t total_j0_2 = 0; total_j0_2 < 32; ++total_j0_2) {
+                                {
+                                    _Alignas(64) float total_part_3[2048 * 1 * 1 * 1];
+                                    for (int64_t total_part_3_init_i1 = 0,
+                                        total_part_3_init_i1_end =
+                                        ts_min_i64_s(256, m / 8 - (total_i0 * 256)); total_part_3_init_i1 < total_part_3_init_i1_end; ++total_part_3_init_i1) {
+                                        ts_store_strided_f32(&total_part_3[1 * (1 * (1 * (total_part_3_init_i1 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f));
+                                    }
+                                    for (int64_t total_part_3_init_i1 = ts_min_i64_s(256,
+                                        m / 8 - (total_i0 * 256)),
+                                        total_part_3_init_i1_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (total_i0 * 256)); total_part_3_init_i1 < total_part_3_init_i1_end; ++total_part_3_init_i1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (total_i0 * 2048) - (total_part_3_init_i1 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_part_3_init_i1 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_j0_3 = 0,
+                                        total_j0_3_end = ts_min_i64_s(32,
+                                        (n + 7) / 8 - (total_j0_0 * 32768) - (total_j0_1 * 1024) - (total_j0_2 * 32)); total_j0_3 < total_j0_3_end; ++total_j0_3) {
+                                        for (int64_t total_i1 = 0,
+                                            total_i1_end = ts_min_i64_s(256,
+                                            m / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                                            {
+                                                ts_f32 part[1] = {{0}};
+                                                part[0] = ts_set_f32(0.0f);
+                                                for (int64_t total_j1 = 0,
+                                                    total_j1_end = ts_min_i64_s(8,
+                                                    n - (total_j0_0 * 262144) - (total_j0_1 * 8192) - (total_j0_2 * 256) - (total_j0_3 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                                        + sizeof(float) * (uintptr_t)(total_i0 * 2048 + total_i1 * 8 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1) + ahead * (8 * x_s1))), 0, 2);
+                                                    part[0] = ts_fma_f32(ts_load_f32(&x[total_i0 * 2048 + total_i1 * 8 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1)]), ts_load_f32(&x[total_i0 * 2048 + total_i1 * 8 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1)]), part[0]);
+                                                }
+                                                ts_store_strided_f32(&total_part_3[1 * (1 * (1 * (total_i1 * 8)))], 1 * 1 * 1, ts_add_f32(ts_load_strided_f32(&total_part_3[1 * (1 * (1 * (total_i1 * 8)))], 1 * 1 * 1), part[0]));
+                                            }
+                                        }
+                                        for (int64_t total_i1 = ts_min_i64_s(256,
+                                            m / 8 - (total_i0 * 256)),
+                                            total_i1_end = ts_min_i64_s(256,
+                                            (m + 7) / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                                            {
+                                                ts_f32 part[1] = {{0}};
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                                    if (active > 0) {
+                                                        part[0] = ts_set_f32(0.0f);
+                                                    }
+                                                }
+                                                for (int64_t total_j1 = 0,
+                                                    total_j1_end = ts_min_i64_s(8,
+                                                    n - (total_j0_0 * 262144) - (total_j0_1 * 8192) - (total_j0_2 * 256) - (total_j0_3 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                                    {
+                                                        const int64_t active =
+                                                            ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                                        if (active > 0) {
+                                                            part[0] = ts_fma_f32(ts_load_first_f32(&x[total_i0 * 2048 + total_i1 * 8 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1)], active), ts_load_first_f32(&x[total_i0 * 2048 + total_i1 * 8 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1)], active), part[0]);
+                                                        }
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                                    if (active > 0) {
+                                                        ts_store_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_i1 * 8)))], 1 * 1 * 1, ts_add_f32(ts_load_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_i1 * 8)))], 1 * 1 * 1, active), part[0]), active);
+                                                    }
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_part_2_i_0 = 0,
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 8 - (total_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        ts_store_strided_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1), ts_load_strided_f32(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 8)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t total_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 8 - (total_i0 * 256)),
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (total_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (total_i0 * 2048) - (total_part_2_i_0 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, active), ts_load_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 8)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t total_part_i_0 = 0,
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (total_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                ts_store_f32(&total_part[1 * (total_part_i_0 * 8)],
+                                    ts_add_f32(ts_load_f32(&total_part[1 * (total_part_i_0 * 8)]),
+                                    ts_load_strided_f32(&total_part_2[1 * (1 * (total_part_i_0 * 8))], 1 * 1)));
+                            }
+                            for (int64_t total_part_i_0 = ts_min_i64_s(256,
+                                m / 8 - (total_i0 * 256)),
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (total_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (total_i0 * 2048) - (total_part_i_0 * 8),
+                                        8);
+                                    if (active > 0) {
+                                        ts_store_first_f32(&total_part[1 * (total_part_i_0 * 8)],
+                                            ts_add_f32(ts_load_first_f32(&total_part[1 * (total_part_i_0 * 8)], active), ts_load_strided_first_f32(&total_part_2[1 * (1 * (total_part_i_0 * 8))], 1 * 1, active)), active);
+                                    }
                                 }
                             }
                         }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (total_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f32(&total[total_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&total[total_i_2_0 * 8]),
+                            ts_load_f32(&total_part[1 * (total_i_2_0 * 8)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (total_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                ts_min_i64_s(m - (total_i0 * 2048) - (total_i_2_0 * 8), 8);
                             if (active > 0) {
-                                ts_store_first_f32(&total[total_i1 * 8],
-                                    ts_add_f32(ts_load_first_f32(&total[total_i1 * 8], active),
-                                    part[0]), active);
+                                ts_store_first_f32(&total[total_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&total[total_i_2_0 * 8], active),
+                                    ts_load_first_f32(&total_part[1 * (total_i_2_0 * 8)], active)),
+                                    active);
                             }
                         }
                     }
@@ -278,7 +608,7 @@ static int ts_norm_float32_v3_1_total_i0(const void *env, int64_t lower, int64_t
     return TS_OK;
 }
 
-static int ts_norm_float32_v3_1(const ts_call *call)
+static int ts_norm_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -288,14 +618,25 @@ static int ts_norm_float32_v3_1(const ts_call *call)
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_norm_float32_v3_1_total_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_norm_float32_v3_2_total_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 12
-            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 16 + 4)
-            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
-            + (ts_min_i64_s(8, n)) * 16 + 4)));
+            + (((n + 7) / 8 + 32767) / 32768) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * (1 + 224 + 4)
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1 + 224 + 4))
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6));
         const int status =
-            ts_parallel(ts_norm_float32_v3_1_total_i0, &env, 0, (m + 2047) / 2048, grain,
+            ts_parallel(ts_norm_float32_v3_2_total_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -304,10 +645,215 @@ static int ts_norm_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_norm_float32_v3[2];
-const ts_variant ts_norm_float32_v3[2] = {
+static bool ts_norm_float32_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_norm_float32_v3_3_total_i0 {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s1;
+    float *y;
+    int64_t ahead;
+};
+
+static int ts_norm_float32_v3_3_total_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_norm_float32_v3_3_total_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    float *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
+        {
+            _Alignas(64) float total[2048];
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (total_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 7) / 8 - (total_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (total_i0 * 2048) - (total_init_i_2_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f), active);
+                    }
+                }
+            }
+            for (int64_t total_j0_0 = 0,
+                total_j0_0_end = ((n + 7) / 8
+                + 31) / 32; total_j0_0 < total_j0_0_end; ++total_j0_0) {
+                {
+                    _Alignas(64) float total_part[2048 * 1];
+                    for (int64_t total_part_init_i1 = 0,
+                        total_part_init_i1_end =
+                        ts_min_i64_s(256, m / 8 - (total_i0 * 256)); total_part_init_i1 < total_part_init_i1_end; ++total_part_init_i1) {
+                        ts_store_f32(&total_part[1 * (total_part_init_i1 * 8)], ts_set_f32(0.0f));
+                    }
+                    for (int64_t total_part_init_i1 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                        total_part_init_i1_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (total_i0 * 256)); total_part_init_i1 < total_part_init_i1_end; ++total_part_init_i1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 2048) - (total_part_init_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total_part[1 * (total_part_init_i1 * 8)],
+                                    ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j0_1 = 0,
+                        total_j0_1_end = ts_min_i64_s(32,
+                        (n + 7) / 8 - (total_j0_0 * 32)); total_j0_1 < total_j0_1_end; ++total_j0_1) {
+                        for (int64_t total_i1 = 0,
+                            total_i1_end = ts_min_i64_s(256,
+                            m / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                            {
+                                ts_f32 part[1] = {{0}};
+                                part[0] = ts_set_f32(0.0f);
+                                for (int64_t total_j1 = 0,
+                                    total_j1_end = ts_min_i64_s(8,
+                                    n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                        + sizeof(float) * (uintptr_t)(total_i0 * 2048
+                                        + total_i1 * 8 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8
+                                        + total_j1) + ahead * (8 * x_s1))), 0, 2);
+                                    part[0] = ts_fma_f32(ts_load_f32(&x[total_i0 * 2048
+                                        + total_i1 * 8 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8
+                                        + total_j1)]), ts_load_f32(&x[total_i0 * 2048
+                                        + total_i1 * 8 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8
+                                        + total_j1)]), part[0]);
+                                }
+                                ts_store_f32(&total_part[1 * (total_i1 * 8)],
+                                    ts_add_f32(ts_load_f32(&total_part[1 * (total_i1 * 8)]),
+                                    part[0]));
+                            }
+                        }
+                        for (int64_t total_i1 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                            total_i1_end = ts_min_i64_s(256,
+                            (m + 7) / 8 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                            {
+                                ts_f32 part[1] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                    if (active > 0) {
+                                        part[0] = ts_set_f32(0.0f);
+                                    }
+                                }
+                                for (int64_t total_j1 = 0,
+                                    total_j1_end = ts_min_i64_s(8,
+                                    n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                        if (active > 0) {
+                                            part[0] = ts_fma_f32(ts_load_first_f32(&x[total_i0 * 2048 + total_i1 * 8 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8 + total_j1)], active), ts_load_first_f32(&x[total_i0 * 2048 + total_i1 * 8 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8 + total_j1)], active), part[0]);
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (total_i0 * 2048) - (total_i1 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_first_f32(&total_part[1 * (total_i1 * 8)],
+                                            ts_add_f32(ts_load_first_f32(&total_part[1 * (total_i1 * 8)], active), part[0]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (total_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f32(&total[total_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&total[total_i_2_0 * 8]),
+                            ts_load_f32(&total_part[1 * (total_i_2_0 * 8)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (total_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 2048) - (total_i_2_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total[total_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&total[total_i_2_0 * 8], active),
+                                    ts_load_first_f32(&total_part[1 * (total_i_2_0 * 8)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i_0 = 0,
+                y_i_0_end = ts_min_i64_s(256,
+                m / 8 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                ts_store_f32(&y[total_i0 * 2048 + y_i_0 * 8],
+                    ts_sqrt_f32(ts_load_f32(&total[y_i_0 * 8])));
+            }
+            for (int64_t y_i_0 = ts_min_i64_s(256, m / 8 - (total_i0 * 256)),
+                y_i_0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (total_i0 * 2048) - (y_i_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[total_i0 * 2048 + y_i_0 * 8],
+                            ts_sqrt_f32(ts_load_first_f32(&total[y_i_0 * 8], active)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_norm_float32_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const restrict y = call->data[1];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_norm_float32_v3_3_total_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 12
+            + (((n + 7) / 8 + 31) / 32) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + (ts_min_i64_s(32, (n + 7) / 8)) * ((ts_min_i64_s(256, m / 8)) * (1
+            + (ts_min_i64_s(8, n)) * 20 + 4)
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 20 + 4)) + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6));
+        const int status =
+            ts_parallel(ts_norm_float32_v3_3_total_i0, &env, 0, (m + 2047) / 2048, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_norm_float32_v3[4];
+const ts_variant ts_norm_float32_v3[4] = {
     {ts_norm_float32_v3_0, ts_norm_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_norm_float32_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_norm_float32_v3_1, ts_norm_float32_v3_1_when, UINT64_C(2), "1"},
+    {ts_norm_float32_v3_2, ts_norm_float32_v3_2_when, UINT64_C(5), "2"},
+    {ts_norm_float32_v3_3, NULL, UINT64_C(5), "3"},
 };
 
 struct ts_norm_float64_v3_0_total_i {
@@ -321,6 +867,211 @@ struct ts_norm_float64_v3_0_total_i {
 static int ts_norm_float64_v3_0_total_i(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_norm_float64_v3_0_total_i *const self = env;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    for (int64_t total_i = lower; total_i < upper; ++total_i) {
+        {
+            _Alignas(64) double total[1];
+            ts_f64 total_rf[4] = {{0}};
+            total_rf[0] = ts_set_f64(0.0);
+            total_rf[1] = ts_set_f64(0.0);
+            total_rf[2] = ts_set_f64(0.0);
+            total_rf[3] = ts_set_f64(0.0);
+            for (int64_t total_j_0_0 = 0,
+                total_j_0_0_end = ((n + 15) / 16
+                + 4095) / 4096; total_j_0_0 < total_j_0_0_end; ++total_j_0_0) {
+                {
+                    ts_f64 total_rf_part[4] = {{0}};
+                    total_rf_part[0] = ts_set_f64(0.0);
+                    total_rf_part[1] = ts_set_f64(0.0);
+                    total_rf_part[2] = ts_set_f64(0.0);
+                    total_rf_part[3] = ts_set_f64(0.0);
+                    for (int64_t total_j_0_1 = 0; total_j_0_1 < 16; ++total_j_0_1) {
+                        {
+                            ts_f64 total_rf_part_2[4] = {{0}};
+                            total_rf_part_2[0] = ts_set_f64(0.0);
+                            total_rf_part_2[1] = ts_set_f64(0.0);
+                            total_rf_part_2[2] = ts_set_f64(0.0);
+                            total_rf_part_2[3] = ts_set_f64(0.0);
+                            for (int64_t total_j_0_2 = 0; total_j_0_2 < 16; ++total_j_0_2) {
+                                {
+                                    ts_f64 total_rf_part_3[4] = {{0}};
+                                    total_rf_part_3[0] = ts_set_f64(0.0);
+                                    total_rf_part_3[1] = ts_set_f64(0.0);
+                                    total_rf_part_3[2] = ts_set_f64(0.0);
+                                    total_rf_part_3[3] = ts_set_f64(0.0);
+                                    for (int64_t total_j_0_3 = 0,
+                                        total_j_0_3_end = ts_min_i64_s(ts_min_i64_s(16,
+                                        (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        total_rf_part_3[0] =
+                                            ts_fma_f64(ts_load_f64(&x[x_s0 * total_i
+                                            + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                            + total_j_0_2 * 256 + total_j_0_3 * 16]),
+                                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16]), total_rf_part_3[0]);
+                                        total_rf_part_3[1] =
+                                            ts_fma_f64(ts_load_f64(&x[x_s0 * total_i
+                                            + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                            + total_j_0_2 * 256 + total_j_0_3 * 16 + 4]),
+                                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 4]), total_rf_part_3[1]);
+                                        total_rf_part_3[2] =
+                                            ts_fma_f64(ts_load_f64(&x[x_s0 * total_i
+                                            + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                            + total_j_0_2 * 256 + total_j_0_3 * 16 + 8]),
+                                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 8]), total_rf_part_3[2]);
+                                        total_rf_part_3[3] =
+                                            ts_fma_f64(ts_load_f64(&x[x_s0 * total_i
+                                            + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                            + total_j_0_2 * 256 + total_j_0_3 * 16 + 12]),
+                                            ts_load_f64(&x[x_s0 * total_i + total_j_0_0 * 65536
+                                            + total_j_0_1 * 4096 + total_j_0_2 * 256
+                                            + total_j_0_3 * 16 + 12]), total_rf_part_3[3]);
+                                    }
+                                    for (int64_t total_j_0_3 = ts_max_i64_s(ts_min_i64_s(ts_min_i64_s(16, (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), n / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)), 0), total_j_0_3_end = ts_min_i64_s(16, (n + 15) / 16 - (total_j_0_0 * 4096) - (total_j_0_1 * 256) - (total_j_0_2 * 16)); total_j_0_3 < total_j_0_3_end; ++total_j_0_3) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[0] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16],
+                                                    active), ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16],
+                                                    active), total_rf_part_3[0]),
+                                                    total_rf_part_3[0]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 4, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[1] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 4],
+                                                    active), ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 4],
+                                                    active), total_rf_part_3[1]),
+                                                    total_rf_part_3[1]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 8, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[2] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 8],
+                                                    active), ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 8],
+                                                    active), total_rf_part_3[2]),
+                                                    total_rf_part_3[2]);
+                                            }
+                                        }
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(ts_max_i64_s(n - (total_j_0_0 * 65536) - (total_j_0_1 * 4096) - (total_j_0_2 * 256) - (total_j_0_3 * 16) - 12, 0), 4);
+                                            if (active > 0) {
+                                                total_rf_part_3[3] =
+                                                    ts_select_f64(ts_first_m64(active),
+                                                    ts_fma_f64(ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 12],
+                                                    active), ts_load_first_f64(&x[x_s0 * total_i
+                                                    + total_j_0_0 * 65536 + total_j_0_1 * 4096
+                                                    + total_j_0_2 * 256 + total_j_0_3 * 16 + 12],
+                                                    active), total_rf_part_3[3]),
+                                                    total_rf_part_3[3]);
+                                            }
+                                        }
+                                    }
+                                    total_rf_part_2[0] =
+                                        ts_add_f64(total_rf_part_2[0], total_rf_part_3[0]);
+                                    total_rf_part_2[1] =
+                                        ts_add_f64(total_rf_part_2[1], total_rf_part_3[1]);
+                                    total_rf_part_2[2] =
+                                        ts_add_f64(total_rf_part_2[2], total_rf_part_3[2]);
+                                    total_rf_part_2[3] =
+                                        ts_add_f64(total_rf_part_2[3], total_rf_part_3[3]);
+                                }
+                            }
+                            total_rf_part[0] = ts_add_f64(total_rf_part[0], total_rf_part_2[0]);
+                            total_rf_part[1] = ts_add_f64(total_rf_part[1], total_rf_part_2[1]);
+                            total_rf_part[2] = ts_add_f64(total_rf_part[2], total_rf_part_2[2]);
+                            total_rf_part[3] = ts_add_f64(total_rf_part[3], total_rf_part_2[3]);
+                        }
+                    }
+                    total_rf[0] = ts_add_f64(total_rf[0], total_rf_part[0]);
+                    total_rf[1] = ts_add_f64(total_rf[1], total_rf_part[1]);
+                    total_rf[2] = ts_add_f64(total_rf[2], total_rf_part[2]);
+                    total_rf[3] = ts_add_f64(total_rf[3], total_rf_part[3]);
+                }
+            }
+            total[0] = 0.0;
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[0]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[1]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[2]);
+            total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
+            y[y_s0 * total_i] = ts_sqrt_f64_s(total[0]);
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_norm_float64_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_norm_float64_v3_0_total_i env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (((n + 15) / 16 + 4095) / 4096) * 355532 + 16);
+        const int status =
+            ts_parallel(ts_norm_float64_v3_0_total_i, &env, 0, m, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_norm_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_norm_float64_v3_1_total_i {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    double *y;
+    int64_t y_s0;
+};
+
+static int ts_norm_float64_v3_1_total_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_norm_float64_v3_1_total_i *const self = env;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -434,7 +1185,7 @@ static int ts_norm_float64_v3_0_total_i(const void *env, int64_t lower, int64_t 
     return TS_OK;
 }
 
-static int ts_norm_float64_v3_0(const ts_call *call)
+static int ts_norm_float64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -443,7 +1194,7 @@ static int ts_norm_float64_v3_0(const ts_call *call)
     double *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_norm_float64_v3_0_total_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_norm_float64_v3_1_total_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1,
             (((n + 15) / 16 + 31) / 32) * (4
@@ -451,7 +1202,7 @@ static int ts_norm_float64_v3_0(const ts_call *call)
             + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
             n / 16))) * 54 + 8) + 16);
         const int status =
-            ts_parallel(ts_norm_float64_v3_0_total_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_norm_float64_v3_1_total_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -459,13 +1210,13 @@ static int ts_norm_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_norm_float64_v3_0_when(const ts_call *call)
+static bool ts_norm_float64_v3_1_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
     return (n >= 0);
 }
 
-struct ts_norm_float64_v3_1_total_i0 {
+struct ts_norm_float64_v3_2_total_i0 {
     int64_t m;
     int64_t n;
     const double *x;
@@ -474,9 +1225,9 @@ struct ts_norm_float64_v3_1_total_i0 {
     int64_t ahead;
 };
 
-static int ts_norm_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_norm_float64_v3_2_total_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_norm_float64_v3_1_total_i0 *const self = env;
+    const struct ts_norm_float64_v3_2_total_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
@@ -486,78 +1237,203 @@ static int ts_norm_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t
     for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
         {
             _Alignas(64) double total[1024];
-            for (int64_t total_init_i1 = 0,
-                total_init_i1_end = ts_min_i64_s(256,
-                m / 4 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
-                ts_store_f64(&total[total_init_i1 * 4], ts_set_f64(0.0));
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (total_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0));
             }
-            for (int64_t total_init_i1 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
-                total_init_i1_end = ts_min_i64_s(256,
-                (m + 3) / 4 - (total_i0 * 256)); total_init_i1 < total_init_i1_end; ++total_init_i1) {
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (total_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (total_i0 * 1024) - (total_init_i1 * 4), 4);
+                        ts_min_i64_s(m - (total_i0 * 1024) - (total_init_i_2_0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&total[total_init_i1 * 4], ts_set_f64(0.0), active);
+                        ts_store_first_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0), active);
                     }
                 }
             }
-            for (int64_t total_j0 = 0,
-                total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
-                for (int64_t total_i1 = 0,
-                    total_i1_end = ts_min_i64_s(256,
-                    m / 4 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
-                    {
-                        ts_f64 part[1] = {{0}};
-                        part[0] = ts_set_f64(0.0);
-                        for (int64_t total_j1 = 0,
-                            total_j1_end = ts_min_i64_s(8,
-                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(total_i0 * 1024 + total_i1 * 4
-                                + x_s1 * (total_j0 * 8 + total_j1) + ahead * (8 * x_s1))), 0, 2);
-                            part[0] = ts_fma_f64(ts_load_f64(&x[total_i0 * 1024 + total_i1 * 4
-                                + x_s1 * (total_j0 * 8 + total_j1)]),
-                                ts_load_f64(&x[total_i0 * 1024 + total_i1 * 4
-                                + x_s1 * (total_j0 * 8 + total_j1)]), part[0]);
-                        }
-                        ts_store_f64(&total[total_i1 * 4],
-                            ts_add_f64(ts_load_f64(&total[total_i1 * 4]), part[0]));
+            for (int64_t total_j0_0 = 0,
+                total_j0_0_end = ((n + 7) / 8
+                + 32767) / 32768; total_j0_0 < total_j0_0_end; ++total_j0_0) {
+                {
+                    _Alignas(64) double total_part[1024 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (total_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f64(&total_part[1 * (total_part_init_i_0 * 4)], ts_set_f64(0.0));
                     }
-                }
-                for (int64_t total_i1 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
-                    total_i1_end = ts_min_i64_s(256,
-                    (m + 3) / 4 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
-                    {
-                        ts_f64 part[1] = {{0}};
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (total_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                                ts_min_i64_s(m - (total_i0 * 1024) - (total_part_init_i_0 * 4), 4);
                             if (active > 0) {
-                                part[0] = ts_set_f64(0.0);
+                                ts_store_first_f64(&total_part[1 * (total_part_init_i_0 * 4)],
+                                    ts_set_f64(0.0), active);
                             }
                         }
-                        for (int64_t total_j1 = 0,
-                            total_j1_end = ts_min_i64_s(8,
-                            n - (total_j0 * 8)); total_j1 < total_j1_end; ++total_j1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
-                                if (active > 0) {
-                                    part[0] = ts_fma_f64(ts_load_first_f64(&x[total_i0 * 1024
-                                        + total_i1 * 4 + x_s1 * (total_j0 * 8 + total_j1)], active),
-                                        ts_load_first_f64(&x[total_i0 * 1024 + total_i1 * 4
-                                        + x_s1 * (total_j0 * 8 + total_j1)], active), part[0]);
+                    }
+                    for (int64_t total_j0_1 = 0; total_j0_1 < 32; ++total_j0_1) {
+                        {
+                            _Alignas(64) double total_part_2[1024 * 1 * 1];
+                            for (int64_t total_part_2_init_i_0 = 0,
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (total_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                ts_store_strided_f64(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0));
+                            }
+                            for (int64_t total_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 4 - (total_i0 * 256)),
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (total_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (total_i0 * 1024) - (total_part_2_init_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0), active);
+                                    }
+                                }
+                            }
+                            for (int64_t total_j0_2 = 0; total_j0_2 < 32; ++total_j0_2) {
+                                {
+                                    _Alignas(64) double total_part_3[1024 * 1 * 1 * 1];
+                                    for (int64_t total_part_3_init_i1 = 0,
+                                        total_part_3_init_i1_end =
+                                        ts_min_i64_s(256, m / 4 - (total_i0 * 256)); total_part_3_init_i1 < total_part_3_init_i1_end; ++total_part_3_init_i1) {
+                                        ts_store_strided_f64(&total_part_3[1 * (1 * (1 * (total_part_3_init_i1 * 4)))], 1 * 1 * 1, ts_set_f64(0.0));
+                                    }
+                                    for (int64_t total_part_3_init_i1 = ts_min_i64_s(256,
+                                        m / 4 - (total_i0 * 256)),
+                                        total_part_3_init_i1_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (total_i0 * 256)); total_part_3_init_i1 < total_part_3_init_i1_end; ++total_part_3_init_i1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (total_i0 * 1024) - (total_part_3_init_i1 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_part_3_init_i1 * 4)))], 1 * 1 * 1, ts_set_f64(0.0), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_j0_3 = 0,
+                                        total_j0_3_end = ts_min_i64_s(32,
+                                        (n + 7) / 8 - (total_j0_0 * 32768) - (total_j0_1 * 1024) - (total_j0_2 * 32)); total_j0_3 < total_j0_3_end; ++total_j0_3) {
+                                        for (int64_t total_i1 = 0,
+                                            total_i1_end = ts_min_i64_s(256,
+                                            m / 4 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                                            {
+                                                ts_f64 part[1] = {{0}};
+                                                part[0] = ts_set_f64(0.0);
+                                                for (int64_t total_j1 = 0,
+                                                    total_j1_end = ts_min_i64_s(8,
+                                                    n - (total_j0_0 * 262144) - (total_j0_1 * 8192) - (total_j0_2 * 256) - (total_j0_3 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                                        + sizeof(double) * (uintptr_t)(total_i0 * 1024 + total_i1 * 4 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1) + ahead * (8 * x_s1))), 0, 2);
+                                                    part[0] = ts_fma_f64(ts_load_f64(&x[total_i0 * 1024 + total_i1 * 4 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1)]), ts_load_f64(&x[total_i0 * 1024 + total_i1 * 4 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1)]), part[0]);
+                                                }
+                                                ts_store_strided_f64(&total_part_3[1 * (1 * (1 * (total_i1 * 4)))], 1 * 1 * 1, ts_add_f64(ts_load_strided_f64(&total_part_3[1 * (1 * (1 * (total_i1 * 4)))], 1 * 1 * 1), part[0]));
+                                            }
+                                        }
+                                        for (int64_t total_i1 = ts_min_i64_s(256,
+                                            m / 4 - (total_i0 * 256)),
+                                            total_i1_end = ts_min_i64_s(256,
+                                            (m + 3) / 4 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                                            {
+                                                ts_f64 part[1] = {{0}};
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                                                    if (active > 0) {
+                                                        part[0] = ts_set_f64(0.0);
+                                                    }
+                                                }
+                                                for (int64_t total_j1 = 0,
+                                                    total_j1_end = ts_min_i64_s(8,
+                                                    n - (total_j0_0 * 262144) - (total_j0_1 * 8192) - (total_j0_2 * 256) - (total_j0_3 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                                    {
+                                                        const int64_t active =
+                                                            ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                                                        if (active > 0) {
+                                                            part[0] = ts_fma_f64(ts_load_first_f64(&x[total_i0 * 1024 + total_i1 * 4 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1)], active), ts_load_first_f64(&x[total_i0 * 1024 + total_i1 * 4 + x_s1 * (total_j0_0 * 262144 + total_j0_1 * 8192 + total_j0_2 * 256 + total_j0_3 * 8 + total_j1)], active), part[0]);
+                                                        }
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                                                    if (active > 0) {
+                                                        ts_store_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_i1 * 4)))], 1 * 1 * 1, ts_add_f64(ts_load_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_i1 * 4)))], 1 * 1 * 1, active), part[0]), active);
+                                                    }
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_part_2_i_0 = 0,
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (total_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        ts_store_strided_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1), ts_load_strided_f64(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 4)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t total_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (total_i0 * 256)),
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (total_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (total_i0 * 1024) - (total_part_2_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, active), ts_load_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 4)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t total_part_i_0 = 0,
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (total_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                ts_store_f64(&total_part[1 * (total_part_i_0 * 4)],
+                                    ts_add_f64(ts_load_f64(&total_part[1 * (total_part_i_0 * 4)]),
+                                    ts_load_strided_f64(&total_part_2[1 * (1 * (total_part_i_0 * 4))], 1 * 1)));
+                            }
+                            for (int64_t total_part_i_0 = ts_min_i64_s(256,
+                                m / 4 - (total_i0 * 256)),
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (total_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (total_i0 * 1024) - (total_part_i_0 * 4),
+                                        4);
+                                    if (active > 0) {
+                                        ts_store_first_f64(&total_part[1 * (total_part_i_0 * 4)],
+                                            ts_add_f64(ts_load_first_f64(&total_part[1 * (total_part_i_0 * 4)], active), ts_load_strided_first_f64(&total_part_2[1 * (1 * (total_part_i_0 * 4))], 1 * 1, active)), active);
+                                    }
                                 }
                             }
                         }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (total_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f64(&total[total_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&total[total_i_2_0 * 4]),
+                            ts_load_f64(&total_part[1 * (total_i_2_0 * 4)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (total_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                                ts_min_i64_s(m - (total_i0 * 1024) - (total_i_2_0 * 4), 4);
                             if (active > 0) {
-                                ts_store_first_f64(&total[total_i1 * 4],
-                                    ts_add_f64(ts_load_first_f64(&total[total_i1 * 4], active),
-                                    part[0]), active);
+                                ts_store_first_f64(&total[total_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&total[total_i_2_0 * 4], active),
+                                    ts_load_first_f64(&total_part[1 * (total_i_2_0 * 4)], active)),
+                                    active);
                             }
                         }
                     }
@@ -585,7 +1461,7 @@ static int ts_norm_float64_v3_1_total_i0(const void *env, int64_t lower, int64_t
     return TS_OK;
 }
 
-static int ts_norm_float64_v3_1(const ts_call *call)
+static int ts_norm_float64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -595,14 +1471,25 @@ static int ts_norm_float64_v3_1(const ts_call *call)
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_norm_float64_v3_1_total_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_norm_float64_v3_2_total_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 12
-            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 16 + 4)
-            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
-            + (ts_min_i64_s(8, n)) * 16 + 4)));
+            + (((n + 7) / 8 + 32767) / 32768) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * (1 + 224 + 4)
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1 + 224 + 4))
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
         const int status =
-            ts_parallel(ts_norm_float64_v3_1_total_i0, &env, 0, (m + 1023) / 1024, grain,
+            ts_parallel(ts_norm_float64_v3_2_total_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -611,8 +1498,213 @@ static int ts_norm_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_norm_float64_v3[2];
-const ts_variant ts_norm_float64_v3[2] = {
+static bool ts_norm_float64_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_norm_float64_v3_3_total_i0 {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s1;
+    double *y;
+    int64_t ahead;
+};
+
+static int ts_norm_float64_v3_3_total_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_norm_float64_v3_3_total_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    double *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t total_i0 = lower; total_i0 < upper; ++total_i0) {
+        {
+            _Alignas(64) double total[1024];
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (total_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0));
+            }
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (total_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (total_i0 * 1024) - (total_init_i_2_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0), active);
+                    }
+                }
+            }
+            for (int64_t total_j0_0 = 0,
+                total_j0_0_end = ((n + 7) / 8
+                + 31) / 32; total_j0_0 < total_j0_0_end; ++total_j0_0) {
+                {
+                    _Alignas(64) double total_part[1024 * 1];
+                    for (int64_t total_part_init_i1 = 0,
+                        total_part_init_i1_end =
+                        ts_min_i64_s(256, m / 4 - (total_i0 * 256)); total_part_init_i1 < total_part_init_i1_end; ++total_part_init_i1) {
+                        ts_store_f64(&total_part[1 * (total_part_init_i1 * 4)], ts_set_f64(0.0));
+                    }
+                    for (int64_t total_part_init_i1 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                        total_part_init_i1_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (total_i0 * 256)); total_part_init_i1 < total_part_init_i1_end; ++total_part_init_i1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 1024) - (total_part_init_i1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total_part[1 * (total_part_init_i1 * 4)],
+                                    ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j0_1 = 0,
+                        total_j0_1_end = ts_min_i64_s(32,
+                        (n + 7) / 8 - (total_j0_0 * 32)); total_j0_1 < total_j0_1_end; ++total_j0_1) {
+                        for (int64_t total_i1 = 0,
+                            total_i1_end = ts_min_i64_s(256,
+                            m / 4 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                            {
+                                ts_f64 part[1] = {{0}};
+                                part[0] = ts_set_f64(0.0);
+                                for (int64_t total_j1 = 0,
+                                    total_j1_end = ts_min_i64_s(8,
+                                    n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                        + sizeof(double) * (uintptr_t)(total_i0 * 1024
+                                        + total_i1 * 4 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8
+                                        + total_j1) + ahead * (8 * x_s1))), 0, 2);
+                                    part[0] = ts_fma_f64(ts_load_f64(&x[total_i0 * 1024
+                                        + total_i1 * 4 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8
+                                        + total_j1)]), ts_load_f64(&x[total_i0 * 1024
+                                        + total_i1 * 4 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8
+                                        + total_j1)]), part[0]);
+                                }
+                                ts_store_f64(&total_part[1 * (total_i1 * 4)],
+                                    ts_add_f64(ts_load_f64(&total_part[1 * (total_i1 * 4)]),
+                                    part[0]));
+                            }
+                        }
+                        for (int64_t total_i1 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                            total_i1_end = ts_min_i64_s(256,
+                            (m + 3) / 4 - (total_i0 * 256)); total_i1 < total_i1_end; ++total_i1) {
+                            {
+                                ts_f64 part[1] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                                    if (active > 0) {
+                                        part[0] = ts_set_f64(0.0);
+                                    }
+                                }
+                                for (int64_t total_j1 = 0,
+                                    total_j1_end = ts_min_i64_s(8,
+                                    n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                                        if (active > 0) {
+                                            part[0] = ts_fma_f64(ts_load_first_f64(&x[total_i0 * 1024 + total_i1 * 4 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8 + total_j1)], active), ts_load_first_f64(&x[total_i0 * 1024 + total_i1 * 4 + x_s1 * (total_j0_0 * 256 + total_j0_1 * 8 + total_j1)], active), part[0]);
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (total_i0 * 1024) - (total_i1 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_first_f64(&total_part[1 * (total_i1 * 4)],
+                                            ts_add_f64(ts_load_first_f64(&total_part[1 * (total_i1 * 4)], active), part[0]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (total_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f64(&total[total_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&total[total_i_2_0 * 4]),
+                            ts_load_f64(&total_part[1 * (total_i_2_0 * 4)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (total_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (total_i0 * 1024) - (total_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total[total_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&total[total_i_2_0 * 4], active),
+                                    ts_load_first_f64(&total_part[1 * (total_i_2_0 * 4)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i_0 = 0,
+                y_i_0_end = ts_min_i64_s(256,
+                m / 4 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                ts_store_f64(&y[total_i0 * 1024 + y_i_0 * 4],
+                    ts_sqrt_f64(ts_load_f64(&total[y_i_0 * 4])));
+            }
+            for (int64_t y_i_0 = ts_min_i64_s(256, m / 4 - (total_i0 * 256)),
+                y_i_0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (total_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (total_i0 * 1024) - (y_i_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y[total_i0 * 1024 + y_i_0 * 4],
+                            ts_sqrt_f64(ts_load_first_f64(&total[y_i_0 * 4], active)), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_norm_float64_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const restrict y = call->data[1];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_norm_float64_v3_3_total_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 12
+            + (((n + 7) / 8 + 31) / 32) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + (ts_min_i64_s(32, (n + 7) / 8)) * ((ts_min_i64_s(256, m / 4)) * (1
+            + (ts_min_i64_s(8, n)) * 20 + 4)
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+            + (ts_min_i64_s(8, n)) * 20 + 4)) + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
+        const int status =
+            ts_parallel(ts_norm_float64_v3_3_total_i0, &env, 0, (m + 1023) / 1024, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_norm_float64_v3[4];
+const ts_variant ts_norm_float64_v3[4] = {
     {ts_norm_float64_v3_0, ts_norm_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_norm_float64_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_norm_float64_v3_1, ts_norm_float64_v3_1_when, UINT64_C(2), "1"},
+    {ts_norm_float64_v3_2, ts_norm_float64_v3_2_when, UINT64_C(5), "2"},
+    {ts_norm_float64_v3_3, NULL, UINT64_C(5), "3"},
 };

@@ -352,76 +352,206 @@ static int ts_sum_float32_float32_v3_2_y_sum_i0(const void *env, int64_t lower, 
     for (int64_t y_sum_i0 = lower; y_sum_i0 < upper; ++y_sum_i0) {
         {
             _Alignas(64) float y_sum[2048];
-            for (int64_t y_sum_init_i1 = 0,
-                y_sum_init_i1_end = ts_min_i64_s(256,
-                m / 8 - (y_sum_i0 * 256)); y_sum_init_i1 < y_sum_init_i1_end; ++y_sum_init_i1) {
-                ts_store_f32(&y_sum[y_sum_init_i1 * 8], ts_set_f32(0.0f));
+            for (int64_t y_sum_init_i_2_0 = 0,
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                ts_store_f32(&y_sum[y_sum_init_i_2_0 * 8], ts_set_f32(0.0f));
             }
-            for (int64_t y_sum_init_i1 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
-                y_sum_init_i1_end = ts_min_i64_s(256,
-                (m + 7) / 8 - (y_sum_i0 * 256)); y_sum_init_i1 < y_sum_init_i1_end; ++y_sum_init_i1) {
+            for (int64_t y_sum_init_i_2_0 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 7) / 8 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_init_i1 * 8), 8);
+                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_init_i_2_0 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&y_sum[y_sum_init_i1 * 8], ts_set_f32(0.0f), active);
+                        ts_store_first_f32(&y_sum[y_sum_init_i_2_0 * 8], ts_set_f32(0.0f), active);
                     }
                 }
             }
-            for (int64_t y_sum_j0 = 0,
-                y_sum_j0_end = (n + 7) / 8; y_sum_j0 < y_sum_j0_end; ++y_sum_j0) {
-                for (int64_t y_sum_i1 = 0,
-                    y_sum_i1_end = ts_min_i64_s(256,
-                    m / 8 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
-                    {
-                        ts_f32 part[1] = {{0}};
-                        part[0] = ts_set_f32(0.0f);
-                        for (int64_t y_sum_j1 = 0,
-                            y_sum_j1_end = ts_min_i64_s(8,
-                            n - (y_sum_j0 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(y_sum_i0 * 2048 + y_sum_i1 * 8
-                                + x_s1 * (y_sum_j0 * 8 + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
-                            part[0] = ts_add_f32(part[0],
-                                ts_load_f32(&x[y_sum_i0 * 2048 + y_sum_i1 * 8
-                                + x_s1 * (y_sum_j0 * 8 + y_sum_j1)]));
-                        }
-                        ts_store_f32(&y_sum[y_sum_i1 * 8],
-                            ts_add_f32(ts_load_f32(&y_sum[y_sum_i1 * 8]), part[0]));
+            for (int64_t y_sum_j0_0 = 0,
+                y_sum_j0_0_end = ((n + 7) / 8
+                + 32767) / 32768; y_sum_j0_0 < y_sum_j0_0_end; ++y_sum_j0_0) {
+                {
+                    _Alignas(64) float y_sum_part[2048 * 1];
+                    for (int64_t y_sum_part_init_i_0 = 0,
+                        y_sum_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)); y_sum_part_init_i_0 < y_sum_part_init_i_0_end; ++y_sum_part_init_i_0) {
+                        ts_store_f32(&y_sum_part[1 * (y_sum_part_init_i_0 * 8)], ts_set_f32(0.0f));
                     }
-                }
-                for (int64_t y_sum_i1 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
-                    y_sum_i1_end = ts_min_i64_s(256,
-                    (m + 7) / 8 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
-                    {
-                        ts_f32 part[1] = {{0}};
+                    for (int64_t y_sum_part_init_i_0 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
+                        y_sum_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (y_sum_i0 * 256)); y_sum_part_init_i_0 < y_sum_part_init_i_0_end; ++y_sum_part_init_i_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
+                                ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_part_init_i_0 * 8), 8);
                             if (active > 0) {
-                                part[0] = ts_set_f32(0.0f);
+                                ts_store_first_f32(&y_sum_part[1 * (y_sum_part_init_i_0 * 8)],
+                                    ts_set_f32(0.0f), active);
                             }
                         }
-                        for (int64_t y_sum_j1 = 0,
-                            y_sum_j1_end = ts_min_i64_s(8,
-                            n - (y_sum_j0 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
-                                if (active > 0) {
-                                    part[0] = ts_add_f32(part[0],
-                                        ts_load_first_f32(&x[y_sum_i0 * 2048 + y_sum_i1 * 8
-                                        + x_s1 * (y_sum_j0 * 8 + y_sum_j1)], active));
+                    }
+                    for (int64_t y_sum_j0_1 = 0; y_sum_j0_1 < 32; ++y_sum_j0_1) {
+                        {
+                            _Alignas(64) float y_sum_part_2[2048 * 1 * 1];
+                            for (int64_t y_sum_part_2_init_i_0 = 0,
+                                y_sum_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)); y_sum_part_2_init_i_0 < y_sum_part_2_init_i_0_end; ++y_sum_part_2_init_i_0) {
+                                ts_store_strided_f32(&y_sum_part_2[1 * (1 * (y_sum_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f));
+                            }
+                            for (int64_t y_sum_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 8 - (y_sum_i0 * 256)),
+                                y_sum_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (y_sum_i0 * 256)); y_sum_part_2_init_i_0 < y_sum_part_2_init_i_0_end; ++y_sum_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_part_2_init_i_0 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f32(&y_sum_part_2[1 * (1 * (y_sum_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f), active);
+                                    }
+                                }
+                            }
+                            for (int64_t y_sum_j0_2 = 0; y_sum_j0_2 < 32; ++y_sum_j0_2) {
+                                {
+                                    _Alignas(64) float y_sum_part_3[2048 * 1 * 1 * 1];
+                                    for (int64_t y_sum_part_3_init_i1 = 0,
+                                        y_sum_part_3_init_i1_end =
+                                        ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)); y_sum_part_3_init_i1 < y_sum_part_3_init_i1_end; ++y_sum_part_3_init_i1) {
+                                        ts_store_strided_f32(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_3_init_i1 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f));
+                                    }
+                                    for (int64_t y_sum_part_3_init_i1 = ts_min_i64_s(256,
+                                        m / 8 - (y_sum_i0 * 256)),
+                                        y_sum_part_3_init_i1_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (y_sum_i0 * 256)); y_sum_part_3_init_i1 < y_sum_part_3_init_i1_end; ++y_sum_part_3_init_i1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_part_3_init_i1 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_3_init_i1 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t y_sum_j0_3 = 0,
+                                        y_sum_j0_3_end = ts_min_i64_s(32,
+                                        (n + 7) / 8 - (y_sum_j0_0 * 32768) - (y_sum_j0_1 * 1024) - (y_sum_j0_2 * 32)); y_sum_j0_3 < y_sum_j0_3_end; ++y_sum_j0_3) {
+                                        for (int64_t y_sum_i1 = 0,
+                                            y_sum_i1_end = ts_min_i64_s(256,
+                                            m / 8 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                                            {
+                                                ts_f32 part[1] = {{0}};
+                                                part[0] = ts_set_f32(0.0f);
+                                                for (int64_t y_sum_j1 = 0,
+                                                    y_sum_j1_end = ts_min_i64_s(8,
+                                                    n - (y_sum_j0_0 * 262144) - (y_sum_j0_1 * 8192) - (y_sum_j0_2 * 256) - (y_sum_j0_3 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                                        + sizeof(float) * (uintptr_t)(y_sum_i0 * 2048 + y_sum_i1 * 8 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
+                                                    part[0] = ts_add_f32(part[0],
+                                                        ts_load_f32(&x[y_sum_i0 * 2048
+                                                        + y_sum_i1 * 8 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1)]));
+                                                }
+                                                ts_store_strided_f32(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 8)))], 1 * 1 * 1, ts_add_f32(ts_load_strided_f32(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 8)))], 1 * 1 * 1), part[0]));
+                                            }
+                                        }
+                                        for (int64_t y_sum_i1 = ts_min_i64_s(256,
+                                            m / 8 - (y_sum_i0 * 256)),
+                                            y_sum_i1_end = ts_min_i64_s(256,
+                                            (m + 7) / 8 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                                            {
+                                                ts_f32 part[1] = {{0}};
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
+                                                    if (active > 0) {
+                                                        part[0] = ts_set_f32(0.0f);
+                                                    }
+                                                }
+                                                for (int64_t y_sum_j1 = 0,
+                                                    y_sum_j1_end = ts_min_i64_s(8,
+                                                    n - (y_sum_j0_0 * 262144) - (y_sum_j0_1 * 8192) - (y_sum_j0_2 * 256) - (y_sum_j0_3 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                                    {
+                                                        const int64_t active =
+                                                            ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
+                                                        if (active > 0) {
+                                                            part[0] = ts_add_f32(part[0],
+                                                                ts_load_first_f32(&x[y_sum_i0 * 2048 + y_sum_i1 * 8 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1)], active));
+                                                        }
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
+                                                    if (active > 0) {
+                                                        ts_store_strided_first_f32(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 8)))], 1 * 1 * 1, ts_add_f32(ts_load_strided_first_f32(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 8)))], 1 * 1 * 1, active), part[0]), active);
+                                                    }
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t y_sum_part_2_i_0 = 0,
+                                        y_sum_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)); y_sum_part_2_i_0 < y_sum_part_2_i_0_end; ++y_sum_part_2_i_0) {
+                                        ts_store_strided_f32(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_f32(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 8))], 1 * 1), ts_load_strided_f32(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_2_i_0 * 8)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t y_sum_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 8 - (y_sum_i0 * 256)),
+                                        y_sum_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (y_sum_i0 * 256)); y_sum_part_2_i_0 < y_sum_part_2_i_0_end; ++y_sum_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_part_2_i_0 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_first_f32(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 8))], 1 * 1, active), ts_load_strided_first_f32(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_2_i_0 * 8)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t y_sum_part_i_0 = 0,
+                                y_sum_part_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)); y_sum_part_i_0 < y_sum_part_i_0_end; ++y_sum_part_i_0) {
+                                ts_store_f32(&y_sum_part[1 * (y_sum_part_i_0 * 8)],
+                                    ts_add_f32(ts_load_f32(&y_sum_part[1 * (y_sum_part_i_0 * 8)]),
+                                    ts_load_strided_f32(&y_sum_part_2[1 * (1 * (y_sum_part_i_0 * 8))], 1 * 1)));
+                            }
+                            for (int64_t y_sum_part_i_0 = ts_min_i64_s(256,
+                                m / 8 - (y_sum_i0 * 256)),
+                                y_sum_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (y_sum_i0 * 256)); y_sum_part_i_0 < y_sum_part_i_0_end; ++y_sum_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_part_i_0 * 8),
+                                        8);
+                                    if (active > 0) {
+                                        ts_store_first_f32(&y_sum_part[1 * (y_sum_part_i_0 * 8)],
+                                            ts_add_f32(ts_load_first_f32(&y_sum_part[1 * (y_sum_part_i_0 * 8)], active), ts_load_strided_first_f32(&y_sum_part_2[1 * (1 * (y_sum_part_i_0 * 8))], 1 * 1, active)), active);
+                                    }
                                 }
                             }
                         }
+                    }
+                    for (int64_t y_sum_i_2_0 = 0,
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        ts_store_f32(&y_sum[y_sum_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&y_sum[y_sum_i_2_0 * 8]),
+                            ts_load_f32(&y_sum_part[1 * (y_sum_i_2_0 * 8)])));
+                    }
+                    for (int64_t y_sum_i_2_0 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
+                                ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i_2_0 * 8), 8);
                             if (active > 0) {
-                                ts_store_first_f32(&y_sum[y_sum_i1 * 8],
-                                    ts_add_f32(ts_load_first_f32(&y_sum[y_sum_i1 * 8], active),
-                                    part[0]), active);
+                                ts_store_first_f32(&y_sum[y_sum_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&y_sum[y_sum_i_2_0 * 8], active),
+                                    ts_load_first_f32(&y_sum_part[1 * (y_sum_i_2_0 * 8)], active)),
+                                    active);
                             }
                         }
                     }
@@ -461,9 +591,20 @@ static int ts_sum_float32_float32_v3_2(const ts_call *call)
         const struct ts_sum_float32_float32_v3_2_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 11
-            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
-            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
-            + (ts_min_i64_s(8, n)) * 8 + 4)));
+            + (((n + 7) / 8 + 32767) / 32768) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * (1 + 112 + 4)
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1 + 112 + 4))
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6));
         const int status =
             ts_parallel(ts_sum_float32_float32_v3_2_y_sum_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
@@ -474,11 +615,215 @@ static int ts_sum_float32_float32_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_sum_float32_float32_v3[3];
-const ts_variant ts_sum_float32_float32_v3[3] = {
+static bool ts_sum_float32_float32_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_sum_float32_float32_v3_3_y_sum_i0 {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s1;
+    float *y;
+    int64_t ahead;
+};
+
+static int ts_sum_float32_float32_v3_3_y_sum_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_sum_float32_float32_v3_3_y_sum_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    float *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_sum_i0 = lower; y_sum_i0 < upper; ++y_sum_i0) {
+        {
+            _Alignas(64) float y_sum[2048];
+            for (int64_t y_sum_init_i_2_0 = 0,
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                ts_store_f32(&y_sum[y_sum_init_i_2_0 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t y_sum_init_i_2_0 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 7) / 8 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_init_i_2_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y_sum[y_sum_init_i_2_0 * 8], ts_set_f32(0.0f), active);
+                    }
+                }
+            }
+            for (int64_t y_sum_j0_0 = 0,
+                y_sum_j0_0_end = ((n + 7) / 8
+                + 31) / 32; y_sum_j0_0 < y_sum_j0_0_end; ++y_sum_j0_0) {
+                {
+                    _Alignas(64) float y_sum_part[2048 * 1];
+                    for (int64_t y_sum_part_init_i1 = 0,
+                        y_sum_part_init_i1_end =
+                        ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)); y_sum_part_init_i1 < y_sum_part_init_i1_end; ++y_sum_part_init_i1) {
+                        ts_store_f32(&y_sum_part[1 * (y_sum_part_init_i1 * 8)], ts_set_f32(0.0f));
+                    }
+                    for (int64_t y_sum_part_init_i1 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
+                        y_sum_part_init_i1_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (y_sum_i0 * 256)); y_sum_part_init_i1 < y_sum_part_init_i1_end; ++y_sum_part_init_i1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_part_init_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&y_sum_part[1 * (y_sum_part_init_i1 * 8)],
+                                    ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                    for (int64_t y_sum_j0_1 = 0,
+                        y_sum_j0_1_end = ts_min_i64_s(32,
+                        (n + 7) / 8 - (y_sum_j0_0 * 32)); y_sum_j0_1 < y_sum_j0_1_end; ++y_sum_j0_1) {
+                        for (int64_t y_sum_i1 = 0,
+                            y_sum_i1_end = ts_min_i64_s(256,
+                            m / 8 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                            {
+                                ts_f32 part[1] = {{0}};
+                                part[0] = ts_set_f32(0.0f);
+                                for (int64_t y_sum_j1 = 0,
+                                    y_sum_j1_end = ts_min_i64_s(8,
+                                    n - (y_sum_j0_0 * 256) - (y_sum_j0_1 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                        + sizeof(float) * (uintptr_t)(y_sum_i0 * 2048
+                                        + y_sum_i1 * 8 + x_s1 * (y_sum_j0_0 * 256 + y_sum_j0_1 * 8
+                                        + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
+                                    part[0] = ts_add_f32(part[0],
+                                        ts_load_f32(&x[y_sum_i0 * 2048 + y_sum_i1 * 8
+                                        + x_s1 * (y_sum_j0_0 * 256 + y_sum_j0_1 * 8 + y_sum_j1)]));
+                                }
+                                ts_store_f32(&y_sum_part[1 * (y_sum_i1 * 8)],
+                                    ts_add_f32(ts_load_f32(&y_sum_part[1 * (y_sum_i1 * 8)]),
+                                    part[0]));
+                            }
+                        }
+                        for (int64_t y_sum_i1 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
+                            y_sum_i1_end = ts_min_i64_s(256,
+                            (m + 7) / 8 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                            {
+                                ts_f32 part[1] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
+                                    if (active > 0) {
+                                        part[0] = ts_set_f32(0.0f);
+                                    }
+                                }
+                                for (int64_t y_sum_j1 = 0,
+                                    y_sum_j1_end = ts_min_i64_s(8,
+                                    n - (y_sum_j0_0 * 256) - (y_sum_j0_1 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
+                                        if (active > 0) {
+                                            part[0] = ts_add_f32(part[0],
+                                                ts_load_first_f32(&x[y_sum_i0 * 2048
+                                                + y_sum_i1 * 8 + x_s1 * (y_sum_j0_0 * 256
+                                                + y_sum_j0_1 * 8 + y_sum_j1)], active));
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i1 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_first_f32(&y_sum_part[1 * (y_sum_i1 * 8)],
+                                            ts_add_f32(ts_load_first_f32(&y_sum_part[1 * (y_sum_i1 * 8)], active), part[0]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t y_sum_i_2_0 = 0,
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        ts_store_f32(&y_sum[y_sum_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&y_sum[y_sum_i_2_0 * 8]),
+                            ts_load_f32(&y_sum_part[1 * (y_sum_i_2_0 * 8)])));
+                    }
+                    for (int64_t y_sum_i_2_0 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_sum_i_2_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&y_sum[y_sum_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&y_sum[y_sum_i_2_0 * 8], active),
+                                    ts_load_first_f32(&y_sum_part[1 * (y_sum_i_2_0 * 8)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i_0 = 0,
+                y_i_0_end = ts_min_i64_s(256,
+                m / 8 - (y_sum_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                ts_store_f32(&y[y_sum_i0 * 2048 + y_i_0 * 8], ts_load_f32(&y_sum[y_i_0 * 8]));
+            }
+            for (int64_t y_i_0 = ts_min_i64_s(256, m / 8 - (y_sum_i0 * 256)),
+                y_i_0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_sum_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_sum_i0 * 2048) - (y_i_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[y_sum_i0 * 2048 + y_i_0 * 8],
+                            ts_load_first_f32(&y_sum[y_i_0 * 8], active), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_sum_float32_float32_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const restrict y = call->data[1];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_sum_float32_float32_v3_3_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 11
+            + (((n + 7) / 8 + 31) / 32) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + (ts_min_i64_s(32, (n + 7) / 8)) * ((ts_min_i64_s(256, m / 8)) * (1
+            + (ts_min_i64_s(8, n)) * 10 + 4)
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 10 + 4)) + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6));
+        const int status =
+            ts_parallel(ts_sum_float32_float32_v3_3_y_sum_i0, &env, 0, (m + 2047) / 2048, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_sum_float32_float32_v3[4];
+const ts_variant ts_sum_float32_float32_v3[4] = {
     {ts_sum_float32_float32_v3_0, ts_sum_float32_float32_v3_0_when, UINT64_C(2), "0"},
     {ts_sum_float32_float32_v3_1, ts_sum_float32_float32_v3_1_when, UINT64_C(2), "1"},
-    {ts_sum_float32_float32_v3_2, NULL, UINT64_C(5), "2"},
+    {ts_sum_float32_float32_v3_2, ts_sum_float32_float32_v3_2_when, UINT64_C(5), "2"},
+    {ts_sum_float32_float32_v3_3, NULL, UINT64_C(5), "3"},
 };
 
 struct ts_sum_float64_float64_v3_0_y_sum_i {
@@ -829,76 +1174,206 @@ static int ts_sum_float64_float64_v3_2_y_sum_i0(const void *env, int64_t lower, 
     for (int64_t y_sum_i0 = lower; y_sum_i0 < upper; ++y_sum_i0) {
         {
             _Alignas(64) double y_sum[1024];
-            for (int64_t y_sum_init_i1 = 0,
-                y_sum_init_i1_end = ts_min_i64_s(256,
-                m / 4 - (y_sum_i0 * 256)); y_sum_init_i1 < y_sum_init_i1_end; ++y_sum_init_i1) {
-                ts_store_f64(&y_sum[y_sum_init_i1 * 4], ts_set_f64(0.0));
+            for (int64_t y_sum_init_i_2_0 = 0,
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                ts_store_f64(&y_sum[y_sum_init_i_2_0 * 4], ts_set_f64(0.0));
             }
-            for (int64_t y_sum_init_i1 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
-                y_sum_init_i1_end = ts_min_i64_s(256,
-                (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_init_i1 < y_sum_init_i1_end; ++y_sum_init_i1) {
+            for (int64_t y_sum_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_init_i1 * 4), 4);
+                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_init_i_2_0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&y_sum[y_sum_init_i1 * 4], ts_set_f64(0.0), active);
+                        ts_store_first_f64(&y_sum[y_sum_init_i_2_0 * 4], ts_set_f64(0.0), active);
                     }
                 }
             }
-            for (int64_t y_sum_j0 = 0,
-                y_sum_j0_end = (n + 7) / 8; y_sum_j0 < y_sum_j0_end; ++y_sum_j0) {
-                for (int64_t y_sum_i1 = 0,
-                    y_sum_i1_end = ts_min_i64_s(256,
-                    m / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
-                    {
-                        ts_f64 part[1] = {{0}};
-                        part[0] = ts_set_f64(0.0);
-                        for (int64_t y_sum_j1 = 0,
-                            y_sum_j1_end = ts_min_i64_s(8,
-                            n - (y_sum_j0 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(y_sum_i0 * 1024 + y_sum_i1 * 4
-                                + x_s1 * (y_sum_j0 * 8 + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
-                            part[0] = ts_add_f64(part[0],
-                                ts_load_f64(&x[y_sum_i0 * 1024 + y_sum_i1 * 4
-                                + x_s1 * (y_sum_j0 * 8 + y_sum_j1)]));
-                        }
-                        ts_store_f64(&y_sum[y_sum_i1 * 4],
-                            ts_add_f64(ts_load_f64(&y_sum[y_sum_i1 * 4]), part[0]));
+            for (int64_t y_sum_j0_0 = 0,
+                y_sum_j0_0_end = ((n + 7) / 8
+                + 32767) / 32768; y_sum_j0_0 < y_sum_j0_0_end; ++y_sum_j0_0) {
+                {
+                    _Alignas(64) double y_sum_part[1024 * 1];
+                    for (int64_t y_sum_part_init_i_0 = 0,
+                        y_sum_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_init_i_0 < y_sum_part_init_i_0_end; ++y_sum_part_init_i_0) {
+                        ts_store_f64(&y_sum_part[1 * (y_sum_part_init_i_0 * 4)], ts_set_f64(0.0));
                     }
-                }
-                for (int64_t y_sum_i1 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
-                    y_sum_i1_end = ts_min_i64_s(256,
-                    (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
-                    {
-                        ts_f64 part[1] = {{0}};
+                    for (int64_t y_sum_part_init_i_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                        y_sum_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_init_i_0 < y_sum_part_init_i_0_end; ++y_sum_part_init_i_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_init_i_0 * 4), 4);
                             if (active > 0) {
-                                part[0] = ts_set_f64(0.0);
+                                ts_store_first_f64(&y_sum_part[1 * (y_sum_part_init_i_0 * 4)],
+                                    ts_set_f64(0.0), active);
                             }
                         }
-                        for (int64_t y_sum_j1 = 0,
-                            y_sum_j1_end = ts_min_i64_s(8,
-                            n - (y_sum_j0 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
-                                if (active > 0) {
-                                    part[0] = ts_add_f64(part[0],
-                                        ts_load_first_f64(&x[y_sum_i0 * 1024 + y_sum_i1 * 4
-                                        + x_s1 * (y_sum_j0 * 8 + y_sum_j1)], active));
+                    }
+                    for (int64_t y_sum_j0_1 = 0; y_sum_j0_1 < 32; ++y_sum_j0_1) {
+                        {
+                            _Alignas(64) double y_sum_part_2[1024 * 1 * 1];
+                            for (int64_t y_sum_part_2_init_i_0 = 0,
+                                y_sum_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_2_init_i_0 < y_sum_part_2_init_i_0_end; ++y_sum_part_2_init_i_0) {
+                                ts_store_strided_f64(&y_sum_part_2[1 * (1 * (y_sum_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0));
+                            }
+                            for (int64_t y_sum_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 4 - (y_sum_i0 * 256)),
+                                y_sum_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_2_init_i_0 < y_sum_part_2_init_i_0_end; ++y_sum_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_2_init_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f64(&y_sum_part_2[1 * (1 * (y_sum_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0), active);
+                                    }
+                                }
+                            }
+                            for (int64_t y_sum_j0_2 = 0; y_sum_j0_2 < 32; ++y_sum_j0_2) {
+                                {
+                                    _Alignas(64) double y_sum_part_3[1024 * 1 * 1 * 1];
+                                    for (int64_t y_sum_part_3_init_i1 = 0,
+                                        y_sum_part_3_init_i1_end =
+                                        ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_3_init_i1 < y_sum_part_3_init_i1_end; ++y_sum_part_3_init_i1) {
+                                        ts_store_strided_f64(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_3_init_i1 * 4)))], 1 * 1 * 1, ts_set_f64(0.0));
+                                    }
+                                    for (int64_t y_sum_part_3_init_i1 = ts_min_i64_s(256,
+                                        m / 4 - (y_sum_i0 * 256)),
+                                        y_sum_part_3_init_i1_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_3_init_i1 < y_sum_part_3_init_i1_end; ++y_sum_part_3_init_i1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_3_init_i1 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_3_init_i1 * 4)))], 1 * 1 * 1, ts_set_f64(0.0), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t y_sum_j0_3 = 0,
+                                        y_sum_j0_3_end = ts_min_i64_s(32,
+                                        (n + 7) / 8 - (y_sum_j0_0 * 32768) - (y_sum_j0_1 * 1024) - (y_sum_j0_2 * 32)); y_sum_j0_3 < y_sum_j0_3_end; ++y_sum_j0_3) {
+                                        for (int64_t y_sum_i1 = 0,
+                                            y_sum_i1_end = ts_min_i64_s(256,
+                                            m / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                                            {
+                                                ts_f64 part[1] = {{0}};
+                                                part[0] = ts_set_f64(0.0);
+                                                for (int64_t y_sum_j1 = 0,
+                                                    y_sum_j1_end = ts_min_i64_s(8,
+                                                    n - (y_sum_j0_0 * 262144) - (y_sum_j0_1 * 8192) - (y_sum_j0_2 * 256) - (y_sum_j0_3 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                                        + sizeof(double) * (uintptr_t)(y_sum_i0 * 1024 + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
+                                                    part[0] = ts_add_f64(part[0],
+                                                        ts_load_f64(&x[y_sum_i0 * 1024
+                                                        + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1)]));
+                                                }
+                                                ts_store_strided_f64(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 4)))], 1 * 1 * 1, ts_add_f64(ts_load_strided_f64(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 4)))], 1 * 1 * 1), part[0]));
+                                            }
+                                        }
+                                        for (int64_t y_sum_i1 = ts_min_i64_s(256,
+                                            m / 4 - (y_sum_i0 * 256)),
+                                            y_sum_i1_end = ts_min_i64_s(256,
+                                            (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                                            {
+                                                ts_f64 part[1] = {{0}};
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                                    if (active > 0) {
+                                                        part[0] = ts_set_f64(0.0);
+                                                    }
+                                                }
+                                                for (int64_t y_sum_j1 = 0,
+                                                    y_sum_j1_end = ts_min_i64_s(8,
+                                                    n - (y_sum_j0_0 * 262144) - (y_sum_j0_1 * 8192) - (y_sum_j0_2 * 256) - (y_sum_j0_3 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                                    {
+                                                        const int64_t active =
+                                                            ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                                        if (active > 0) {
+                                                            part[0] = ts_add_f64(part[0],
+                                                                ts_load_first_f64(&x[y_sum_i0 * 1024 + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1)], active));
+                                                        }
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                                    if (active > 0) {
+                                                        ts_store_strided_first_f64(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 4)))], 1 * 1 * 1, ts_add_f64(ts_load_strided_first_f64(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 4)))], 1 * 1 * 1, active), part[0]), active);
+                                                    }
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t y_sum_part_2_i_0 = 0,
+                                        y_sum_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_2_i_0 < y_sum_part_2_i_0_end; ++y_sum_part_2_i_0) {
+                                        ts_store_strided_f64(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_f64(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 4))], 1 * 1), ts_load_strided_f64(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_2_i_0 * 4)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t y_sum_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (y_sum_i0 * 256)),
+                                        y_sum_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_2_i_0 < y_sum_part_2_i_0_end; ++y_sum_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_2_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_first_f64(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 4))], 1 * 1, active), ts_load_strided_first_f64(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_2_i_0 * 4)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t y_sum_part_i_0 = 0,
+                                y_sum_part_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_i_0 < y_sum_part_i_0_end; ++y_sum_part_i_0) {
+                                ts_store_f64(&y_sum_part[1 * (y_sum_part_i_0 * 4)],
+                                    ts_add_f64(ts_load_f64(&y_sum_part[1 * (y_sum_part_i_0 * 4)]),
+                                    ts_load_strided_f64(&y_sum_part_2[1 * (1 * (y_sum_part_i_0 * 4))], 1 * 1)));
+                            }
+                            for (int64_t y_sum_part_i_0 = ts_min_i64_s(256,
+                                m / 4 - (y_sum_i0 * 256)),
+                                y_sum_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_i_0 < y_sum_part_i_0_end; ++y_sum_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_i_0 * 4),
+                                        4);
+                                    if (active > 0) {
+                                        ts_store_first_f64(&y_sum_part[1 * (y_sum_part_i_0 * 4)],
+                                            ts_add_f64(ts_load_first_f64(&y_sum_part[1 * (y_sum_part_i_0 * 4)], active), ts_load_strided_first_f64(&y_sum_part_2[1 * (1 * (y_sum_part_i_0 * 4))], 1 * 1, active)), active);
+                                    }
                                 }
                             }
                         }
+                    }
+                    for (int64_t y_sum_i_2_0 = 0,
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        ts_store_f64(&y_sum[y_sum_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&y_sum[y_sum_i_2_0 * 4]),
+                            ts_load_f64(&y_sum_part[1 * (y_sum_i_2_0 * 4)])));
+                    }
+                    for (int64_t y_sum_i_2_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i_2_0 * 4), 4);
                             if (active > 0) {
-                                ts_store_first_f64(&y_sum[y_sum_i1 * 4],
-                                    ts_add_f64(ts_load_first_f64(&y_sum[y_sum_i1 * 4], active),
-                                    part[0]), active);
+                                ts_store_first_f64(&y_sum[y_sum_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&y_sum[y_sum_i_2_0 * 4], active),
+                                    ts_load_first_f64(&y_sum_part[1 * (y_sum_i_2_0 * 4)], active)),
+                                    active);
                             }
                         }
                     }
@@ -938,9 +1413,20 @@ static int ts_sum_float64_float64_v3_2(const ts_call *call)
         const struct ts_sum_float64_float64_v3_2_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
-            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
-            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
-            + (ts_min_i64_s(8, n)) * 8 + 4)));
+            + (((n + 7) / 8 + 32767) / 32768) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * (1 + 112 + 4)
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1 + 112 + 4))
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
         const int status =
             ts_parallel(ts_sum_float64_float64_v3_2_y_sum_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
@@ -951,11 +1437,215 @@ static int ts_sum_float64_float64_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_sum_float64_float64_v3[3];
-const ts_variant ts_sum_float64_float64_v3[3] = {
+static bool ts_sum_float64_float64_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_sum_float64_float64_v3_3_y_sum_i0 {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s1;
+    double *y;
+    int64_t ahead;
+};
+
+static int ts_sum_float64_float64_v3_3_y_sum_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_sum_float64_float64_v3_3_y_sum_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    double *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_sum_i0 = lower; y_sum_i0 < upper; ++y_sum_i0) {
+        {
+            _Alignas(64) double y_sum[1024];
+            for (int64_t y_sum_init_i_2_0 = 0,
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                ts_store_f64(&y_sum[y_sum_init_i_2_0 * 4], ts_set_f64(0.0));
+            }
+            for (int64_t y_sum_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_init_i_2_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y_sum[y_sum_init_i_2_0 * 4], ts_set_f64(0.0), active);
+                    }
+                }
+            }
+            for (int64_t y_sum_j0_0 = 0,
+                y_sum_j0_0_end = ((n + 7) / 8
+                + 31) / 32; y_sum_j0_0 < y_sum_j0_0_end; ++y_sum_j0_0) {
+                {
+                    _Alignas(64) double y_sum_part[1024 * 1];
+                    for (int64_t y_sum_part_init_i1 = 0,
+                        y_sum_part_init_i1_end =
+                        ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_init_i1 < y_sum_part_init_i1_end; ++y_sum_part_init_i1) {
+                        ts_store_f64(&y_sum_part[1 * (y_sum_part_init_i1 * 4)], ts_set_f64(0.0));
+                    }
+                    for (int64_t y_sum_part_init_i1 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                        y_sum_part_init_i1_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_init_i1 < y_sum_part_init_i1_end; ++y_sum_part_init_i1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_init_i1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&y_sum_part[1 * (y_sum_part_init_i1 * 4)],
+                                    ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                    for (int64_t y_sum_j0_1 = 0,
+                        y_sum_j0_1_end = ts_min_i64_s(32,
+                        (n + 7) / 8 - (y_sum_j0_0 * 32)); y_sum_j0_1 < y_sum_j0_1_end; ++y_sum_j0_1) {
+                        for (int64_t y_sum_i1 = 0,
+                            y_sum_i1_end = ts_min_i64_s(256,
+                            m / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                            {
+                                ts_f64 part[1] = {{0}};
+                                part[0] = ts_set_f64(0.0);
+                                for (int64_t y_sum_j1 = 0,
+                                    y_sum_j1_end = ts_min_i64_s(8,
+                                    n - (y_sum_j0_0 * 256) - (y_sum_j0_1 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                        + sizeof(double) * (uintptr_t)(y_sum_i0 * 1024
+                                        + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 256 + y_sum_j0_1 * 8
+                                        + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
+                                    part[0] = ts_add_f64(part[0],
+                                        ts_load_f64(&x[y_sum_i0 * 1024 + y_sum_i1 * 4
+                                        + x_s1 * (y_sum_j0_0 * 256 + y_sum_j0_1 * 8 + y_sum_j1)]));
+                                }
+                                ts_store_f64(&y_sum_part[1 * (y_sum_i1 * 4)],
+                                    ts_add_f64(ts_load_f64(&y_sum_part[1 * (y_sum_i1 * 4)]),
+                                    part[0]));
+                            }
+                        }
+                        for (int64_t y_sum_i1 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                            y_sum_i1_end = ts_min_i64_s(256,
+                            (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                            {
+                                ts_f64 part[1] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                    if (active > 0) {
+                                        part[0] = ts_set_f64(0.0);
+                                    }
+                                }
+                                for (int64_t y_sum_j1 = 0,
+                                    y_sum_j1_end = ts_min_i64_s(8,
+                                    n - (y_sum_j0_0 * 256) - (y_sum_j0_1 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                        if (active > 0) {
+                                            part[0] = ts_add_f64(part[0],
+                                                ts_load_first_f64(&x[y_sum_i0 * 1024
+                                                + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 256
+                                                + y_sum_j0_1 * 8 + y_sum_j1)], active));
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_first_f64(&y_sum_part[1 * (y_sum_i1 * 4)],
+                                            ts_add_f64(ts_load_first_f64(&y_sum_part[1 * (y_sum_i1 * 4)], active), part[0]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t y_sum_i_2_0 = 0,
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        ts_store_f64(&y_sum[y_sum_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&y_sum[y_sum_i_2_0 * 4]),
+                            ts_load_f64(&y_sum_part[1 * (y_sum_i_2_0 * 4)])));
+                    }
+                    for (int64_t y_sum_i_2_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&y_sum[y_sum_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&y_sum[y_sum_i_2_0 * 4], active),
+                                    ts_load_first_f64(&y_sum_part[1 * (y_sum_i_2_0 * 4)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i_0 = 0,
+                y_i_0_end = ts_min_i64_s(256,
+                m / 4 - (y_sum_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                ts_store_f64(&y[y_sum_i0 * 1024 + y_i_0 * 4], ts_load_f64(&y_sum[y_i_0 * 4]));
+            }
+            for (int64_t y_i_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                y_i_0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_sum_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_i_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y[y_sum_i0 * 1024 + y_i_0 * 4],
+                            ts_load_first_f64(&y_sum[y_i_0 * 4], active), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_sum_float64_float64_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const restrict y = call->data[1];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_sum_float64_float64_v3_3_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
+            + (((n + 7) / 8 + 31) / 32) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + (ts_min_i64_s(32, (n + 7) / 8)) * ((ts_min_i64_s(256, m / 4)) * (1
+            + (ts_min_i64_s(8, n)) * 10 + 4)
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+            + (ts_min_i64_s(8, n)) * 10 + 4)) + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
+        const int status =
+            ts_parallel(ts_sum_float64_float64_v3_3_y_sum_i0, &env, 0, (m + 1023) / 1024, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_sum_float64_float64_v3[4];
+const ts_variant ts_sum_float64_float64_v3[4] = {
     {ts_sum_float64_float64_v3_0, ts_sum_float64_float64_v3_0_when, UINT64_C(2), "0"},
     {ts_sum_float64_float64_v3_1, ts_sum_float64_float64_v3_1_when, UINT64_C(2), "1"},
-    {ts_sum_float64_float64_v3_2, NULL, UINT64_C(5), "2"},
+    {ts_sum_float64_float64_v3_2, ts_sum_float64_float64_v3_2_when, UINT64_C(5), "2"},
+    {ts_sum_float64_float64_v3_3, NULL, UINT64_C(5), "3"},
 };
 
 struct ts_sum_bool_int64_v3_0_y_sum_i {
@@ -1299,75 +1989,205 @@ static int ts_sum_bool_int64_v3_2_y_sum_i0(const void *env, int64_t lower, int64
     for (int64_t y_sum_i0 = lower; y_sum_i0 < upper; ++y_sum_i0) {
         {
             _Alignas(64) int64_t y_sum[1024];
-            for (int64_t y_sum_init_i1 = 0,
-                y_sum_init_i1_end = ts_min_i64_s(256,
-                m / 4 - (y_sum_i0 * 256)); y_sum_init_i1 < y_sum_init_i1_end; ++y_sum_init_i1) {
-                ts_store_i64(&y_sum[y_sum_init_i1 * 4], ts_set_i64(0));
+            for (int64_t y_sum_init_i_2_0 = 0,
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                ts_store_i64(&y_sum[y_sum_init_i_2_0 * 4], ts_set_i64(0));
             }
-            for (int64_t y_sum_init_i1 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
-                y_sum_init_i1_end = ts_min_i64_s(256,
-                (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_init_i1 < y_sum_init_i1_end; ++y_sum_init_i1) {
+            for (int64_t y_sum_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_init_i1 * 4), 4);
+                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_init_i_2_0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_i64(&y_sum[y_sum_init_i1 * 4], ts_set_i64(0), active);
+                        ts_store_first_i64(&y_sum[y_sum_init_i_2_0 * 4], ts_set_i64(0), active);
                     }
                 }
             }
-            for (int64_t y_sum_j0 = 0,
-                y_sum_j0_end = (n + 7) / 8; y_sum_j0 < y_sum_j0_end; ++y_sum_j0) {
-                for (int64_t y_sum_i1 = 0,
-                    y_sum_i1_end = ts_min_i64_s(256,
-                    m / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
-                    {
-                        ts_i64 part[1] = {{0}};
-                        part[0] = ts_set_i64(0);
-                        for (int64_t y_sum_j1 = 0,
-                            y_sum_j1_end = ts_min_i64_s(8,
-                            n - (y_sum_j0 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
-                            __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(bool) * (uintptr_t)(y_sum_i0 * 1024 + y_sum_i1 * 4
-                                + x_s1 * (y_sum_j0 * 8 + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
-                            part[0] = ts_add_i64(part[0],
-                                ts_load_u8_as_i64((const uint8_t *)&x[y_sum_i0 * 1024
-                                + y_sum_i1 * 4 + x_s1 * (y_sum_j0 * 8 + y_sum_j1)]));
-                        }
-                        ts_store_i64(&y_sum[y_sum_i1 * 4],
-                            ts_add_i64(ts_load_i64(&y_sum[y_sum_i1 * 4]), part[0]));
+            for (int64_t y_sum_j0_0 = 0,
+                y_sum_j0_0_end = ((n + 7) / 8
+                + 32767) / 32768; y_sum_j0_0 < y_sum_j0_0_end; ++y_sum_j0_0) {
+                {
+                    _Alignas(64) int64_t y_sum_part[1024 * 1];
+                    for (int64_t y_sum_part_init_i_0 = 0,
+                        y_sum_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_init_i_0 < y_sum_part_init_i_0_end; ++y_sum_part_init_i_0) {
+                        ts_store_i64(&y_sum_part[1 * (y_sum_part_init_i_0 * 4)], ts_set_i64(0));
                     }
-                }
-                for (int64_t y_sum_i1 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
-                    y_sum_i1_end = ts_min_i64_s(256,
-                    (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
-                    {
-                        ts_i64 part[1] = {{0}};
+                    for (int64_t y_sum_part_init_i_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                        y_sum_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_init_i_0 < y_sum_part_init_i_0_end; ++y_sum_part_init_i_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_init_i_0 * 4), 4);
                             if (active > 0) {
-                                part[0] = ts_set_i64(0);
+                                ts_store_first_i64(&y_sum_part[1 * (y_sum_part_init_i_0 * 4)],
+                                    ts_set_i64(0), active);
                             }
                         }
-                        for (int64_t y_sum_j1 = 0,
-                            y_sum_j1_end = ts_min_i64_s(8,
-                            n - (y_sum_j0 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
-                            {
-                                const int64_t active =
-                                    ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
-                                if (active > 0) {
-                                    part[0] = ts_add_i64(part[0],
-                                        ts_load_first_u8_as_i64((const uint8_t *)&x[y_sum_i0 * 1024 + y_sum_i1 * 4 + x_s1 * (y_sum_j0 * 8 + y_sum_j1)], active));
+                    }
+                    for (int64_t y_sum_j0_1 = 0; y_sum_j0_1 < 32; ++y_sum_j0_1) {
+                        {
+                            _Alignas(64) int64_t y_sum_part_2[1024 * 1 * 1];
+                            for (int64_t y_sum_part_2_init_i_0 = 0,
+                                y_sum_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_2_init_i_0 < y_sum_part_2_init_i_0_end; ++y_sum_part_2_init_i_0) {
+                                ts_store_strided_i64(&y_sum_part_2[1 * (1 * (y_sum_part_2_init_i_0 * 4))], 1 * 1, ts_set_i64(0));
+                            }
+                            for (int64_t y_sum_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 4 - (y_sum_i0 * 256)),
+                                y_sum_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_2_init_i_0 < y_sum_part_2_init_i_0_end; ++y_sum_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_2_init_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_strided_first_i64(&y_sum_part_2[1 * (1 * (y_sum_part_2_init_i_0 * 4))], 1 * 1, ts_set_i64(0), active);
+                                    }
+                                }
+                            }
+                            for (int64_t y_sum_j0_2 = 0; y_sum_j0_2 < 32; ++y_sum_j0_2) {
+                                {
+                                    _Alignas(64) int64_t y_sum_part_3[1024 * 1 * 1 * 1];
+                                    for (int64_t y_sum_part_3_init_i1 = 0,
+                                        y_sum_part_3_init_i1_end =
+                                        ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_3_init_i1 < y_sum_part_3_init_i1_end; ++y_sum_part_3_init_i1) {
+                                        ts_store_strided_i64(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_3_init_i1 * 4)))], 1 * 1 * 1, ts_set_i64(0));
+                                    }
+                                    for (int64_t y_sum_part_3_init_i1 = ts_min_i64_s(256,
+                                        m / 4 - (y_sum_i0 * 256)),
+                                        y_sum_part_3_init_i1_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_3_init_i1 < y_sum_part_3_init_i1_end; ++y_sum_part_3_init_i1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_3_init_i1 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_i64(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_3_init_i1 * 4)))], 1 * 1 * 1, ts_set_i64(0), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t y_sum_j0_3 = 0,
+                                        y_sum_j0_3_end = ts_min_i64_s(32,
+                                        (n + 7) / 8 - (y_sum_j0_0 * 32768) - (y_sum_j0_1 * 1024) - (y_sum_j0_2 * 32)); y_sum_j0_3 < y_sum_j0_3_end; ++y_sum_j0_3) {
+                                        for (int64_t y_sum_i1 = 0,
+                                            y_sum_i1_end = ts_min_i64_s(256,
+                                            m / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                                            {
+                                                ts_i64 part[1] = {{0}};
+                                                part[0] = ts_set_i64(0);
+                                                for (int64_t y_sum_j1 = 0,
+                                                    y_sum_j1_end = ts_min_i64_s(8,
+                                                    n - (y_sum_j0_0 * 262144) - (y_sum_j0_1 * 8192) - (y_sum_j0_2 * 256) - (y_sum_j0_3 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                                        + sizeof(bool) * (uintptr_t)(y_sum_i0 * 1024 + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
+                                                    part[0] = ts_add_i64(part[0],
+                                                        ts_load_u8_as_i64((const uint8_t *)&x[y_sum_i0 * 1024 + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1)]));
+                                                }
+                                                ts_store_strided_i64(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 4)))], 1 * 1 * 1, ts_add_i64(ts_load_strided_i64(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 4)))], 1 * 1 * 1), part[0]));
+                                            }
+                                        }
+                                        for (int64_t y_sum_i1 = ts_min_i64_s(256,
+                                            m / 4 - (y_sum_i0 * 256)),
+                                            y_sum_i1_end = ts_min_i64_s(256,
+                                            (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                                            {
+                                                ts_i64 part[1] = {{0}};
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                                    if (active > 0) {
+                                                        part[0] = ts_set_i64(0);
+                                                    }
+                                                }
+                                                for (int64_t y_sum_j1 = 0,
+                                                    y_sum_j1_end = ts_min_i64_s(8,
+                                                    n - (y_sum_j0_0 * 262144) - (y_sum_j0_1 * 8192) - (y_sum_j0_2 * 256) - (y_sum_j0_3 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                                    {
+                                                        const int64_t active =
+                                                            ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                                        if (active > 0) {
+                                                            part[0] = ts_add_i64(part[0],
+                                                                ts_load_first_u8_as_i64((const uint8_t *)&x[y_sum_i0 * 1024 + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 262144 + y_sum_j0_1 * 8192 + y_sum_j0_2 * 256 + y_sum_j0_3 * 8 + y_sum_j1)], active));
+                                                        }
+                                                    }
+                                                }
+                                                {
+                                                    const int64_t active =
+                                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                                    if (active > 0) {
+                                                        ts_store_strided_first_i64(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 4)))], 1 * 1 * 1, ts_add_i64(ts_load_strided_first_i64(&y_sum_part_3[1 * (1 * (1 * (y_sum_i1 * 4)))], 1 * 1 * 1, active), part[0]), active);
+                                                    }
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t y_sum_part_2_i_0 = 0,
+                                        y_sum_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_2_i_0 < y_sum_part_2_i_0_end; ++y_sum_part_2_i_0) {
+                                        ts_store_strided_i64(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 4))], 1 * 1, ts_add_i64(ts_load_strided_i64(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 4))], 1 * 1), ts_load_strided_i64(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_2_i_0 * 4)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t y_sum_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (y_sum_i0 * 256)),
+                                        y_sum_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_2_i_0 < y_sum_part_2_i_0_end; ++y_sum_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_2_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_i64(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 4))], 1 * 1, ts_add_i64(ts_load_strided_first_i64(&y_sum_part_2[1 * (1 * (y_sum_part_2_i_0 * 4))], 1 * 1, active), ts_load_strided_first_i64(&y_sum_part_3[1 * (1 * (1 * (y_sum_part_2_i_0 * 4)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t y_sum_part_i_0 = 0,
+                                y_sum_part_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_i_0 < y_sum_part_i_0_end; ++y_sum_part_i_0) {
+                                ts_store_i64(&y_sum_part[1 * (y_sum_part_i_0 * 4)],
+                                    ts_add_i64(ts_load_i64(&y_sum_part[1 * (y_sum_part_i_0 * 4)]),
+                                    ts_load_strided_i64(&y_sum_part_2[1 * (1 * (y_sum_part_i_0 * 4))], 1 * 1)));
+                            }
+                            for (int64_t y_sum_part_i_0 = ts_min_i64_s(256,
+                                m / 4 - (y_sum_i0 * 256)),
+                                y_sum_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_i_0 < y_sum_part_i_0_end; ++y_sum_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_i_0 * 4),
+                                        4);
+                                    if (active > 0) {
+                                        ts_store_first_i64(&y_sum_part[1 * (y_sum_part_i_0 * 4)],
+                                            ts_add_i64(ts_load_first_i64(&y_sum_part[1 * (y_sum_part_i_0 * 4)], active), ts_load_strided_first_i64(&y_sum_part_2[1 * (1 * (y_sum_part_i_0 * 4))], 1 * 1, active)), active);
+                                    }
                                 }
                             }
                         }
+                    }
+                    for (int64_t y_sum_i_2_0 = 0,
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        ts_store_i64(&y_sum[y_sum_i_2_0 * 4],
+                            ts_add_i64(ts_load_i64(&y_sum[y_sum_i_2_0 * 4]),
+                            ts_load_i64(&y_sum_part[1 * (y_sum_i_2_0 * 4)])));
+                    }
+                    for (int64_t y_sum_i_2_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i_2_0 * 4), 4);
                             if (active > 0) {
-                                ts_store_first_i64(&y_sum[y_sum_i1 * 4],
-                                    ts_add_i64(ts_load_first_i64(&y_sum[y_sum_i1 * 4], active),
-                                    part[0]), active);
+                                ts_store_first_i64(&y_sum[y_sum_i_2_0 * 4],
+                                    ts_add_i64(ts_load_first_i64(&y_sum[y_sum_i_2_0 * 4], active),
+                                    ts_load_first_i64(&y_sum_part[1 * (y_sum_i_2_0 * 4)], active)),
+                                    active);
                             }
                         }
                     }
@@ -1407,9 +2227,20 @@ static int ts_sum_bool_int64_v3_2(const ts_call *call)
         const struct ts_sum_bool_int64_v3_2_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
-            + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
-            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
-            + (ts_min_i64_s(8, n)) * 8 + 4)));
+            + (((n + 7) / 8 + 32767) / 32768) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * (1 + 112 + 4)
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1 + 112 + 4))
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
         const int status =
             ts_parallel(ts_sum_bool_int64_v3_2_y_sum_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
@@ -1420,9 +2251,212 @@ static int ts_sum_bool_int64_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_sum_bool_int64_v3[3];
-const ts_variant ts_sum_bool_int64_v3[3] = {
+static bool ts_sum_bool_int64_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_sum_bool_int64_v3_3_y_sum_i0 {
+    int64_t m;
+    int64_t n;
+    const bool *x;
+    int64_t x_s1;
+    int64_t *y;
+    int64_t ahead;
+};
+
+static int ts_sum_bool_int64_v3_3_y_sum_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_sum_bool_int64_v3_3_y_sum_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const bool *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    int64_t *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_sum_i0 = lower; y_sum_i0 < upper; ++y_sum_i0) {
+        {
+            _Alignas(64) int64_t y_sum[1024];
+            for (int64_t y_sum_init_i_2_0 = 0,
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                ts_store_i64(&y_sum[y_sum_init_i_2_0 * 4], ts_set_i64(0));
+            }
+            for (int64_t y_sum_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                y_sum_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_sum_i0 * 256)); y_sum_init_i_2_0 < y_sum_init_i_2_0_end; ++y_sum_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_init_i_2_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_i64(&y_sum[y_sum_init_i_2_0 * 4], ts_set_i64(0), active);
+                    }
+                }
+            }
+            for (int64_t y_sum_j0_0 = 0,
+                y_sum_j0_0_end = ((n + 7) / 8
+                + 31) / 32; y_sum_j0_0 < y_sum_j0_0_end; ++y_sum_j0_0) {
+                {
+                    _Alignas(64) int64_t y_sum_part[1024 * 1];
+                    for (int64_t y_sum_part_init_i1 = 0,
+                        y_sum_part_init_i1_end =
+                        ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)); y_sum_part_init_i1 < y_sum_part_init_i1_end; ++y_sum_part_init_i1) {
+                        ts_store_i64(&y_sum_part[1 * (y_sum_part_init_i1 * 4)], ts_set_i64(0));
+                    }
+                    for (int64_t y_sum_part_init_i1 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                        y_sum_part_init_i1_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_sum_i0 * 256)); y_sum_part_init_i1 < y_sum_part_init_i1_end; ++y_sum_part_init_i1) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_part_init_i1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_i64(&y_sum_part[1 * (y_sum_part_init_i1 * 4)],
+                                    ts_set_i64(0), active);
+                            }
+                        }
+                    }
+                    for (int64_t y_sum_j0_1 = 0,
+                        y_sum_j0_1_end = ts_min_i64_s(32,
+                        (n + 7) / 8 - (y_sum_j0_0 * 32)); y_sum_j0_1 < y_sum_j0_1_end; ++y_sum_j0_1) {
+                        for (int64_t y_sum_i1 = 0,
+                            y_sum_i1_end = ts_min_i64_s(256,
+                            m / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                            {
+                                ts_i64 part[1] = {{0}};
+                                part[0] = ts_set_i64(0);
+                                for (int64_t y_sum_j1 = 0,
+                                    y_sum_j1_end = ts_min_i64_s(8,
+                                    n - (y_sum_j0_0 * 256) - (y_sum_j0_1 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                    __builtin_prefetch((const void *)((uintptr_t)x
+                                        + sizeof(bool) * (uintptr_t)(y_sum_i0 * 1024
+                                        + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 256 + y_sum_j0_1 * 8
+                                        + y_sum_j1) + ahead * (8 * x_s1))), 0, 2);
+                                    part[0] = ts_add_i64(part[0],
+                                        ts_load_u8_as_i64((const uint8_t *)&x[y_sum_i0 * 1024
+                                        + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 256 + y_sum_j0_1 * 8
+                                        + y_sum_j1)]));
+                                }
+                                ts_store_i64(&y_sum_part[1 * (y_sum_i1 * 4)],
+                                    ts_add_i64(ts_load_i64(&y_sum_part[1 * (y_sum_i1 * 4)]),
+                                    part[0]));
+                            }
+                        }
+                        for (int64_t y_sum_i1 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                            y_sum_i1_end = ts_min_i64_s(256,
+                            (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i1 < y_sum_i1_end; ++y_sum_i1) {
+                            {
+                                ts_i64 part[1] = {{0}};
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                    if (active > 0) {
+                                        part[0] = ts_set_i64(0);
+                                    }
+                                }
+                                for (int64_t y_sum_j1 = 0,
+                                    y_sum_j1_end = ts_min_i64_s(8,
+                                    n - (y_sum_j0_0 * 256) - (y_sum_j0_1 * 8)); y_sum_j1 < y_sum_j1_end; ++y_sum_j1) {
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                        if (active > 0) {
+                                            part[0] = ts_add_i64(part[0],
+                                                ts_load_first_u8_as_i64((const uint8_t *)&x[y_sum_i0 * 1024 + y_sum_i1 * 4 + x_s1 * (y_sum_j0_0 * 256 + y_sum_j0_1 * 8 + y_sum_j1)], active));
+                                        }
+                                    }
+                                }
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i1 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_first_i64(&y_sum_part[1 * (y_sum_i1 * 4)],
+                                            ts_add_i64(ts_load_first_i64(&y_sum_part[1 * (y_sum_i1 * 4)], active), part[0]), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t y_sum_i_2_0 = 0,
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        ts_store_i64(&y_sum[y_sum_i_2_0 * 4],
+                            ts_add_i64(ts_load_i64(&y_sum[y_sum_i_2_0 * 4]),
+                            ts_load_i64(&y_sum_part[1 * (y_sum_i_2_0 * 4)])));
+                    }
+                    for (int64_t y_sum_i_2_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                        y_sum_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_sum_i0 * 256)); y_sum_i_2_0 < y_sum_i_2_0_end; ++y_sum_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_sum_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_i64(&y_sum[y_sum_i_2_0 * 4],
+                                    ts_add_i64(ts_load_first_i64(&y_sum[y_sum_i_2_0 * 4], active),
+                                    ts_load_first_i64(&y_sum_part[1 * (y_sum_i_2_0 * 4)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i_0 = 0,
+                y_i_0_end = ts_min_i64_s(256,
+                m / 4 - (y_sum_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                ts_store_i64(&y[y_sum_i0 * 1024 + y_i_0 * 4], ts_load_i64(&y_sum[y_i_0 * 4]));
+            }
+            for (int64_t y_i_0 = ts_min_i64_s(256, m / 4 - (y_sum_i0 * 256)),
+                y_i_0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_sum_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_sum_i0 * 1024) - (y_i_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_i64(&y[y_sum_i0 * 1024 + y_i_0 * 4],
+                            ts_load_first_i64(&y_sum[y_i_0 * 4], active), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_sum_bool_int64_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const bool *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    int64_t *const restrict y = call->data[1];
+    const double moved = 1.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_sum_bool_int64_v3_3_y_sum_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
+            + (((n + 7) / 8 + 31) / 32) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + (ts_min_i64_s(32, (n + 7) / 8)) * ((ts_min_i64_s(256, m / 4)) * (1
+            + (ts_min_i64_s(8, n)) * 10 + 4)
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+            + (ts_min_i64_s(8, n)) * 10 + 4)) + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
+        const int status =
+            ts_parallel(ts_sum_bool_int64_v3_3_y_sum_i0, &env, 0, (m + 1023) / 1024, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_sum_bool_int64_v3[4];
+const ts_variant ts_sum_bool_int64_v3[4] = {
     {ts_sum_bool_int64_v3_0, ts_sum_bool_int64_v3_0_when, UINT64_C(2), "0"},
     {ts_sum_bool_int64_v3_1, ts_sum_bool_int64_v3_1_when, UINT64_C(2), "1"},
-    {ts_sum_bool_int64_v3_2, NULL, UINT64_C(5), "2"},
+    {ts_sum_bool_int64_v3_2, ts_sum_bool_int64_v3_2_when, UINT64_C(5), "2"},
+    {ts_sum_bool_int64_v3_3, NULL, UINT64_C(5), "3"},
 };

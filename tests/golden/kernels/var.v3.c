@@ -605,41 +605,169 @@ static int ts_var_float32_v3_2_y_i0(const void *env, int64_t lower, int64_t uppe
             _Alignas(64) float total[2048];
             _Alignas(64) float mean[2048];
             _Alignas(64) float spread[2048];
-            for (int64_t total_init_i_0 = 0,
-                total_init_i_0_end =
-                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
-                ts_store_f32(&total[total_init_i_0 * 8], ts_set_f32(0.0f));
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f));
             }
-            for (int64_t total_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
-                total_init_i_0_end =
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                total_init_i_2_0_end =
                 ts_min_i64_s(256, (m
-                + 7) / 8 - (y_i0 * 256)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
+                + 7) / 8 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_i0 * 2048) - (total_init_i_0 * 8), 8);
+                        ts_min_i64_s(m - (y_i0 * 2048) - (total_init_i_2_0 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&total[total_init_i_0 * 8], ts_set_f32(0.0f), active);
+                        ts_store_first_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f), active);
                     }
                 }
             }
-            for (int64_t total_j = 0; total_j < n; ++total_j) {
-                for (int64_t total_i_0 = 0,
-                    total_i_0_end = ts_min_i64_s(256,
-                    m / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
-                    ts_store_f32(&total[total_i_0 * 8],
-                        ts_add_f32(ts_load_f32(&total[total_i_0 * 8]),
-                        ts_load_f32(&x[y_i0 * 2048 + total_i_0 * 8 + x_s1 * total_j])));
-                }
-                for (int64_t total_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
-                    total_i_0_end = ts_min_i64_s(256,
-                    (m + 7) / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (total_i_0 * 8), 8);
-                        if (active > 0) {
-                            ts_store_first_f32(&total[total_i_0 * 8],
-                                ts_add_f32(ts_load_first_f32(&total[total_i_0 * 8], active),
-                                ts_load_first_f32(&x[y_i0 * 2048 + total_i_0 * 8 + x_s1 * total_j],
-                                active)), active);
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = (n + 65535) / 65536; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    _Alignas(64) float total_part[2048 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f32(&total_part[1 * (total_part_init_i_0 * 8)], ts_set_f32(0.0f));
+                    }
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (total_part_init_i_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total_part[1 * (total_part_init_i_0 * 8)],
+                                    ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j_1 = 0; total_j_1 < 32; ++total_j_1) {
+                        {
+                            _Alignas(64) float total_part_2[2048 * 1 * 1];
+                            for (int64_t total_part_2_init_i_0 = 0,
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                ts_store_strided_f32(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f));
+                            }
+                            for (int64_t total_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 8 - (y_i0 * 256)),
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (y_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 2048) - (total_part_2_init_i_0 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f), active);
+                                    }
+                                }
+                            }
+                            for (int64_t total_j_2 = 0; total_j_2 < 32; ++total_j_2) {
+                                {
+                                    _Alignas(64) float total_part_3[2048 * 1 * 1 * 1];
+                                    for (int64_t total_part_3_init_i_0 = 0,
+                                        total_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_3_init_i_0 < total_part_3_init_i_0_end; ++total_part_3_init_i_0) {
+                                        ts_store_strided_f32(&total_part_3[1 * (1 * (1 * (total_part_3_init_i_0 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f));
+                                    }
+                                    for (int64_t total_part_3_init_i_0 = ts_min_i64_s(256,
+                                        m / 8 - (y_i0 * 256)),
+                                        total_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (y_i0 * 256)); total_part_3_init_i_0 < total_part_3_init_i_0_end; ++total_part_3_init_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 2048) - (total_part_3_init_i_0 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_part_3_init_i_0 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_j_3 = 0,
+                                        total_j_3_end = ts_min_i64_s(64,
+                                        n - (total_j_0 * 65536) - (total_j_1 * 2048) - (total_j_2 * 64)); total_j_3 < total_j_3_end; ++total_j_3) {
+                                        for (int64_t total_i_0 = 0,
+                                            total_i_0_end = ts_min_i64_s(256,
+                                            m / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                                            ts_store_strided_f32(&total_part_3[1 * (1 * (1 * (total_i_0 * 8)))], 1 * 1 * 1, ts_add_f32(ts_load_strided_f32(&total_part_3[1 * (1 * (1 * (total_i_0 * 8)))], 1 * 1 * 1), ts_load_f32(&x[y_i0 * 2048 + total_i_0 * 8 + x_s1 * (total_j_0 * 65536 + total_j_1 * 2048 + total_j_2 * 64 + total_j_3)])));
+                                        }
+                                        for (int64_t total_i_0 = ts_min_i64_s(256,
+                                            m / 8 - (y_i0 * 256)),
+                                            total_i_0_end = ts_min_i64_s(256,
+                                            (m + 7) / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                                            {
+                                                const int64_t active =
+                                                    ts_min_i64_s(m - (y_i0 * 2048) - (total_i_0 * 8), 8);
+                                                if (active > 0) {
+                                                    ts_store_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_i_0 * 8)))], 1 * 1 * 1, ts_add_f32(ts_load_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_i_0 * 8)))], 1 * 1 * 1, active), ts_load_first_f32(&x[y_i0 * 2048 + total_i_0 * 8 + x_s1 * (total_j_0 * 65536 + total_j_1 * 2048 + total_j_2 * 64 + total_j_3)], active)), active);
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_part_2_i_0 = 0,
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        ts_store_strided_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1), ts_load_strided_f32(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 8)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t total_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 8 - (y_i0 * 256)),
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (y_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 2048) - (total_part_2_i_0 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_first_f32(&total_part_2[1 * (1 * (total_part_2_i_0 * 8))], 1 * 1, active), ts_load_strided_first_f32(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 8)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t total_part_i_0 = 0,
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                ts_store_f32(&total_part[1 * (total_part_i_0 * 8)],
+                                    ts_add_f32(ts_load_f32(&total_part[1 * (total_part_i_0 * 8)]),
+                                    ts_load_strided_f32(&total_part_2[1 * (1 * (total_part_i_0 * 8))], 1 * 1)));
+                            }
+                            for (int64_t total_part_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (y_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 2048) - (total_part_i_0 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_first_f32(&total_part[1 * (total_part_i_0 * 8)],
+                                            ts_add_f32(ts_load_first_f32(&total_part[1 * (total_part_i_0 * 8)], active), ts_load_strided_first_f32(&total_part_2[1 * (1 * (total_part_i_0 * 8))], 1 * 1, active)), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f32(&total[total_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&total[total_i_2_0 * 8]),
+                            ts_load_f32(&total_part[1 * (total_i_2_0 * 8)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (total_i_2_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total[total_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&total[total_i_2_0 * 8], active),
+                                    ts_load_first_f32(&total_part[1 * (total_i_2_0 * 8)], active)),
+                                    active);
+                            }
                         }
                     }
                 }
@@ -662,48 +790,171 @@ static int ts_var_float32_v3_2_y_i0(const void *env, int64_t lower, int64_t uppe
                     }
                 }
             }
-            for (int64_t spread_init_i_0 = 0,
-                spread_init_i_0_end =
-                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_init_i_0 < spread_init_i_0_end; ++spread_init_i_0) {
-                ts_store_f32(&spread[spread_init_i_0 * 8], ts_set_f32(0.0f));
+            for (int64_t spread_init_i_2_0 = 0,
+                spread_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_init_i_2_0 < spread_init_i_2_0_end; ++spread_init_i_2_0) {
+                ts_store_f32(&spread[spread_init_i_2_0 * 8], ts_set_f32(0.0f));
             }
-            for (int64_t spread_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
-                spread_init_i_0_end =
+            for (int64_t spread_init_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                spread_init_i_2_0_end =
                 ts_min_i64_s(256, (m
-                + 7) / 8 - (y_i0 * 256)); spread_init_i_0 < spread_init_i_0_end; ++spread_init_i_0) {
+                + 7) / 8 - (y_i0 * 256)); spread_init_i_2_0 < spread_init_i_2_0_end; ++spread_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_i0 * 2048) - (spread_init_i_0 * 8), 8);
+                        ts_min_i64_s(m - (y_i0 * 2048) - (spread_init_i_2_0 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&spread[spread_init_i_0 * 8], ts_set_f32(0.0f), active);
+                        ts_store_first_f32(&spread[spread_init_i_2_0 * 8], ts_set_f32(0.0f),
+                            active);
                     }
                 }
             }
-            for (int64_t spread_j = 0; spread_j < n; ++spread_j) {
-                for (int64_t spread_i_0 = 0,
-                    spread_i_0_end = ts_min_i64_s(256,
-                    m / 8 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
-                    ts_store_f32(&spread[spread_i_0 * 8],
-                        ts_fma_f32(ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + spread_i_0 * 8
-                        + x_s1 * spread_j]), ts_load_f32(&mean[spread_i_0 * 8])),
-                        ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + spread_i_0 * 8 + x_s1 * spread_j]),
-                        ts_load_f32(&mean[spread_i_0 * 8])), ts_load_f32(&spread[spread_i_0 * 8])));
-                }
-                for (int64_t spread_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
-                    spread_i_0_end = ts_min_i64_s(256,
-                    (m + 7) / 8 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(m - (y_i0 * 2048) - (spread_i_0 * 8), 8);
-                        if (active > 0) {
-                            ts_store_first_f32(&spread[spread_i_0 * 8],
-                                ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048
-                                + spread_i_0 * 8 + x_s1 * spread_j], active),
-                                ts_load_first_f32(&mean[spread_i_0 * 8], active)),
-                                ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048 + spread_i_0 * 8
-                                + x_s1 * spread_j], active),
-                                ts_load_first_f32(&mean[spread_i_0 * 8], active)),
-                                ts_load_first_f32(&spread[spread_i_0 * 8], active)), active);
+            for (int64_t spread_j_0 = 0,
+                spread_j_0_end = (n + 65535) / 65536; spread_j_0 < spread_j_0_end; ++spread_j_0) {
+                {
+                    _Alignas(64) float spread_part[2048 * 1];
+                    for (int64_t spread_part_init_i_0 = 0,
+                        spread_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_part_init_i_0 < spread_part_init_i_0_end; ++spread_part_init_i_0) {
+                        ts_store_f32(&spread_part[1 * (spread_part_init_i_0 * 8)],
+                            ts_set_f32(0.0f));
+                    }
+                    for (int64_t spread_part_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        spread_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (y_i0 * 256)); spread_part_init_i_0 < spread_part_init_i_0_end; ++spread_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (spread_part_init_i_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&spread_part[1 * (spread_part_init_i_0 * 8)],
+                                    ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                    for (int64_t spread_j_1 = 0; spread_j_1 < 32; ++spread_j_1) {
+                        {
+                            _Alignas(64) float spread_part_2[2048 * 1 * 1];
+                            for (int64_t spread_part_2_init_i_0 = 0,
+                                spread_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_part_2_init_i_0 < spread_part_2_init_i_0_end; ++spread_part_2_init_i_0) {
+                                ts_store_strided_f32(&spread_part_2[1 * (1 * (spread_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f));
+                            }
+                            for (int64_t spread_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 8 - (y_i0 * 256)),
+                                spread_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (y_i0 * 256)); spread_part_2_init_i_0 < spread_part_2_init_i_0_end; ++spread_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 2048) - (spread_part_2_init_i_0 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f32(&spread_part_2[1 * (1 * (spread_part_2_init_i_0 * 8))], 1 * 1, ts_set_f32(0.0f), active);
+                                    }
+                                }
+                            }
+                            for (int64_t spread_j_2 = 0; spread_j_2 < 32; ++spread_j_2) {
+                                {
+                                    _Alignas(64) float spread_part_3[2048 * 1 * 1 * 1];
+                                    for (int64_t spread_part_3_init_i_0 = 0,
+                                        spread_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_part_3_init_i_0 < spread_part_3_init_i_0_end; ++spread_part_3_init_i_0) {
+                                        ts_store_strided_f32(&spread_part_3[1 * (1 * (1 * (spread_part_3_init_i_0 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f));
+                                    }
+                                    for (int64_t spread_part_3_init_i_0 = ts_min_i64_s(256,
+                                        m / 8 - (y_i0 * 256)),
+                                        spread_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (y_i0 * 256)); spread_part_3_init_i_0 < spread_part_3_init_i_0_end; ++spread_part_3_init_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 2048) - (spread_part_3_init_i_0 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&spread_part_3[1 * (1 * (1 * (spread_part_3_init_i_0 * 8)))], 1 * 1 * 1, ts_set_f32(0.0f), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t spread_j_3 = 0,
+                                        spread_j_3_end = ts_min_i64_s(64,
+                                        n - (spread_j_0 * 65536) - (spread_j_1 * 2048) - (spread_j_2 * 64)); spread_j_3 < spread_j_3_end; ++spread_j_3) {
+                                        for (int64_t spread_i_0 = 0,
+                                            spread_i_0_end = ts_min_i64_s(256,
+                                            m / 8 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
+                                            ts_store_strided_f32(&spread_part_3[1 * (1 * (1 * (spread_i_0 * 8)))], 1 * 1 * 1, ts_fma_f32(ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + spread_i_0 * 8 + x_s1 * (spread_j_0 * 65536 + spread_j_1 * 2048 + spread_j_2 * 64 + spread_j_3)]), ts_load_f32(&mean[spread_i_0 * 8])), ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + spread_i_0 * 8 + x_s1 * (spread_j_0 * 65536 + spread_j_1 * 2048 + spread_j_2 * 64 + spread_j_3)]), ts_load_f32(&mean[spread_i_0 * 8])), ts_load_strided_f32(&spread_part_3[1 * (1 * (1 * (spread_i_0 * 8)))], 1 * 1 * 1)));
+                                        }
+                                        for (int64_t spread_i_0 = ts_min_i64_s(256,
+                                            m / 8 - (y_i0 * 256)),
+                                            spread_i_0_end = ts_min_i64_s(256,
+                                            (m + 7) / 8 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
+                                            {
+                                                const int64_t active =
+                                                    ts_min_i64_s(m - (y_i0 * 2048) - (spread_i_0 * 8), 8);
+                                                if (active > 0) {
+                                                    ts_store_strided_first_f32(&spread_part_3[1 * (1 * (1 * (spread_i_0 * 8)))], 1 * 1 * 1, ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048 + spread_i_0 * 8 + x_s1 * (spread_j_0 * 65536 + spread_j_1 * 2048 + spread_j_2 * 64 + spread_j_3)], active), ts_load_first_f32(&mean[spread_i_0 * 8], active)), ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048 + spread_i_0 * 8 + x_s1 * (spread_j_0 * 65536 + spread_j_1 * 2048 + spread_j_2 * 64 + spread_j_3)], active), ts_load_first_f32(&mean[spread_i_0 * 8], active)), ts_load_strided_first_f32(&spread_part_3[1 * (1 * (1 * (spread_i_0 * 8)))], 1 * 1 * 1, active)), active);
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t spread_part_2_i_0 = 0,
+                                        spread_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_part_2_i_0 < spread_part_2_i_0_end; ++spread_part_2_i_0) {
+                                        ts_store_strided_f32(&spread_part_2[1 * (1 * (spread_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_f32(&spread_part_2[1 * (1 * (spread_part_2_i_0 * 8))], 1 * 1), ts_load_strided_f32(&spread_part_3[1 * (1 * (1 * (spread_part_2_i_0 * 8)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t spread_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 8 - (y_i0 * 256)),
+                                        spread_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 7) / 8 - (y_i0 * 256)); spread_part_2_i_0 < spread_part_2_i_0_end; ++spread_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 2048) - (spread_part_2_i_0 * 8), 8);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f32(&spread_part_2[1 * (1 * (spread_part_2_i_0 * 8))], 1 * 1, ts_add_f32(ts_load_strided_first_f32(&spread_part_2[1 * (1 * (spread_part_2_i_0 * 8))], 1 * 1, active), ts_load_strided_first_f32(&spread_part_3[1 * (1 * (1 * (spread_part_2_i_0 * 8)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t spread_part_i_0 = 0,
+                                spread_part_i_0_end =
+                                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_part_i_0 < spread_part_i_0_end; ++spread_part_i_0) {
+                                ts_store_f32(&spread_part[1 * (spread_part_i_0 * 8)],
+                                    ts_add_f32(ts_load_f32(&spread_part[1 * (spread_part_i_0 * 8)]),
+                                    ts_load_strided_f32(&spread_part_2[1 * (1 * (spread_part_i_0 * 8))], 1 * 1)));
+                            }
+                            for (int64_t spread_part_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                                spread_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 7) / 8 - (y_i0 * 256)); spread_part_i_0 < spread_part_i_0_end; ++spread_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 2048) - (spread_part_i_0 * 8), 8);
+                                    if (active > 0) {
+                                        ts_store_first_f32(&spread_part[1 * (spread_part_i_0 * 8)],
+                                            ts_add_f32(ts_load_first_f32(&spread_part[1 * (spread_part_i_0 * 8)], active), ts_load_strided_first_f32(&spread_part_2[1 * (1 * (spread_part_i_0 * 8))], 1 * 1, active)), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t spread_i_2_0 = 0,
+                        spread_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (y_i0 * 256)); spread_i_2_0 < spread_i_2_0_end; ++spread_i_2_0) {
+                        ts_store_f32(&spread[spread_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&spread[spread_i_2_0 * 8]),
+                            ts_load_f32(&spread_part[1 * (spread_i_2_0 * 8)])));
+                    }
+                    for (int64_t spread_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        spread_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (y_i0 * 256)); spread_i_2_0 < spread_i_2_0_end; ++spread_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (spread_i_2_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&spread[spread_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&spread[spread_i_2_0 * 8], active),
+                                    ts_load_first_f32(&spread_part[1 * (spread_i_2_0 * 8)],
+                                    active)), active);
+                            }
                         }
                     }
                 }
@@ -742,10 +993,34 @@ static int ts_var_float32_v3_2(const ts_call *call)
         const struct ts_var_float32_v3_2_y_i0 env = {m, n, ddof, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 24
-            + n * ((ts_min_i64_s(256, m / 8)) * 8
-            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 8)
-            + n * ((ts_min_i64_s(256, m / 8)) * 22
-            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 22));
+            + ((n + 65535) / 65536) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 64 * ((ts_min_i64_s(256, m / 8)) * 14
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 14)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + ((n + 65535) / 65536) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + 64 * ((ts_min_i64_s(256, m / 8)) * 34
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 34)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6));
         const int status =
             ts_parallel(ts_var_float32_v3_2_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
@@ -755,11 +1030,299 @@ static int ts_var_float32_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_var_float32_v3[3];
-const ts_variant ts_var_float32_v3[3] = {
+static bool ts_var_float32_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_var_float32_v3_3_y_i0 {
+    int64_t m;
+    int64_t n;
+    double ddof;
+    const float *x;
+    int64_t x_s1;
+    float *y;
+};
+
+static int ts_var_float32_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_var_float32_v3_3_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double ddof = self->ddof;
+    const float *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    float *const restrict y = self->y;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) float total[2048];
+            _Alignas(64) float mean[2048];
+            _Alignas(64) float spread[2048];
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 7) / 8 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_i0 * 2048) - (total_init_i_2_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f), active);
+                    }
+                }
+            }
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = (n + 127) / 128; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    _Alignas(64) float total_part[2048 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f32(&total_part[1 * (total_part_init_i_0 * 8)], ts_set_f32(0.0f));
+                    }
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (total_part_init_i_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total_part[1 * (total_part_init_i_0 * 8)],
+                                    ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j_1 = 0,
+                        total_j_1_end = ts_min_i64_s(128,
+                        n - (total_j_0 * 128)); total_j_1 < total_j_1_end; ++total_j_1) {
+                        for (int64_t total_i_0 = 0,
+                            total_i_0_end = ts_min_i64_s(256,
+                            m / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                            ts_store_f32(&total_part[1 * (total_i_0 * 8)],
+                                ts_add_f32(ts_load_f32(&total_part[1 * (total_i_0 * 8)]),
+                                ts_load_f32(&x[y_i0 * 2048 + total_i_0 * 8
+                                + x_s1 * (total_j_0 * 128 + total_j_1)])));
+                        }
+                        for (int64_t total_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                            total_i_0_end = ts_min_i64_s(256,
+                            (m + 7) / 8 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 2048) - (total_i_0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&total_part[1 * (total_i_0 * 8)],
+                                        ts_add_f32(ts_load_first_f32(&total_part[1 * (total_i_0 * 8)], active), ts_load_first_f32(&x[y_i0 * 2048 + total_i_0 * 8 + x_s1 * (total_j_0 * 128 + total_j_1)], active)), active);
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f32(&total[total_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&total[total_i_2_0 * 8]),
+                            ts_load_f32(&total_part[1 * (total_i_2_0 * 8)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (total_i_2_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&total[total_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&total[total_i_2_0 * 8], active),
+                                    ts_load_first_f32(&total_part[1 * (total_i_2_0 * 8)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t mean_i_0 = 0,
+                mean_i_0_end = ts_min_i64_s(256,
+                m / 8 - (y_i0 * 256)); mean_i_0 < mean_i_0_end; ++mean_i_0) {
+                ts_store_f32(&mean[mean_i_0 * 8],
+                    ts_div_f32(ts_load_f32(&total[mean_i_0 * 8]), ts_set_f32((float)n)));
+            }
+            for (int64_t mean_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                mean_i_0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_i0 * 256)); mean_i_0 < mean_i_0_end; ++mean_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (mean_i_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&mean[mean_i_0 * 8],
+                            ts_div_f32(ts_load_first_f32(&total[mean_i_0 * 8], active),
+                            ts_set_f32((float)n)), active);
+                    }
+                }
+            }
+            for (int64_t spread_init_i_2_0 = 0,
+                spread_init_i_2_0_end =
+                ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_init_i_2_0 < spread_init_i_2_0_end; ++spread_init_i_2_0) {
+                ts_store_f32(&spread[spread_init_i_2_0 * 8], ts_set_f32(0.0f));
+            }
+            for (int64_t spread_init_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                spread_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 7) / 8 - (y_i0 * 256)); spread_init_i_2_0 < spread_init_i_2_0_end; ++spread_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_i0 * 2048) - (spread_init_i_2_0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&spread[spread_init_i_2_0 * 8], ts_set_f32(0.0f),
+                            active);
+                    }
+                }
+            }
+            for (int64_t spread_j_0 = 0,
+                spread_j_0_end = (n + 127) / 128; spread_j_0 < spread_j_0_end; ++spread_j_0) {
+                {
+                    _Alignas(64) float spread_part[2048 * 1];
+                    for (int64_t spread_part_init_i_0 = 0,
+                        spread_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 8 - (y_i0 * 256)); spread_part_init_i_0 < spread_part_init_i_0_end; ++spread_part_init_i_0) {
+                        ts_store_f32(&spread_part[1 * (spread_part_init_i_0 * 8)],
+                            ts_set_f32(0.0f));
+                    }
+                    for (int64_t spread_part_init_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        spread_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 7) / 8 - (y_i0 * 256)); spread_part_init_i_0 < spread_part_init_i_0_end; ++spread_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (spread_part_init_i_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&spread_part[1 * (spread_part_init_i_0 * 8)],
+                                    ts_set_f32(0.0f), active);
+                            }
+                        }
+                    }
+                    for (int64_t spread_j_1 = 0,
+                        spread_j_1_end = ts_min_i64_s(128,
+                        n - (spread_j_0 * 128)); spread_j_1 < spread_j_1_end; ++spread_j_1) {
+                        for (int64_t spread_i_0 = 0,
+                            spread_i_0_end = ts_min_i64_s(256,
+                            m / 8 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
+                            ts_store_f32(&spread_part[1 * (spread_i_0 * 8)],
+                                ts_fma_f32(ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + spread_i_0 * 8
+                                + x_s1 * (spread_j_0 * 128 + spread_j_1)]),
+                                ts_load_f32(&mean[spread_i_0 * 8])),
+                                ts_sub_f32(ts_load_f32(&x[y_i0 * 2048 + spread_i_0 * 8
+                                + x_s1 * (spread_j_0 * 128 + spread_j_1)]),
+                                ts_load_f32(&mean[spread_i_0 * 8])),
+                                ts_load_f32(&spread_part[1 * (spread_i_0 * 8)])));
+                        }
+                        for (int64_t spread_i_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                            spread_i_0_end = ts_min_i64_s(256,
+                            (m + 7) / 8 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 2048) - (spread_i_0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&spread_part[1 * (spread_i_0 * 8)],
+                                        ts_fma_f32(ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048
+                                        + spread_i_0 * 8 + x_s1 * (spread_j_0 * 128 + spread_j_1)],
+                                        active), ts_load_first_f32(&mean[spread_i_0 * 8], active)),
+                                        ts_sub_f32(ts_load_first_f32(&x[y_i0 * 2048
+                                        + spread_i_0 * 8 + x_s1 * (spread_j_0 * 128 + spread_j_1)],
+                                        active), ts_load_first_f32(&mean[spread_i_0 * 8], active)),
+                                        ts_load_first_f32(&spread_part[1 * (spread_i_0 * 8)],
+                                        active)), active);
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t spread_i_2_0 = 0,
+                        spread_i_2_0_end = ts_min_i64_s(256,
+                        m / 8 - (y_i0 * 256)); spread_i_2_0 < spread_i_2_0_end; ++spread_i_2_0) {
+                        ts_store_f32(&spread[spread_i_2_0 * 8],
+                            ts_add_f32(ts_load_f32(&spread[spread_i_2_0 * 8]),
+                            ts_load_f32(&spread_part[1 * (spread_i_2_0 * 8)])));
+                    }
+                    for (int64_t spread_i_2_0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                        spread_i_2_0_end = ts_min_i64_s(256,
+                        (m + 7) / 8 - (y_i0 * 256)); spread_i_2_0 < spread_i_2_0_end; ++spread_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 2048) - (spread_i_2_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&spread[spread_i_2_0 * 8],
+                                    ts_add_f32(ts_load_first_f32(&spread[spread_i_2_0 * 8], active),
+                                    ts_load_first_f32(&spread_part[1 * (spread_i_2_0 * 8)],
+                                    active)), active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                ts_store_f32(&y[y_i0 * 2048 + y_i1 * 8],
+                    ts_div_f32(ts_load_f32(&spread[y_i1 * 8]),
+                    ts_set_f32((float)ts_max_f64_s(((double)n - ddof), 0.0))));
+            }
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 7) / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[y_i0 * 2048 + y_i1 * 8],
+                            ts_div_f32(ts_load_first_f32(&spread[y_i1 * 8], active),
+                            ts_set_f32((float)ts_max_f64_s(((double)n - ddof), 0.0))), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_var_float32_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double ddof = call->scalars[0].f64;
+    const float *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const restrict y = call->data[1];
+    {
+        const struct ts_var_float32_v3_3_y_i0 env = {m, n, ddof, x, x_s1, y};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 24
+            + ((n + 127) / 128) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + (ts_min_i64_s(128, n)) * ((ts_min_i64_s(256, m / 8)) * 10
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 10)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6)
+            + ((n + 127) / 128) * ((ts_min_i64_s(256, m / 8)) * 3
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 3
+            + (ts_min_i64_s(128, n)) * ((ts_min_i64_s(256, m / 8)) * 26
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 26)
+            + (ts_min_i64_s(256, m / 8)) * 6
+            + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 6));
+        const int status =
+            ts_parallel(ts_var_float32_v3_3_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_var_float32_v3[4];
+const ts_variant ts_var_float32_v3[4] = {
     {ts_var_float32_v3_0, ts_var_float32_v3_0_when, UINT64_C(2), "0"},
     {ts_var_float32_v3_1, ts_var_float32_v3_1_when, UINT64_C(2), "1"},
-    {ts_var_float32_v3_2, NULL, UINT64_C(5), "2"},
+    {ts_var_float32_v3_2, ts_var_float32_v3_2_when, UINT64_C(5), "2"},
+    {ts_var_float32_v3_3, NULL, UINT64_C(5), "3"},
 };
 
 struct ts_var_float64_v3_0_y_i {
@@ -1362,41 +1925,169 @@ static int ts_var_float64_v3_2_y_i0(const void *env, int64_t lower, int64_t uppe
             _Alignas(64) double total[1024];
             _Alignas(64) double mean[1024];
             _Alignas(64) double spread[1024];
-            for (int64_t total_init_i_0 = 0,
-                total_init_i_0_end =
-                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
-                ts_store_f64(&total[total_init_i_0 * 4], ts_set_f64(0.0));
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0));
             }
-            for (int64_t total_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-                total_init_i_0_end =
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                total_init_i_2_0_end =
                 ts_min_i64_s(256, (m
-                + 3) / 4 - (y_i0 * 256)); total_init_i_0 < total_init_i_0_end; ++total_init_i_0) {
+                + 3) / 4 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_i0 * 1024) - (total_init_i_0 * 4), 4);
+                        ts_min_i64_s(m - (y_i0 * 1024) - (total_init_i_2_0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&total[total_init_i_0 * 4], ts_set_f64(0.0), active);
+                        ts_store_first_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0), active);
                     }
                 }
             }
-            for (int64_t total_j = 0; total_j < n; ++total_j) {
-                for (int64_t total_i_0 = 0,
-                    total_i_0_end = ts_min_i64_s(256,
-                    m / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
-                    ts_store_f64(&total[total_i_0 * 4],
-                        ts_add_f64(ts_load_f64(&total[total_i_0 * 4]),
-                        ts_load_f64(&x[y_i0 * 1024 + total_i_0 * 4 + x_s1 * total_j])));
-                }
-                for (int64_t total_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-                    total_i_0_end = ts_min_i64_s(256,
-                    (m + 3) / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (total_i_0 * 4), 4);
-                        if (active > 0) {
-                            ts_store_first_f64(&total[total_i_0 * 4],
-                                ts_add_f64(ts_load_first_f64(&total[total_i_0 * 4], active),
-                                ts_load_first_f64(&x[y_i0 * 1024 + total_i_0 * 4 + x_s1 * total_j],
-                                active)), active);
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = (n + 65535) / 65536; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    _Alignas(64) double total_part[1024 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f64(&total_part[1 * (total_part_init_i_0 * 4)], ts_set_f64(0.0));
+                    }
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (total_part_init_i_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total_part[1 * (total_part_init_i_0 * 4)],
+                                    ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j_1 = 0; total_j_1 < 32; ++total_j_1) {
+                        {
+                            _Alignas(64) double total_part_2[1024 * 1 * 1];
+                            for (int64_t total_part_2_init_i_0 = 0,
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                ts_store_strided_f64(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0));
+                            }
+                            for (int64_t total_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 4 - (y_i0 * 256)),
+                                total_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_i0 * 256)); total_part_2_init_i_0 < total_part_2_init_i_0_end; ++total_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 1024) - (total_part_2_init_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0), active);
+                                    }
+                                }
+                            }
+                            for (int64_t total_j_2 = 0; total_j_2 < 32; ++total_j_2) {
+                                {
+                                    _Alignas(64) double total_part_3[1024 * 1 * 1 * 1];
+                                    for (int64_t total_part_3_init_i_0 = 0,
+                                        total_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_3_init_i_0 < total_part_3_init_i_0_end; ++total_part_3_init_i_0) {
+                                        ts_store_strided_f64(&total_part_3[1 * (1 * (1 * (total_part_3_init_i_0 * 4)))], 1 * 1 * 1, ts_set_f64(0.0));
+                                    }
+                                    for (int64_t total_part_3_init_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (y_i0 * 256)),
+                                        total_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_i0 * 256)); total_part_3_init_i_0 < total_part_3_init_i_0_end; ++total_part_3_init_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 1024) - (total_part_3_init_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_part_3_init_i_0 * 4)))], 1 * 1 * 1, ts_set_f64(0.0), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_j_3 = 0,
+                                        total_j_3_end = ts_min_i64_s(64,
+                                        n - (total_j_0 * 65536) - (total_j_1 * 2048) - (total_j_2 * 64)); total_j_3 < total_j_3_end; ++total_j_3) {
+                                        for (int64_t total_i_0 = 0,
+                                            total_i_0_end = ts_min_i64_s(256,
+                                            m / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                                            ts_store_strided_f64(&total_part_3[1 * (1 * (1 * (total_i_0 * 4)))], 1 * 1 * 1, ts_add_f64(ts_load_strided_f64(&total_part_3[1 * (1 * (1 * (total_i_0 * 4)))], 1 * 1 * 1), ts_load_f64(&x[y_i0 * 1024 + total_i_0 * 4 + x_s1 * (total_j_0 * 65536 + total_j_1 * 2048 + total_j_2 * 64 + total_j_3)])));
+                                        }
+                                        for (int64_t total_i_0 = ts_min_i64_s(256,
+                                            m / 4 - (y_i0 * 256)),
+                                            total_i_0_end = ts_min_i64_s(256,
+                                            (m + 3) / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                                            {
+                                                const int64_t active =
+                                                    ts_min_i64_s(m - (y_i0 * 1024) - (total_i_0 * 4), 4);
+                                                if (active > 0) {
+                                                    ts_store_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_i_0 * 4)))], 1 * 1 * 1, ts_add_f64(ts_load_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_i_0 * 4)))], 1 * 1 * 1, active), ts_load_first_f64(&x[y_i0 * 1024 + total_i_0 * 4 + x_s1 * (total_j_0 * 65536 + total_j_1 * 2048 + total_j_2 * 64 + total_j_3)], active)), active);
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t total_part_2_i_0 = 0,
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        ts_store_strided_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1), ts_load_strided_f64(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 4)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t total_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (y_i0 * 256)),
+                                        total_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_i0 * 256)); total_part_2_i_0 < total_part_2_i_0_end; ++total_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 1024) - (total_part_2_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_first_f64(&total_part_2[1 * (1 * (total_part_2_i_0 * 4))], 1 * 1, active), ts_load_strided_first_f64(&total_part_3[1 * (1 * (1 * (total_part_2_i_0 * 4)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t total_part_i_0 = 0,
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                ts_store_f64(&total_part[1 * (total_part_i_0 * 4)],
+                                    ts_add_f64(ts_load_f64(&total_part[1 * (total_part_i_0 * 4)]),
+                                    ts_load_strided_f64(&total_part_2[1 * (1 * (total_part_i_0 * 4))], 1 * 1)));
+                            }
+                            for (int64_t total_part_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                                total_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_i0 * 256)); total_part_i_0 < total_part_i_0_end; ++total_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 1024) - (total_part_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_first_f64(&total_part[1 * (total_part_i_0 * 4)],
+                                            ts_add_f64(ts_load_first_f64(&total_part[1 * (total_part_i_0 * 4)], active), ts_load_strided_first_f64(&total_part_2[1 * (1 * (total_part_i_0 * 4))], 1 * 1, active)), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f64(&total[total_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&total[total_i_2_0 * 4]),
+                            ts_load_f64(&total_part[1 * (total_i_2_0 * 4)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (total_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total[total_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&total[total_i_2_0 * 4], active),
+                                    ts_load_first_f64(&total_part[1 * (total_i_2_0 * 4)], active)),
+                                    active);
+                            }
                         }
                     }
                 }
@@ -1419,48 +2110,169 @@ static int ts_var_float64_v3_2_y_i0(const void *env, int64_t lower, int64_t uppe
                     }
                 }
             }
-            for (int64_t spread_init_i_0 = 0,
-                spread_init_i_0_end =
-                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_init_i_0 < spread_init_i_0_end; ++spread_init_i_0) {
-                ts_store_f64(&spread[spread_init_i_0 * 4], ts_set_f64(0.0));
+            for (int64_t spread_init_i_2_0 = 0,
+                spread_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_init_i_2_0 < spread_init_i_2_0_end; ++spread_init_i_2_0) {
+                ts_store_f64(&spread[spread_init_i_2_0 * 4], ts_set_f64(0.0));
             }
-            for (int64_t spread_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-                spread_init_i_0_end =
+            for (int64_t spread_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                spread_init_i_2_0_end =
                 ts_min_i64_s(256, (m
-                + 3) / 4 - (y_i0 * 256)); spread_init_i_0 < spread_init_i_0_end; ++spread_init_i_0) {
+                + 3) / 4 - (y_i0 * 256)); spread_init_i_2_0 < spread_init_i_2_0_end; ++spread_init_i_2_0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_i0 * 1024) - (spread_init_i_0 * 4), 4);
+                        ts_min_i64_s(m - (y_i0 * 1024) - (spread_init_i_2_0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&spread[spread_init_i_0 * 4], ts_set_f64(0.0), active);
+                        ts_store_first_f64(&spread[spread_init_i_2_0 * 4], ts_set_f64(0.0), active);
                     }
                 }
             }
-            for (int64_t spread_j = 0; spread_j < n; ++spread_j) {
-                for (int64_t spread_i_0 = 0,
-                    spread_i_0_end = ts_min_i64_s(256,
-                    m / 4 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
-                    ts_store_f64(&spread[spread_i_0 * 4],
-                        ts_fma_f64(ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + spread_i_0 * 4
-                        + x_s1 * spread_j]), ts_load_f64(&mean[spread_i_0 * 4])),
-                        ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + spread_i_0 * 4 + x_s1 * spread_j]),
-                        ts_load_f64(&mean[spread_i_0 * 4])), ts_load_f64(&spread[spread_i_0 * 4])));
-                }
-                for (int64_t spread_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-                    spread_i_0_end = ts_min_i64_s(256,
-                    (m + 3) / 4 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(m - (y_i0 * 1024) - (spread_i_0 * 4), 4);
-                        if (active > 0) {
-                            ts_store_first_f64(&spread[spread_i_0 * 4],
-                                ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024
-                                + spread_i_0 * 4 + x_s1 * spread_j], active),
-                                ts_load_first_f64(&mean[spread_i_0 * 4], active)),
-                                ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024 + spread_i_0 * 4
-                                + x_s1 * spread_j], active),
-                                ts_load_first_f64(&mean[spread_i_0 * 4], active)),
-                                ts_load_first_f64(&spread[spread_i_0 * 4], active)), active);
+            for (int64_t spread_j_0 = 0,
+                spread_j_0_end = (n + 65535) / 65536; spread_j_0 < spread_j_0_end; ++spread_j_0) {
+                {
+                    _Alignas(64) double spread_part[1024 * 1];
+                    for (int64_t spread_part_init_i_0 = 0,
+                        spread_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_part_init_i_0 < spread_part_init_i_0_end; ++spread_part_init_i_0) {
+                        ts_store_f64(&spread_part[1 * (spread_part_init_i_0 * 4)], ts_set_f64(0.0));
+                    }
+                    for (int64_t spread_part_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        spread_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_i0 * 256)); spread_part_init_i_0 < spread_part_init_i_0_end; ++spread_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (spread_part_init_i_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&spread_part[1 * (spread_part_init_i_0 * 4)],
+                                    ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                    for (int64_t spread_j_1 = 0; spread_j_1 < 32; ++spread_j_1) {
+                        {
+                            _Alignas(64) double spread_part_2[1024 * 1 * 1];
+                            for (int64_t spread_part_2_init_i_0 = 0,
+                                spread_part_2_init_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_part_2_init_i_0 < spread_part_2_init_i_0_end; ++spread_part_2_init_i_0) {
+                                ts_store_strided_f64(&spread_part_2[1 * (1 * (spread_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0));
+                            }
+                            for (int64_t spread_part_2_init_i_0 = ts_min_i64_s(256,
+                                m / 4 - (y_i0 * 256)),
+                                spread_part_2_init_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_i0 * 256)); spread_part_2_init_i_0 < spread_part_2_init_i_0_end; ++spread_part_2_init_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 1024) - (spread_part_2_init_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_strided_first_f64(&spread_part_2[1 * (1 * (spread_part_2_init_i_0 * 4))], 1 * 1, ts_set_f64(0.0), active);
+                                    }
+                                }
+                            }
+                            for (int64_t spread_j_2 = 0; spread_j_2 < 32; ++spread_j_2) {
+                                {
+                                    _Alignas(64) double spread_part_3[1024 * 1 * 1 * 1];
+                                    for (int64_t spread_part_3_init_i_0 = 0,
+                                        spread_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_part_3_init_i_0 < spread_part_3_init_i_0_end; ++spread_part_3_init_i_0) {
+                                        ts_store_strided_f64(&spread_part_3[1 * (1 * (1 * (spread_part_3_init_i_0 * 4)))], 1 * 1 * 1, ts_set_f64(0.0));
+                                    }
+                                    for (int64_t spread_part_3_init_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (y_i0 * 256)),
+                                        spread_part_3_init_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_i0 * 256)); spread_part_3_init_i_0 < spread_part_3_init_i_0_end; ++spread_part_3_init_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 1024) - (spread_part_3_init_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&spread_part_3[1 * (1 * (1 * (spread_part_3_init_i_0 * 4)))], 1 * 1 * 1, ts_set_f64(0.0), active);
+                                            }
+                                        }
+                                    }
+                                    for (int64_t spread_j_3 = 0,
+                                        spread_j_3_end = ts_min_i64_s(64,
+                                        n - (spread_j_0 * 65536) - (spread_j_1 * 2048) - (spread_j_2 * 64)); spread_j_3 < spread_j_3_end; ++spread_j_3) {
+                                        for (int64_t spread_i_0 = 0,
+                                            spread_i_0_end = ts_min_i64_s(256,
+                                            m / 4 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
+                                            ts_store_strided_f64(&spread_part_3[1 * (1 * (1 * (spread_i_0 * 4)))], 1 * 1 * 1, ts_fma_f64(ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + spread_i_0 * 4 + x_s1 * (spread_j_0 * 65536 + spread_j_1 * 2048 + spread_j_2 * 64 + spread_j_3)]), ts_load_f64(&mean[spread_i_0 * 4])), ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + spread_i_0 * 4 + x_s1 * (spread_j_0 * 65536 + spread_j_1 * 2048 + spread_j_2 * 64 + spread_j_3)]), ts_load_f64(&mean[spread_i_0 * 4])), ts_load_strided_f64(&spread_part_3[1 * (1 * (1 * (spread_i_0 * 4)))], 1 * 1 * 1)));
+                                        }
+                                        for (int64_t spread_i_0 = ts_min_i64_s(256,
+                                            m / 4 - (y_i0 * 256)),
+                                            spread_i_0_end = ts_min_i64_s(256,
+                                            (m + 3) / 4 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
+                                            {
+                                                const int64_t active =
+                                                    ts_min_i64_s(m - (y_i0 * 1024) - (spread_i_0 * 4), 4);
+                                                if (active > 0) {
+                                                    ts_store_strided_first_f64(&spread_part_3[1 * (1 * (1 * (spread_i_0 * 4)))], 1 * 1 * 1, ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024 + spread_i_0 * 4 + x_s1 * (spread_j_0 * 65536 + spread_j_1 * 2048 + spread_j_2 * 64 + spread_j_3)], active), ts_load_first_f64(&mean[spread_i_0 * 4], active)), ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024 + spread_i_0 * 4 + x_s1 * (spread_j_0 * 65536 + spread_j_1 * 2048 + spread_j_2 * 64 + spread_j_3)], active), ts_load_first_f64(&mean[spread_i_0 * 4], active)), ts_load_strided_first_f64(&spread_part_3[1 * (1 * (1 * (spread_i_0 * 4)))], 1 * 1 * 1, active)), active);
+                                                }
+                                            }
+                                        }
+                                    }
+                                    for (int64_t spread_part_2_i_0 = 0,
+                                        spread_part_2_i_0_end =
+                                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_part_2_i_0 < spread_part_2_i_0_end; ++spread_part_2_i_0) {
+                                        ts_store_strided_f64(&spread_part_2[1 * (1 * (spread_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_f64(&spread_part_2[1 * (1 * (spread_part_2_i_0 * 4))], 1 * 1), ts_load_strided_f64(&spread_part_3[1 * (1 * (1 * (spread_part_2_i_0 * 4)))], 1 * 1 * 1)));
+                                    }
+                                    for (int64_t spread_part_2_i_0 = ts_min_i64_s(256,
+                                        m / 4 - (y_i0 * 256)),
+                                        spread_part_2_i_0_end =
+                                        ts_min_i64_s(256, (m
+                                        + 3) / 4 - (y_i0 * 256)); spread_part_2_i_0 < spread_part_2_i_0_end; ++spread_part_2_i_0) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 1024) - (spread_part_2_i_0 * 4), 4);
+                                            if (active > 0) {
+                                                ts_store_strided_first_f64(&spread_part_2[1 * (1 * (spread_part_2_i_0 * 4))], 1 * 1, ts_add_f64(ts_load_strided_first_f64(&spread_part_2[1 * (1 * (spread_part_2_i_0 * 4))], 1 * 1, active), ts_load_strided_first_f64(&spread_part_3[1 * (1 * (1 * (spread_part_2_i_0 * 4)))], 1 * 1 * 1, active)), active);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t spread_part_i_0 = 0,
+                                spread_part_i_0_end =
+                                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_part_i_0 < spread_part_i_0_end; ++spread_part_i_0) {
+                                ts_store_f64(&spread_part[1 * (spread_part_i_0 * 4)],
+                                    ts_add_f64(ts_load_f64(&spread_part[1 * (spread_part_i_0 * 4)]),
+                                    ts_load_strided_f64(&spread_part_2[1 * (1 * (spread_part_i_0 * 4))], 1 * 1)));
+                            }
+                            for (int64_t spread_part_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                                spread_part_i_0_end =
+                                ts_min_i64_s(256, (m
+                                + 3) / 4 - (y_i0 * 256)); spread_part_i_0 < spread_part_i_0_end; ++spread_part_i_0) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 1024) - (spread_part_i_0 * 4), 4);
+                                    if (active > 0) {
+                                        ts_store_first_f64(&spread_part[1 * (spread_part_i_0 * 4)],
+                                            ts_add_f64(ts_load_first_f64(&spread_part[1 * (spread_part_i_0 * 4)], active), ts_load_strided_first_f64(&spread_part_2[1 * (1 * (spread_part_i_0 * 4))], 1 * 1, active)), active);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t spread_i_2_0 = 0,
+                        spread_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_i0 * 256)); spread_i_2_0 < spread_i_2_0_end; ++spread_i_2_0) {
+                        ts_store_f64(&spread[spread_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&spread[spread_i_2_0 * 4]),
+                            ts_load_f64(&spread_part[1 * (spread_i_2_0 * 4)])));
+                    }
+                    for (int64_t spread_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        spread_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_i0 * 256)); spread_i_2_0 < spread_i_2_0_end; ++spread_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (spread_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&spread[spread_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&spread[spread_i_2_0 * 4], active),
+                                    ts_load_first_f64(&spread_part[1 * (spread_i_2_0 * 4)],
+                                    active)), active);
+                            }
                         }
                     }
                 }
@@ -1499,10 +2311,34 @@ static int ts_var_float64_v3_2(const ts_call *call)
         const struct ts_var_float64_v3_2_y_i0 env = {m, n, ddof, x, x_s1, y};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 24
-            + n * ((ts_min_i64_s(256, m / 4)) * 8
-            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 8)
-            + n * ((ts_min_i64_s(256, m / 4)) * 22
-            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 22));
+            + ((n + 65535) / 65536) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 64 * ((ts_min_i64_s(256, m / 4)) * 14
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 14)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + ((n + 65535) / 65536) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 32 * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + 64 * ((ts_min_i64_s(256, m / 4)) * 34
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 34)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
         const int status =
             ts_parallel(ts_var_float64_v3_2_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
@@ -1512,9 +2348,295 @@ static int ts_var_float64_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_var_float64_v3[3];
-const ts_variant ts_var_float64_v3[3] = {
+static bool ts_var_float64_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_var_float64_v3_3_y_i0 {
+    int64_t m;
+    int64_t n;
+    double ddof;
+    const double *x;
+    int64_t x_s1;
+    double *y;
+};
+
+static int ts_var_float64_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_var_float64_v3_3_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double ddof = self->ddof;
+    const double *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    double *const restrict y = self->y;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) double total[1024];
+            _Alignas(64) double mean[1024];
+            _Alignas(64) double spread[1024];
+            for (int64_t total_init_i_2_0 = 0,
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                ts_store_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0));
+            }
+            for (int64_t total_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                total_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_i0 * 256)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_i0 * 1024) - (total_init_i_2_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0), active);
+                    }
+                }
+            }
+            for (int64_t total_j_0 = 0,
+                total_j_0_end = (n + 127) / 128; total_j_0 < total_j_0_end; ++total_j_0) {
+                {
+                    _Alignas(64) double total_part[1024 * 1];
+                    for (int64_t total_part_init_i_0 = 0,
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        ts_store_f64(&total_part[1 * (total_part_init_i_0 * 4)], ts_set_f64(0.0));
+                    }
+                    for (int64_t total_part_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        total_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_i0 * 256)); total_part_init_i_0 < total_part_init_i_0_end; ++total_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (total_part_init_i_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total_part[1 * (total_part_init_i_0 * 4)],
+                                    ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                    for (int64_t total_j_1 = 0,
+                        total_j_1_end = ts_min_i64_s(128,
+                        n - (total_j_0 * 128)); total_j_1 < total_j_1_end; ++total_j_1) {
+                        for (int64_t total_i_0 = 0,
+                            total_i_0_end = ts_min_i64_s(256,
+                            m / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                            ts_store_f64(&total_part[1 * (total_i_0 * 4)],
+                                ts_add_f64(ts_load_f64(&total_part[1 * (total_i_0 * 4)]),
+                                ts_load_f64(&x[y_i0 * 1024 + total_i_0 * 4
+                                + x_s1 * (total_j_0 * 128 + total_j_1)])));
+                        }
+                        for (int64_t total_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                            total_i_0_end = ts_min_i64_s(256,
+                            (m + 3) / 4 - (y_i0 * 256)); total_i_0 < total_i_0_end; ++total_i_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 1024) - (total_i_0 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_first_f64(&total_part[1 * (total_i_0 * 4)],
+                                        ts_add_f64(ts_load_first_f64(&total_part[1 * (total_i_0 * 4)], active), ts_load_first_f64(&x[y_i0 * 1024 + total_i_0 * 4 + x_s1 * (total_j_0 * 128 + total_j_1)], active)), active);
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t total_i_2_0 = 0,
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        ts_store_f64(&total[total_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&total[total_i_2_0 * 4]),
+                            ts_load_f64(&total_part[1 * (total_i_2_0 * 4)])));
+                    }
+                    for (int64_t total_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        total_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_i0 * 256)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (total_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&total[total_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&total[total_i_2_0 * 4], active),
+                                    ts_load_first_f64(&total_part[1 * (total_i_2_0 * 4)], active)),
+                                    active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t mean_i_0 = 0,
+                mean_i_0_end = ts_min_i64_s(256,
+                m / 4 - (y_i0 * 256)); mean_i_0 < mean_i_0_end; ++mean_i_0) {
+                ts_store_f64(&mean[mean_i_0 * 4],
+                    ts_div_f64(ts_load_f64(&total[mean_i_0 * 4]), ts_set_f64((double)n)));
+            }
+            for (int64_t mean_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                mean_i_0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_i0 * 256)); mean_i_0 < mean_i_0_end; ++mean_i_0) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (mean_i_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&mean[mean_i_0 * 4],
+                            ts_div_f64(ts_load_first_f64(&total[mean_i_0 * 4], active),
+                            ts_set_f64((double)n)), active);
+                    }
+                }
+            }
+            for (int64_t spread_init_i_2_0 = 0,
+                spread_init_i_2_0_end =
+                ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_init_i_2_0 < spread_init_i_2_0_end; ++spread_init_i_2_0) {
+                ts_store_f64(&spread[spread_init_i_2_0 * 4], ts_set_f64(0.0));
+            }
+            for (int64_t spread_init_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                spread_init_i_2_0_end =
+                ts_min_i64_s(256, (m
+                + 3) / 4 - (y_i0 * 256)); spread_init_i_2_0 < spread_init_i_2_0_end; ++spread_init_i_2_0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_i0 * 1024) - (spread_init_i_2_0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&spread[spread_init_i_2_0 * 4], ts_set_f64(0.0), active);
+                    }
+                }
+            }
+            for (int64_t spread_j_0 = 0,
+                spread_j_0_end = (n + 127) / 128; spread_j_0 < spread_j_0_end; ++spread_j_0) {
+                {
+                    _Alignas(64) double spread_part[1024 * 1];
+                    for (int64_t spread_part_init_i_0 = 0,
+                        spread_part_init_i_0_end =
+                        ts_min_i64_s(256, m / 4 - (y_i0 * 256)); spread_part_init_i_0 < spread_part_init_i_0_end; ++spread_part_init_i_0) {
+                        ts_store_f64(&spread_part[1 * (spread_part_init_i_0 * 4)], ts_set_f64(0.0));
+                    }
+                    for (int64_t spread_part_init_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        spread_part_init_i_0_end =
+                        ts_min_i64_s(256, (m
+                        + 3) / 4 - (y_i0 * 256)); spread_part_init_i_0 < spread_part_init_i_0_end; ++spread_part_init_i_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (spread_part_init_i_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&spread_part[1 * (spread_part_init_i_0 * 4)],
+                                    ts_set_f64(0.0), active);
+                            }
+                        }
+                    }
+                    for (int64_t spread_j_1 = 0,
+                        spread_j_1_end = ts_min_i64_s(128,
+                        n - (spread_j_0 * 128)); spread_j_1 < spread_j_1_end; ++spread_j_1) {
+                        for (int64_t spread_i_0 = 0,
+                            spread_i_0_end = ts_min_i64_s(256,
+                            m / 4 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
+                            ts_store_f64(&spread_part[1 * (spread_i_0 * 4)],
+                                ts_fma_f64(ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + spread_i_0 * 4
+                                + x_s1 * (spread_j_0 * 128 + spread_j_1)]),
+                                ts_load_f64(&mean[spread_i_0 * 4])),
+                                ts_sub_f64(ts_load_f64(&x[y_i0 * 1024 + spread_i_0 * 4
+                                + x_s1 * (spread_j_0 * 128 + spread_j_1)]),
+                                ts_load_f64(&mean[spread_i_0 * 4])),
+                                ts_load_f64(&spread_part[1 * (spread_i_0 * 4)])));
+                        }
+                        for (int64_t spread_i_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                            spread_i_0_end = ts_min_i64_s(256,
+                            (m + 3) / 4 - (y_i0 * 256)); spread_i_0 < spread_i_0_end; ++spread_i_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 1024) - (spread_i_0 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_first_f64(&spread_part[1 * (spread_i_0 * 4)],
+                                        ts_fma_f64(ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024
+                                        + spread_i_0 * 4 + x_s1 * (spread_j_0 * 128 + spread_j_1)],
+                                        active), ts_load_first_f64(&mean[spread_i_0 * 4], active)),
+                                        ts_sub_f64(ts_load_first_f64(&x[y_i0 * 1024
+                                        + spread_i_0 * 4 + x_s1 * (spread_j_0 * 128 + spread_j_1)],
+                                        active), ts_load_first_f64(&mean[spread_i_0 * 4], active)),
+                                        ts_load_first_f64(&spread_part[1 * (spread_i_0 * 4)],
+                                        active)), active);
+                                }
+                            }
+                        }
+                    }
+                    for (int64_t spread_i_2_0 = 0,
+                        spread_i_2_0_end = ts_min_i64_s(256,
+                        m / 4 - (y_i0 * 256)); spread_i_2_0 < spread_i_2_0_end; ++spread_i_2_0) {
+                        ts_store_f64(&spread[spread_i_2_0 * 4],
+                            ts_add_f64(ts_load_f64(&spread[spread_i_2_0 * 4]),
+                            ts_load_f64(&spread_part[1 * (spread_i_2_0 * 4)])));
+                    }
+                    for (int64_t spread_i_2_0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                        spread_i_2_0_end = ts_min_i64_s(256,
+                        (m + 3) / 4 - (y_i0 * 256)); spread_i_2_0 < spread_i_2_0_end; ++spread_i_2_0) {
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_i0 * 1024) - (spread_i_2_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&spread[spread_i_2_0 * 4],
+                                    ts_add_f64(ts_load_first_f64(&spread[spread_i_2_0 * 4], active),
+                                    ts_load_first_f64(&spread_part[1 * (spread_i_2_0 * 4)],
+                                    active)), active);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                ts_store_f64(&y[y_i0 * 1024 + y_i1 * 4],
+                    ts_div_f64(ts_load_f64(&spread[y_i1 * 4]),
+                    ts_set_f64(ts_max_f64_s(((double)n - ddof), 0.0))));
+            }
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                {
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y[y_i0 * 1024 + y_i1 * 4],
+                            ts_div_f64(ts_load_first_f64(&spread[y_i1 * 4], active),
+                            ts_set_f64(ts_max_f64_s(((double)n - ddof), 0.0))), active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_var_float64_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double ddof = call->scalars[0].f64;
+    const double *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const restrict y = call->data[1];
+    {
+        const struct ts_var_float64_v3_3_y_i0 env = {m, n, ddof, x, x_s1, y};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 24
+            + ((n + 127) / 128) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + (ts_min_i64_s(128, n)) * ((ts_min_i64_s(256, m / 4)) * 10
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 10)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6)
+            + ((n + 127) / 128) * ((ts_min_i64_s(256, m / 4)) * 3
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 3
+            + (ts_min_i64_s(128, n)) * ((ts_min_i64_s(256, m / 4)) * 26
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 26)
+            + (ts_min_i64_s(256, m / 4)) * 6
+            + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 6));
+        const int status =
+            ts_parallel(ts_var_float64_v3_3_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_var_float64_v3[4];
+const ts_variant ts_var_float64_v3[4] = {
     {ts_var_float64_v3_0, ts_var_float64_v3_0_when, UINT64_C(2), "0"},
     {ts_var_float64_v3_1, ts_var_float64_v3_1_when, UINT64_C(2), "1"},
-    {ts_var_float64_v3_2, NULL, UINT64_C(5), "2"},
+    {ts_var_float64_v3_2, ts_var_float64_v3_2_when, UINT64_C(5), "2"},
+    {ts_var_float64_v3_3, NULL, UINT64_C(5), "3"},
 };
