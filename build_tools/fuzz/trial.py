@@ -21,6 +21,7 @@ from gen.ir.interp import InterpError
 from gen.ir.interp import run as interpret
 from gen.ir.nodes import Kernel
 from gen.ir.verify import IRError, verify
+from gen.lower.index_limits import index_limits
 from gen.lower.lower import lower
 from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
@@ -149,7 +150,11 @@ class _Trial:
         plain = self._guarded("build", lambda: specs.build(spec, specs.choices(spec)[0]))
         context = Context(plain, self._prove)
         try:
+            self._guarded(_PLAIN, lambda: index_limits([(plain, None)]))
             state = self._guarded(_PLAIN, lambda: Scheduled(plain, plain_flow(plain)))
+        except TilesmithError as error:  # of numbers that leave no room for sizes
+            self._refuse(None, _PLAIN, "check", error)
+            return False
         except Refused as error:
             self._refuse(None, _PLAIN, "proof", error)
             return False
