@@ -396,9 +396,9 @@ def _of_binary(op: BinaryOp, a: _Range, b: _Range) -> _Range:
         case BinaryOp.MUL:
             products = [x * y for x in (a.least, a.most) for y in (b.least, b.most)]
             return _range(min(products), max(products), (a, b), a.magnitude * b.magnitude)
-        case BinaryOp.FLOORDIV if b.least == b.most > 0:
-            return _range(a.least // b.least, a.most // b.least, (a, b))
-        case BinaryOp.FLOORDIV:  # where it rounds up, the divisor is added first
+        case BinaryOp.FLOORDIV if b.least == b.most > 0:  # of `3*k - 1`, the divisor is added first
+            return _range(a.least // b.least, a.most // b.least, (_together(a, b),))
+        case BinaryOp.FLOORDIV:  # where it rounds up, too
             return _range(-a.magnitude, a.magnitude, (_together(a, b),))
         case BinaryOp.MOD:
             within = max(0, -b.least, b.most)

@@ -38,10 +38,11 @@ def _resolve(expr: Expr, facts: Facts) -> Expr:
                 return b if op is BinaryOp.MIN else a
             return Binary(op, a, b)
         case Binary(BinaryOp.MOD, lhs, Const(int(divisor))) if divisor > 0:
-            value = linear(_resolve(lhs, facts)).modulo(int(divisor))
-            if _within(value.expr(), int(divisor), facts):
-                return value.expr()
-            return _remainder(value, int(divisor), facts)
+            value = linear(_resolve(lhs, facts))
+            rest = value.modulo(int(divisor))
+            if _is_rest(rest, int(divisor), facts):
+                return rest.expr()
+            return _remainder(_reduced(value, int(divisor)), int(divisor), facts)
         case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
             whole = linear(floordiv(linear(_resolve(lhs, facts)).expr(), int(divisor)))
             left = {atom: c for atom, c in whole.terms.items() if not _is_zero(atom, facts)}
@@ -58,10 +59,26 @@ def _remainder(value: Linear, divisor: int, facts: Facts) -> Expr:
     """
     for factor in sorted({gcd(c, divisor) for c in value.terms.values()}, reverse=True):
         rest = value.modulo(factor)
-        if factor > 1 and rest.terms and _within(rest.expr(), factor, facts):
-            steps = (value - rest).modulo(divisor).expr()
+        if factor > 1 and rest.terms and _is_rest(rest, factor, facts):
+            steps = _reduced(value - rest, divisor).expr()
             return add(Binary(BinaryOp.MOD, steps, index(divisor)), rest.expr())
     return Binary(BinaryOp.MOD, value.expr(), index(divisor))
+
+
+def _reduced(value: Linear, divisor: int) -> Linear:
+    """A form that leaves the same remainder. No coefficient is larger than it was: `-n % 1000` as
+    `999*n % 1000` could leave 64 bits where `-n` does not (`index_limits`).
+    """
+    terms = {a: c % divisor if c > 0 else -(-c % divisor) for a, c in value.terms.items()}
+    return Linear({a: c for a, c in terms.items() if c}, value.constant % divisor)
+
+
+def _is_rest(value: Linear, divisor: int, facts: Facts) -> bool:
+    """Whether the form, of coefficients that are not negative, is its own remainder, as each of its
+    terms then is.
+    """
+    known = all(facts.holds(linear(atom)) for atom in value.terms)
+    return known and _within(value.expr(), divisor, facts)
 
 
 def _is_zero(atom: Expr, facts: Facts) -> bool:

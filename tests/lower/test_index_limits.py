@@ -111,6 +111,22 @@ def test_calls_refuse_sizes_with_which_numbers_would_leave_64_bits(
 
 
 @pytest.mark.parametrize(
+    ("place", "large"),
+    [
+        ("(s + (-s) % 1000) - 1000 * ((s + 999) // 1000)", (10**16 + 7, 2**60 + 12345, 2**61 - 1)),
+        ("(3 * s - 1) // 4611686018427387904", (1, 2**58, 2**60)),
+    ],
+)
+def test_remainders_and_quotients_are_computed_of_no_larger_numbers(
+    place: str, large: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Than the limits know of: `-s % 1000` is not computed as `999 * s % 1000`."""
+    kernel = gen.compile(written(f"y[i] = x[{place}] + 0 * x[i]", tmp_path), level="v2")
+    for s in large:
+        np.testing.assert_array_equal(kernel(np.arange(5, dtype=np.float32), s=s), 0)
+
+
+@pytest.mark.parametrize(
     "compute",
     [
         "for i in range(n):\n    y[i] = x[max(min(i - 9223372036854775807, n - 1), 0)]",
