@@ -3,7 +3,8 @@
 Input: what is around a block, and two expressions there. Output: True only where they are equal for
 all sizes, or where the second rounds products that are added once less. Equal are index expressions
 whose sums are, or that isl finds equal. To isl, what is not affine, such as a product of sizes or
-what is read from memory, is an unknown number: a coordinate of its own.
+what is read from memory, is an unknown number: a coordinate of its own. So is a sum of data that
+may wrap around (`ir.wrapping`).
 """
 
 import operator
@@ -36,6 +37,7 @@ from ..ir.nodes import (
 )
 from ..ir.types import INDEX
 from ..ir.walk import children, map_children, walk
+from ..ir.wrapping import wraps
 from .affine import Frame, NotAffine, affine, frame, region
 from .match import head
 
@@ -172,14 +174,20 @@ class Place:
             return None
 
     def _named(self, expr: Expr, is_it: Callable[[Expr, Expr], bool] = operator.eq) -> Expr:
-        """The expression with names for the unknown numbers in it."""
+        """The expression with names for the unknown numbers in it. Raises Unknown for a sum that
+        may wrap around and has no name: named, its parts would seem to add up as numbers do.
+        """
         if not self.unknown:
             return expr
         new = map_children(expr, lambda e: self._named(e, is_it))
-        if self._is_said(new):
+        said = self._is_said(new)
+        if said and not wraps(expr):
             return new
         names = (Var(f"unknown {k}") for k, known in enumerate(self.unknown) if is_it(known, new))
-        return next(names, new)
+        found = next(names, None)
+        if said and found is None:
+            raise Unknown(new)
+        return found or new
 
     def _is_said(self, expr: Expr) -> bool:
         """Whether isl can say it without a name for the whole."""

@@ -82,6 +82,22 @@ SAME = [
         "    y[t] = x[t]\n",
         'for i in range(n):\n  with block("b", where=i < s and p[i] > 0):\n    y[i] = x[i]\n',
     ),
+    (
+        "a sum of data, which may wrap around",
+        "for i in range(n):\n"
+        '  with block("b", t=spatial(i), where=p[i] > 2 and p[i] + 1 > 3):\n'
+        "    y[t] = x[max(p[t] + 1, 0) % n] if p[t] < p[t] + 1 else a[2*p[t] // 2 % n]\n",
+        "for i in range(n):\n"
+        '  with block("b", where=p[i] > 2 and p[i] + 1 > 3):\n'
+        "    y[i] = x[(p[i] + 1) % n] if p[i] < p[i] + 1 else a[2*p[i] // 2 % n]\n",
+    ),
+    (
+        "a sum of small data, which does not",
+        "for i in range(n):\n"
+        '  with block("b", t=spatial(i), where=p[i] % 8 > 2 and p[i] % 8 + 1 > 3):\n'
+        "    y[t] = x[t] if p[t] % 8 < p[t] % 8 + 1 else 0.0\n",
+        'for i in range(n):\n  with block("b", where=p[i] % 8 > 2):\n    y[i] = x[i]\n',
+    ),
 ]
 
 WRONG = [
@@ -149,6 +165,21 @@ WRONG = [
         "y[i] = x[i]",
         "y[i] = -x[i]",
         "with `-x.i.` where `x.i.`",
+    ),
+    ("a sum of data, which may wrap around", " and p[i] + 1 > 3", "", "without the guard `p"),
+    ("a sum of data, which may wrap around", "(p[i] + 1) %", "(1 + p[i] + n) %", "emitted with"),
+    ("a sum of data, which may wrap around", "2*p[i] // 2", "p[i]", "is emitted with"),
+    (
+        "a sum of data, which may wrap around",
+        " if p[i] < p[i] + 1 else a[2*p[i] // 2 % n]",
+        "",
+        "is emitted with",
+    ),
+    (
+        "a clamped read as a selection, by unknown numbers",
+        "i*s - p[i] >= 0",
+        "i*s >= p[i]",
+        "is emitted with",
     ),
     ("a guard that follows from another", 'block("b"', 'block("c"', "'b' is emitted as 'c'"),
 ]
