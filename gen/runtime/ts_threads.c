@@ -131,13 +131,17 @@ static void *work(void *unused)
     return NULL;
 }
 
-/* Another worker, if there is memory for it and the system allows one. Signals are for other threads. */
+/* Another worker, if there is memory for it and the system allows one. Signals are for other threads, but
+   for those of a fault of its own: blocked, they would end the process before their handler ran. */
 static bool add_worker(void)
 {
-    sigset_t all, before;
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigset_t others, before;
     pthread_t worker;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigfillset(&others);
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+        sigdelset(&others, own[k]);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
     const bool added = pthread_create(&worker, NULL, work, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (added) {

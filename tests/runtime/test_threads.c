@@ -1,5 +1,6 @@
 /* ts_parallel and the workspace, called as kernels call them. Prints nothing and exits 0 if right. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -118,6 +119,34 @@ static void call_with_threads(void)
     in_child(many_callers);
 }
 
+/* A fault in a worker comes to the handler, as one in the caller does; other signals never do. */
+
+static void handle(int number) { _exit(number == SIGFPE ? 0 : 1); }
+
+static int fail_in_worker(const void *caller, int64_t lower, int64_t upper)
+{
+    (void)lower, (void)upper;
+    static atomic_bool no_fault;
+    if (pthread_equal(pthread_self(), *(const pthread_t *)caller)) {
+        while (!no_fault)
+            usleep(100);
+        return TS_OK;
+    }
+    raise(SIGTERM); /* blocked */
+    raise(SIGFPE);
+    no_fault = true;
+    return TS_OK;
+}
+
+static void fault(void)
+{
+    const pthread_t caller = pthread_self();
+    signal(SIGTERM, handle);
+    signal(SIGFPE, handle);
+    ts_parallel(fail_in_worker, &caller, 0, 2, 1, 2);
+    _exit(1);
+}
+
 /* Where there are no more threads to have, or no memory for their stacks: fewer, and no other result. */
 
 static void limit(int resource, rlim_t most)
@@ -171,6 +200,7 @@ int main(void)
     parallel_loops();
     many_callers();
     in_child(call_with_threads);
+    in_child(fault);
     in_child(use_up_threads);
     workspace();
     return 0;
