@@ -70,10 +70,6 @@ def is_integer(of: Type) -> bool:
     return of is int or (isinstance(of, np.dtype) and of.kind in "iu")
 
 
-def is_real(of: Type) -> bool:
-    return of is float or (isinstance(of, np.dtype) and of.kind == "f")
-
-
 def same(a: Type, b: Type) -> bool:
     """NumPy takes Python's `int` for its int64."""
     return isinstance(a, np.dtype) == isinstance(b, np.dtype) and a == b
