@@ -110,20 +110,22 @@ def test_calls_refuse_sizes_with_which_numbers_would_leave_64_bits(
     )
 
 
-@pytest.mark.parametrize(
-    ("place", "large"),
-    [
-        ("(s + (-s) % 1000) - 1000 * ((s + 999) // 1000)", (10**16 + 7, 2**60 + 12345, 2**61 - 1)),
-        ("(3 * s - 1) // 4611686018427387904", (1, 2**58, 2**60)),
-    ],
-)
-def test_remainders_and_quotients_are_computed_of_no_larger_numbers(
-    place: str, large: tuple[int, ...], tmp_path: Path
-) -> None:
+def test_remainders_are_computed_of_no_larger_numbers(tmp_path: Path) -> None:
     """Than the limits know of: `-s % 1000` is not computed as `999 * s % 1000`."""
-    kernel = gen.compile(written(f"y[i] = x[{place}] + 0 * x[i]", tmp_path), level="v2")
-    for s in large:
+    zero = "(s + (-s) % 1000) - 1000 * ((s + 999) // 1000)"
+    kernel = gen.compile(written(f"y[i] = x[{zero}] + 0 * x[i]", tmp_path), level="v2")
+    for s in (1, 10**16 + 7, 2**60 + 12345, 2**61 - 1):
         np.testing.assert_array_equal(kernel(np.arange(5, dtype=np.float32), s=s), 0)
+
+
+def test_a_divisor_that_is_added_before_has_room(tmp_path: Path) -> None:
+    """`(3*s - 1) // c` is computed as `(3*s + c - 1) // c - 1`."""
+    place = f"min(max((3 * s - 1) // {2**62}, 0), i)"
+    kernel = gen.compile(written(f"y[i] = x[{place}] + 0 * x[i]", tmp_path), level="v2")
+    for s in (1, 2**60, -(2**60)):
+        np.testing.assert_array_equal(kernel(np.arange(5, dtype=np.float32), s=s), 0)
+    with pytest.raises(ValueError, match="scalar s must be from"):
+        kernel(np.arange(5, dtype=np.float32), s=2**61)
 
 
 @pytest.mark.parametrize(
