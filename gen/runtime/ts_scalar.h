@@ -96,8 +96,27 @@ TS_INLINE float ts_rint_f32_s(float a) { return __builtin_rintf(a); }
 TS_INLINE double ts_rint_f64_s(double a) { return __builtin_rint(a); }
 
 #if TS_HAS_FMA
-TS_INLINE float ts_fma_f32_s(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-TS_INLINE double ts_fma_f64_s(double a, double b, double c) { return __builtin_fma(a, b, c); }
+/* GCC makes -fma(a, b, c) a single -(a*b) - c, which is +0 where the negative of a sum of 0 is -0. It does not
+   look through an asm. */
+#if defined __x86_64__
+#define TS_OPAQUE(x) __asm__("" : "+x"(x))
+#elif defined __aarch64__
+#define TS_OPAQUE(x) __asm__("" : "+w"(x))
+#else
+#define TS_OPAQUE(x) ((void)0)
+#endif
+TS_INLINE float ts_fma_f32_s(float a, float b, float c)
+{
+    float sum = __builtin_fmaf(a, b, c);
+    TS_OPAQUE(sum);
+    return sum;
+}
+TS_INLINE double ts_fma_f64_s(double a, double b, double c)
+{
+    double sum = __builtin_fma(a, b, c);
+    TS_OPAQUE(sum);
+    return sum;
+}
 #else
 TS_INLINE float ts_fma_f32_s(float a, float b, float c) { return a * b + c; }
 TS_INLINE double ts_fma_f64_s(double a, double b, double c) { return a * b + c; }

@@ -195,6 +195,25 @@ def test_arguments_that_do_not_fit() -> None:
         kernel({"x": x[:, ::2], "y": x[:, :4]}, {"a": 1})
 
 
+NEGATED = """
+def k(n, x: float32[n], z: float32[n], y: Out[float32[n]]):
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[i] = -(x[i] * 3.0 + z[i])
+"""
+
+
+@pytest.mark.parametrize("kind", ["range(n)", "vectorized(n)"])
+def test_the_negative_of_a_sum_of_zero(level: Level, kind: str) -> None:
+    """Is -0, multiplied and added in one step or not."""
+    text = NEGATED
+    if kind != "range(n)":
+        text = text.replace("range(n)", "vectorized(4)").replace("n, x", "x").replace("[n]", "[4]")
+    x, z, y = np.full(4, 1, "f"), np.full(4, -3, "f"), np.zeros(4, "f")
+    compiled(text, level)({"x": x, "z": z, "y": y})
+    assert np.signbit(y).all() and not y.any()
+
+
 def test_temporaries_that_are_too_large_are_refused() -> None:
     kernel = compiled(
         """
