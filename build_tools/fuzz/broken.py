@@ -122,7 +122,7 @@ def tried(start: Start, seed: int, number: int = AT_ONCE) -> Found:
             prove(start.plain, state)
         except TilesmithError as error:  # of the prover, or for an init that cannot be written out
             answer = "refused" if isinstance(error, Refused) else "no tree"
-        except Exception as error:
+        except Exception as error:  # a crash of the prover is a finding
             answer, wrong = "failed", f"{type(error).__name__} at {place_of(error)}: {error}"
         else:
             answer, wrong = "accepted", differs(state.kernel, known)
