@@ -6,7 +6,7 @@ that follow from the loops' bounds and the guards are gone; clamped reads of vec
 """
 
 from dataclasses import replace
-from typing import assert_never
+from typing import assert_never, cast
 
 from ..ir.algebra import conjunction, conjuncts
 from ..ir.nodes import (
@@ -14,6 +14,7 @@ from ..ir.nodes import (
     Barrier,
     Block,
     Delinearize,
+    Expr,
     If,
     Load,
     Loop,
@@ -71,11 +72,12 @@ def _decided(node: Node, facts: Facts, lanes: frozenset[str]) -> Node:
         return _decided(n, facts, lanes)
 
     match node:
-        case Select(condition, then, _):
+        case Select(condition, then, otherwise):
             if all(implied(p, facts) for p in conjuncts(condition)):
                 return go(then)
             inside = facts.where(condition)
-            return map_children(node, lambda n: _decided(n, inside if n is then else facts, lanes))
+            sides = (go(condition), _decided(then, inside, lanes), go(otherwise))
+            return Select(*cast(tuple[Expr, Expr, Expr], sides))
         case Load() | Target():
             new = map_children(map_children(node, go), lambda i: resolve(i, facts))
             return selected(new, lanes, facts) if isinstance(new, Load) else new

@@ -217,7 +217,7 @@ class Place:
                     holds = self.region(select.condition)
                     if holds is not None:
                         return self._same_sides(a, b, select, holds, where)
-            return False
+            return self._same_selections(a, b, where)
         return self._alike(a, b, where)
 
     def _alike(self, a: Node, b: Node, where: isl.Set | None) -> bool:
@@ -262,6 +262,21 @@ class Place:
             if not part.is_empty() and not self.same(ours, theirs, part):
                 return False
         return True
+
+    def _same_selections(self, a: Expr, b: Expr, where: isl.Set | None) -> bool:
+        """Whether two selections by the same condition, of which isl can say a part, have the same
+        sides: the first counts where that part holds.
+        """
+        match a, b:
+            case Select(one, then, otherwise), Select(other, then_, otherwise_):
+                inside = self.within(self.domain if where is None else where, (one,))
+                return (
+                    self.same(one, other, where)
+                    and self.same(then, then_, inside)
+                    and self.same(otherwise, otherwise_, where)
+                )
+            case _:
+                return False
 
     def _fused(self, a: Expr, b: Expr, where: isl.Set | None) -> bool:
         """Whether the second is `a*b + c`, `a*b - c` or `c - a*b` of the first as one operation."""

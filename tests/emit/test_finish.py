@@ -15,9 +15,9 @@ from gen import spec as specs
 from gen.emit.finish import EXACT, after, finish, interpretable
 from gen.ir.algebra import TRUE, add, index
 from gen.ir.interp import run
-from gen.ir.nodes import Intent, Kernel, LoopKind
+from gen.ir.nodes import Intent, Kernel, LoopKind, Node, Select
 from gen.ir.parser import from_text
-from gen.ir.walk import loops, replace_stmt, substitute
+from gen.ir.walk import loops, map_children, replace_stmt, substitute
 from gen.lower.target import Level, Target
 from gen.pipeline import Variant, schedule
 from gen.poly.certificate import Scheduled
@@ -114,6 +114,24 @@ def k(n, p: int64[n], x: float32[n], y: Out[float32[n]]):
     x, p = np.arange(5, dtype="f"), np.array([1, 0, 2, -1, 3])
     got = run(interpretable(kernel, TARGET), {"x": x, "p": p})["y"]
     np.testing.assert_array_equal(got, np.where(p > 0, x, -x))
+
+
+def test_sides_of_a_selection_that_are_one_node() -> None:
+    """As after inlining: what is known where one side is taken is not known of the other."""
+    kernel = from_text("""
+def k(n, x: float32[n], y: Out[float32[n]]):
+    for i in range(n):
+        with block("y", t=spatial(i)):
+            y[t] = x[min(n - 1, 3)] if n < 4 and x[t] > 0.0 else 0.0
+""")
+
+    def shared(node: Node) -> Node:
+        new = map_children(node, shared)
+        return replace(new, otherwise=new.then) if isinstance(new, Select) else new
+
+    x = np.array([1, -1, 1, 2, 3, 4], dtype="f")
+    finished = finish(replace(kernel, body=map_children(kernel.body, shared)), TARGET)
+    np.testing.assert_array_equal(run(finished, {"x": x})["y"], [x[3]] * 6)
 
 
 def test_a_rewriting_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,15 @@ SAME = [
         'for i in range(n):\n  with block("b"):\n    y[i] = a[i] if p[i] > 2 else x[i]\n',
     ),
     (
+        "a side that indices and data choose",
+        "for i in range(n):\n"
+        '  with block("b", t=spatial(i)):\n'
+        "    y[t] = (x[max(t, 3)] if t >= 5 else x[t]) if t > 3 and a[t] > 2.0 else x[max(t, 3)]\n",
+        "for i in range(n):\n"
+        '  with block("b"):\n'
+        "    y[i] = (x[i] if i >= 5 else x[i]) if i > 3 and a[i] > 2.0 else x[max(i, 3)]\n",
+    ),
+    (
         "fused products",
         "for i in range(n):\n"
         '  with block("b", t=spatial(i)):\n'
@@ -155,6 +164,9 @@ WRONG = [
     ("the side that is taken", "else x[i]", "else a[i]", "is emitted with"),
     ("the side that is taken", "a[i] if p[i] > 2", "x[i] if p[i] > 2", "is emitted with"),
     ("the side that is taken", "a[i] if p[i] > 2 else x[i]", "a[i]", "is emitted with `a"),
+    ("a side that indices and data choose", "else x[max(i, 3)]", "else x[i]", "is emitted with"),
+    ("a side that indices and data choose", "(x[i] if", "(x[i - 1] if", "is emitted with"),
+    ("a side that indices and data choose", "i > 3 and a", "i > 2 and a", "is emitted with"),
     ("fused products", "-x[i])", "x[i])", "is emitted with"),
     ("fused products", "fma(-x[i], x[i], a[i])", "fma(x[i], x[i], -a[i])", "is emitted with"),
     ("fused products", "fma(x[i], a[i]", "fma(x[i], x[i]", "is emitted with"),
