@@ -275,7 +275,7 @@ def _strided(given: Sequence[Array]) -> int:
 def _check_unit(kernel: Kernel, given: Sequence[Array], unit: int) -> None:
     if wrong := unit & _strided(given):
         axis = (wrong & -wrong).bit_length() - 1
-        raise TilesmithError(f"axis {axis} of '{kernel.name}' has not stride 1")
+        raise TilesmithError(f"axis {axis} of '{kernel.name}' does not have stride 1")
 
 
 def _check(name: str, array: Array, dtype: str) -> None:

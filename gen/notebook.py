@@ -73,7 +73,7 @@ class NotebookKernel:
 
         An `inout` argument is given like an input and returned like an output. Raises TypeError for
         a wrong number of arrays, what is not an array, a masked one, unknown scalars and types that
-        the kernel has not, and ValueError for shapes that do not fit.
+        the kernel does not have, and ValueError for shapes that do not fit.
         """
         given = [a for a in self.spec.arguments if a.intent is not Intent.OUT]
         if len(arrays) != len(given):

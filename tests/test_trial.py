@@ -336,7 +336,7 @@ def test_what_is_alike_along_an_axis_comes_with_a_stride_of_0() -> None:
     def looking(arrays: inputs.Arrays, sizes: Mapping[str, int]) -> None:
         strides.append(arrays["x"].strides)
         if len(strides) % 2:
-            raise TilesmithError("axis 1 of 'rows' has not stride 1")
+            raise TilesmithError("axis 1 of 'rows' does not have stride 1")
 
     x, y = np.ones((3, 4), np.float32), np.empty(3, np.float32)
     inputs.strided(spec, looking, np.random.default_rng(0))({"x": x, "y": y}, {"m": 3, "n": 4})

@@ -257,7 +257,7 @@ class Block(Node):
     initialises: an Update block that stores the combiner's identity by itself: at each entry of
         the outermost loop that its reduction variables depend on, once for each spatial instance
         inside (`ir.inits` makes that explicit); False once decomposed.
-    origin: None for a block that the plain schedule has not (a copy, a join, an init).
+    origin: None for a block that the plain schedule does not have (a copy, a join, an init).
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Instances that a reduction is padded with: they add what changes nothing.
 
 Input: a tree, and the plain schedule's values. Output: the tree in which an instance that the plain
-schedule has not, and that combines the combiner's identity, is no instance of a term: it still
-runs, reads and writes. An instance that combines anything else stays, and is refused.
+schedule does not have, and that combines the combiner's identity, is no instance of a term: it
+still runs, reads and writes. An instance that combines anything else stays, and is refused.
 """
 
 from dataclasses import replace

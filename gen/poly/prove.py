@@ -123,7 +123,7 @@ def _require_same_signature(plain: Kernel, kernel: Kernel) -> None:
 
 
 def _check_instances(statement: Statement, logical: Logical) -> None:
-    """Refuses an instance that the plain schedule has not."""
+    """Refuses an instance that the plain schedule does not have."""
     assert statement.block.origin and statement.origin
     block = statement.block.origin.block
     alien = statement.origin.subtract_range(logical.keys[block].domain())
@@ -132,7 +132,7 @@ def _check_instances(statement: Statement, logical: Logical) -> None:
     case = sample(alien.domain())
     instance = statement.describe(case)
     raise Refused(
-        f"{instance} runs, an instance that block '{block}' of the plain schedule has not",
+        f"{instance} runs, an instance that block '{block}' of the plain schedule does not have",
         Witness(case.sizes, (instance,)),
         statement.block.span,
     )

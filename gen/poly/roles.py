@@ -155,8 +155,8 @@ def _role(statement: Statement, logical: Logical) -> Role:
     block = statement.block
     if block.origin and block.origin.block not in logical.blocks:
         raise Refused(
-            f"block '{block.name}' computes '{block.origin.block}', which the plain schedule has"
-            " not",
+            f"block '{block.name}' computes '{block.origin.block}', which the plain schedule"
+            " does not have",
             span=block.span,
         )
     match block.body:

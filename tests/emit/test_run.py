@@ -182,7 +182,7 @@ def test_one_array_of_any_strides(level: Level) -> None:
         c = np.zeros((5, 3 * w + 1), "f")
         kernel({"a": a, "b": b, "c": c}, threads=2)
         np.testing.assert_allclose(c, a @ b, atol=1e-5)
-        with pytest.raises(TilesmithError, match="axis 5 of 'matmul' has"):
+        with pytest.raises(TilesmithError, match="axis 5 of 'matmul' does not have"):
             kernel({"a": a, "b": b, "c": np.zeros((3 * w + 1, 5), "f").T})
 
 
@@ -191,7 +191,7 @@ def test_arguments_that_do_not_fit() -> None:
     x = np.zeros((2, 8), "f")
     with pytest.raises(TilesmithError, match="'x' has dtype float64, expected float32"):
         kernel({"x": x.astype(float), "y": x}, {"a": 1})
-    with pytest.raises(TilesmithError, match="axis 1 of 'axpb' has not stride 1"):
+    with pytest.raises(TilesmithError, match="axis 1 of 'axpb' does not have stride 1"):
         kernel({"x": x[:, ::2], "y": x[:, :4]}, {"a": 1})
 
 

@@ -86,8 +86,8 @@ def test_bool_masks() -> None:
 
 @pytest.mark.parametrize("dtype", ["complex64", "longdouble", "U3", "T", "S3", "M8[s]", "V4"])
 def test_other_types(dtype: str) -> None:
-    """Types that a kernel has not, and that none of its types holds: TypeError with those that it
-    has.
+    """Types that a kernel does not have, and that none of its types holds: TypeError with those
+    that it has.
     """
     x = np.zeros(3, dtype)
     with refused(

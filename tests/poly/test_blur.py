@@ -255,6 +255,6 @@ def test_an_instance_that_the_plain_schedule_has_not() -> None:
     by = nest("for by.i in range(n)", "for by.j in range(m)", block("by", "i=by.i, j=by.j", BY))
     tree = kernel(SIGNATURE, bx, by, temporaries="bx=float32[n + 3, m]")
     assert refusal(PLAIN, tree).message == (
-        "bx[i=2, j=0] runs, an instance that block 'bx' of the plain schedule has not "
+        "bx[i=2, j=0] runs, an instance that block 'bx' of the plain schedule does not have "
         "(for example: m=1, n=0; bx[i=2, j=0] runs at bx.i=2, bx.j=0)"
     )

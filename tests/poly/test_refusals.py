@@ -204,7 +204,7 @@ def test_an_iteration_variable_outside_its_domain() -> None:
 def test_a_block_of_another_kernel() -> None:
     other = nest("for y.i in range(n)", block("y", "i=y.i", "y[i] = x[i]", "origin=z[i]"))
     assert refusal(PLAIN, tree(other)).message == (
-        "block 'y' computes 'z', which the plain schedule has not"
+        "block 'y' computes 'z', which the plain schedule does not have"
     )
 
 

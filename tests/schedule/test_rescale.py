@@ -246,7 +246,7 @@ def test_what_is_known_without_the_law_is_not_with_it() -> None:
     prove(plain, before)
     with pytest.raises(Refused) as refused:
         prove(plain, replace(before, standing=after.standing))
-    assert "block 'y' computes 'y', which the plain schedule has not" in refused.value.reason
+    assert "block 'y' computes 'y', which the plain schedule does not have" in refused.value.reason
 
 
 def test_another_term_is_refused() -> None:
