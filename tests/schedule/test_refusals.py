@@ -371,3 +371,17 @@ def test_legal(kernel: str, steps: str) -> None:
     plain = start(getattr(examples, kernel))
     after = schedule(plain, "- " + steps)[-1].state.kernel
     assert_same(plain.kernel, after, sizes=(0, 1, 3, 4, 5, 17))
+
+
+def test_a_sum_that_the_iterations_make_together_has_no_turns() -> None:
+    running = """\
+def running(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[1]):
+        for y.k in range(n):
+            with block("t", i=spatial(0, 1), k=reduction(y.k), initialises=True):
+                t[i] = combine.sum(t[i], x[k])
+            with block("y", k=spatial(y.k)):
+                y[k] = x[k]
+"""
+    with pytest.raises(ScheduleError, match=r"block 't' adds to 't' over loop 'y\.k'"):
+        schedule(start(running), "- double_buffer: {buffer: t, loop: y.k}")

@@ -102,6 +102,9 @@ def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
         for block in blocks(tree(state.kernel)):
             if self.buffer in accessed(block) and block.name not in inside:
                 return f"block '{block.name}' uses '{self.buffer}' outside of loop '{self.loop}'"
+        for block in blocks(loop):
+            if self.buffer in written(block) and loop.var in reduction_loops(block):
+                return f"block '{block.name}' adds to '{self.buffer}' over loop '{self.loop}'"
         return None
 
     def rewrite(self, state: Scheduled) -> Scheduled:
