@@ -1,4 +1,4 @@
-"""Measures the functions of gen/runtime/ts_math.h: `python -m build_tools.accuracy`.
+"""Measures the functions of gen/targets/cpu/runtime/ts_math.h: `python -m build_tools.accuracy`.
 
 Input: the headers, a C compiler, and this machine's instruction set. Output: docs/accuracy.md, the
 largest error of each function, type and ISA level. `--full` goes over every float32.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCES = Path(__file__).parent
-RUNTIME = ROOT / "gen" / "runtime"
+RUNTIME = ROOT / "gen" / "targets" / "cpu" / "runtime"
 PAGE = ROOT / "docs" / "accuracy.md"
 
 # /proc/cpuinfo's name of one feature that each level adds.
@@ -22,7 +22,7 @@ SAMPLE_STEP = 509  # prime, so that samples meet every pattern of low bits
 
 PREFACE = """# Accuracy of the inlined functions
 
-Written by `python -m build_tools.accuracy{option}` from `gen/runtime/ts_math.h`. The largest error
+Written by `python -m build_tools.accuracy{option}` from `gen/targets/cpu/runtime/ts_math.h`. The largest error
 in units in the last place of the exact result, and the argument where it is; at most 0.5 means
 correctly rounded. float32 over {count} of its values against the C library in double precision;
 float64 over 2,097,152 values from 2^-55 to 2^11 in size, sin and cos to infinity, against the C

@@ -14,21 +14,21 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gen import jit
-from gen import spec as specs
+from gen import language as specs
 from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
-from gen.lower.target import Level, Target
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.pipeline import emit, schedule, suffix
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
 from gen.schedule.base import Context, Example, Primitive, Prover
 from gen.schedule.recipe import apply
 from gen.schedule.registry import PRIMITIVES
-from tests.emit import test_golden
+from gen.targets.cpu import jit
+from gen.targets.cpu.levels import Level, Target
+from tests.targets import test_golden
 
 from .fuzz.__main__ import sequence
 from .fuzz.steps import steps_of

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from build_tools.check_kernel_list import listed  # noqa: E402
-from gen.build import RUNTIME  # noqa: E402
+from gen.commands.build import RUNTIME  # noqa: E402
 from gen.ir.nodes import Kernel  # noqa: E402
 from gen.pipeline import generate  # noqa: E402
 from gen.poly.certificate import Scheduled  # noqa: E402

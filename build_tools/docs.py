@@ -14,23 +14,24 @@ from inspect import cleandoc
 from operator import or_
 from pathlib import Path
 
-from gen import reference, schema
-from gen import spec as specs
-from gen.emit.cython import parameters
-from gen.emit.manifest import LEVELS
-from gen.ir.printer import to_text
+from gen import language as specs
+from gen.binding.cython import parameters
+from gen.binding.manifest import LEVELS
+from gen.display.text import unproved
+from gen.ir.text.printer import to_text
 from gen.ir.types import DType
-from gen.lower.target import Level, Target
+from gen.language import yaml
+from gen.language.model import Argument, KernelSpec, Scalar, size_text
 from gen.pipeline import manifest_entry, schedule
 from gen.poly import laws
 from gen.poly.certificate import PROVED
+from gen.reference import primitives as reference
+from gen.reference import schema
 from gen.schedule import intrinsics
 from gen.schedule.base import Example, Layer, Primitive
 from gen.schedule.primitives.rescale import Rescale
 from gen.schedule.registry import PRIMITIVES
-from gen.show import unproved
-from gen.spec import yaml
-from gen.spec.model import Argument, KernelSpec, Scalar, size_text
+from gen.targets.cpu.levels import Level, Target
 
 from . import hazards
 

@@ -12,7 +12,7 @@ if not sys.dont_write_bytecode:
     folder = sys.argv[sys.argv.index("--output-dir") + 1]
     sys.pycache_prefix = str(Path(folder, "bytecode").resolve())
 
-from gen.build import main  # noqa: E402
+from gen.commands.build import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main())

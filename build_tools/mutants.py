@@ -37,19 +37,19 @@ SEEN_BY = {
 TESTS = {
     "lowering": ("tests/lower",),
     "finishing": (
-        "tests/emit/test_ties.py",
+        "tests/targets/test_ties.py",
         "tests/poly/test_unchanged.py",
-        "tests/emit/test_finish.py",
-        "tests/emit/test_scan.py",
+        "tests/targets/test_finish.py",
+        "tests/targets/test_scan.py",
     ),
     "emission": (
-        *(f"tests/emit/test_{name}.py" for name in ("run", "names", "expressions")),
+        *(f"tests/targets/test_{name}.py" for name in ("run", "names", "expressions")),
         *("-k", "not v2 and not v4"),
     ),
     "prover": ("tests/poly", "--ignore=tests/poly/test_mutations.py"),
     "language": ("tests/build_tools/test_evaluator.py", "tests/ir/test_interp.py"),
     "tools": (
-        "tests/spec/test_calls.py",
+        "tests/language/test_calls.py",
         "tests/test_trust.py",
         "tests/test_trial.py",
         "tests/test_notebook.py::test_of_types_that_hold_the_arrays_their_own_is_chosen",

@@ -1,4 +1,4 @@
-"""Writes gen/runtime/ts_math_coefficients.h: `python -m build_tools.polynomials`.
+"""Writes gen/targets/cpu/runtime/ts_math_coefficients.h: `python -m build_tools.polynomials`.
 
 Input: functions in 80-digit decimal arithmetic. Output: a list macro a polynomial, with the largest
 weighted error of the polynomial with its rounded coefficients; pi/2 in parts; many bits of 2/pi.
@@ -19,7 +19,9 @@ import numpy as np
 
 getcontext().prec = 80
 GRID = 600
-HEADER_PATH = Path(__file__).parents[1] / "gen" / "runtime" / "ts_math_coefficients.h"
+HEADER_PATH = (
+    Path(__file__).parents[1] / "gen" / "targets" / "cpu" / "runtime" / "ts_math_coefficients.h"
+)
 PI_BITS = 1400
 
 Function = Callable[[Decimal], Decimal]

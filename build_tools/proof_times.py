@@ -15,16 +15,16 @@ from textwrap import indent
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gen.ir.nodes import Kernel
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
+from gen.language import yaml
+from gen.language.recipes import read_recipes
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
 from gen.schedule.base import Context
 from gen.schedule.recipe import read, run
-from gen.spec import yaml
-from gen.spec.recipes import read_recipes
+from gen.targets.cpu.levels import Level, Target
 
 STAGE = """\
 for {0}.i in range(h):

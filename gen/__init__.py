@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .notebook import compile as compile
+    from .trial.notebook import compile as compile
 
 __version__ = "0.1.0"
 
@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """`compile` is imported when it is asked for: a build needs the version alone, and quickly."""
     if name == "compile":
-        from .notebook import compile
+        from .trial.notebook import compile
 
         return compile
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

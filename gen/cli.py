@@ -12,13 +12,21 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
 
-from . import __version__, build, check, jit, page, project, reference, schema, show, timing, trial
-from . import spec as specs
+from . import __version__, project
+from . import language as specs
+from .commands import build
+from .display import page
+from .display import text as show
 from .errors import TilesmithError, told
-from .lower.target import Level
 from .pipeline import generate, prover, suffix
 from .progress import able, progress
-from .proofs import counted, proofs, summary
+from .reference import primitives as reference
+from .reference import schema
+from .targets.cpu import jit
+from .targets.cpu.levels import Level
+from .trial import check, timing
+from .trial import run as trial
+from .trial.proofs import counted, proofs, summary
 
 LEVELS = tuple(level.value for level in Level)
 

@@ -2,7 +2,7 @@
 
 Input: a spec, dtypes and a target. Output: for each variant of its recipe the trace of its schedule
 and the lowered tree, all proved; and the C files and manifest entry of the whole kernel. Invariant:
-nothing is emitted but what the prover has passed, and is checked to do the same (`emit.finish`).
+nothing is emitted but what the prover has passed, and is checked to do the same (`targets.cpu.passes.finish`).
 """
 
 import time
@@ -11,29 +11,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from . import spec as specs
-from .emit.c import LoweredVariant, emit_file, emit_kernel
-from .emit.manifest import Argument, Entry, Parameter, entry_to_json
+from . import language as specs
+from .binding.manifest import Argument, Entry, Parameter, entry_to_json
 from .errors import NoCode, Span
 from .ir.nodes import Expr, Intent, Kernel
-from .ir.print_expr import expr_to_text
+from .ir.rules.verify import verify
+from .ir.text.print_expr import expr_to_text
 from .ir.types import DType
-from .ir.verify import verify
 from .ir.walk import externals
-from .lower.fixed import where
+from .language import model
+from .language.model import KernelSpec, Recipe
 from .lower.index_limits import NO_LIMITS, Limits, index_limits, smallest
 from .lower.lower import lower, without_launches
-from .lower.target import Level, Target
+from .lower.specialize import where
 from .poly.cache import prove_once
 from .poly.certificate import PROVED, Scheduled
-from .poly.flow import plain_flow
-from .poly.in_place import in_place, of_other_sizes
+from .poly.checks.in_place import in_place, of_other_sizes
 from .poly.limit import prove_within
+from .poly.values.flow import plain_flow
 from .schedule import recipe as recipes
 from .schedule.base import Context, Primitive, Prover, Step
 from .schedule.primitives.align import LINE
-from .spec import model
-from .spec.model import KernelSpec, Recipe
+from .targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
+from .targets.cpu.levels import Level, Target
 
 Dtypes = Mapping[str, DType]
 

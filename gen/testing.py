@@ -17,15 +17,15 @@ from typing import final
 
 import numpy as np
 
-from . import spec as specs
-from .comparison import MUTE, mute
+from . import language as specs
 from .errors import TilesmithError
-from .inputs import Array, Call
 from .ir.nodes import Intent
-from .lower.target import Level
+from .language.model import KernelSpec
 from .pipeline import Dtypes, manifest_entry, suffix
-from .spec.model import KernelSpec
-from .trial import checks
+from .targets.cpu.levels import Level
+from .trial.comparison import MUTE, mute
+from .trial.inputs import Array, Call
+from .trial.run import checks
 
 
 @final

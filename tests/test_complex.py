@@ -9,13 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from build_tools.accuracy import machine_levels
-from gen import comparison, inputs, jit
-from gen import spec as specs
-from gen.jit import Loaded
-from gen.lower.target import Level, Target
+from gen import language as specs
+from gen.language.model import KernelSpec
 from gen.pipeline import Dtypes, emit, prover, schedule, suffix
-from gen.sizes import edges
-from gen.spec.model import KernelSpec
+from gen.targets.cpu import jit
+from gen.targets.cpu.jit import Loaded
+from gen.targets.cpu.levels import Level, Target
+from gen.trial import comparison, inputs
+from gen.trial.sizes import edges
 
 SPECS = sorted((Path(__file__).parent / "spec" / "complex").glob("*.yaml"))
 Array = NDArray[Any]

@@ -16,19 +16,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gen import jit
-from gen import spec as specs
+from gen import language as specs
 from gen.errors import ScheduleError, TilesmithError
-from gen.inputs import random_arrays
-from gen.ir.interp import run
+from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent
-from gen.lower.target import Level, Target
+from gen.language import KernelSpec, build, choices
+from gen.language.formulas import oracle
 from gen.pipeline import Dtypes, emit, inputs, schedule, suffix
 from gen.poly.prove import prove
-from gen.sizes import allowed
-from gen.spec import KernelSpec, build, choices, oracle
-
-from .spec.references import INPUTS, REFERENCES
+from gen.targets.cpu import jit
+from gen.targets.cpu.levels import Level, Target
+from gen.trial.inputs import random_arrays
+from gen.trial.sizes import allowed
+from tests.language.references import INPUTS, REFERENCES
 
 Array = NDArray[Any]
 

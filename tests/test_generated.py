@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gen import spec as specs
+from gen import language as specs
 from gen.errors import ScheduleError
-from gen.lower.target import Level, Target
 from gen.pipeline import emit, generate, schedule, suffix
 from gen.poly.prove import prove
+from gen.targets.cpu.levels import Level, Target
 
 from .conftest import GOLDEN, Golden
 
@@ -39,7 +39,7 @@ def test_golden(kernel: str, golden: Golden) -> None:
 
 def test_a_build_refuses_a_wrong_step_and_names_it(tmp_path: Path) -> None:
     """It proves what it would emit, and the steps where that is refused."""
-    text = (ROOT / "tests/spec/corpus/polybench/floyd_warshall.yaml").read_text("utf-8")
+    text = (ROOT / "tests/language/corpus/polybench/floyd_warshall.yaml").read_text("utf-8")
     wrong = tmp_path / "floyd_warshall.yaml"
     steps = "recipes:\n  - target: cpu\n    variants:\n      - steps:\n"
     wrong.write_text(

@@ -87,7 +87,7 @@ def test_the_package_imports_nothing_of_the_generator(path: Path) -> None:
     ("library", "where"),
     [
         ("islpy", ("gen/poly/",)),
-        ("ruamel", ("gen/spec/yaml.py", "build_tools/evaluator/document.py")),  # shares no code
+        ("ruamel", ("gen/language/yaml.py", "build_tools/evaluator/document.py")),  # shares no code
     ],
 )
 def test_libraries_stay_in_their_part(library: str, where: tuple[str, ...]) -> None:
@@ -106,7 +106,7 @@ def test_the_prover_reads_no_forms_that_primitives_read() -> None:
         for path in GEN
         if any(level and module.endswith("ir.linear") for level, module in imports(path))
     }
-    assert "gen/schedule/bounds.py" in using
+    assert "gen/ir/index/bounds.py" in using
     assert not [name for name in using if name.startswith("gen/poly/")]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gen import build
+from gen.commands import build
 from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel, Loop
 from gen.ir.walk import loops, replace_stmt

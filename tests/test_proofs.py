@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gen import spec as specs
-from gen.inputs import random_arrays
+from gen import language as specs
 from gen.ir.algebra import TRUE, add, index, sub
-from gen.ir.interp import InterpError, run
+from gen.ir.interpret.interp import InterpError, run
 from gen.ir.nodes import Allocate, Block, Expr, If, Init, Intent, Kernel, Loop, LoopKind, Seq, Stmt
-from gen.ir.verify import IRError, verify
+from gen.ir.rules.verify import IRError, verify
 from gen.ir.walk import blocks, replace_stmt, substitute, walk
-from gen.lower.target import Level, Target
+from gen.language.formulas import oracle
 from gen.pipeline import Variant, prover, schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
-from gen.spec import oracle
+from gen.targets.cpu.levels import Level, Target
+from gen.trial.inputs import random_arrays
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "kernels_spec").glob("*.yaml"))

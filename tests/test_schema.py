@@ -9,23 +9,25 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from gen import schema
 from gen.cli import main
 from gen.errors import TilesmithError
-from gen.lower.target import Level, Target
+from gen.language import choices, loads
 from gen.pipeline import schedule
+from gen.reference import schema
 from gen.schedule.registry import PRIMITIVES
-from gen.spec import choices, loads
+from gen.targets.cpu.levels import Level, Target
 
 ROOT = Path(__file__).parents[1]
 SPECS = sorted(
     path
-    for folder in ("kernels_spec", "tests/spec/specs", "tests/spec/sizes", "tests/spec/named",
-                   "docs/examples", "gen/templates/kernels_spec")
+    for folder in ("kernels_spec", "tests/language/specs", "tests/language/sizes", "tests/language/named",
+                   "docs/examples", "gen/project/templates/kernels_spec")
     for path in (ROOT / folder).glob("*.yaml")
 )  # fmt: skip
 PAGE = (ROOT / "docs" / "language.md").read_text("utf-8")
-NORMALIZE = (ROOT / "gen" / "templates" / "kernels_spec" / "normalize.yaml").read_text("utf-8")
+NORMALIZE = (ROOT / "gen" / "project" / "templates" / "kernels_spec" / "normalize.yaml").read_text(
+    "utf-8"
+)
 
 VALIDATOR = jsonschema.Draft7Validator(schema.schema())
 

@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from gen import assembly as compiler
-from gen import page as pages
-from gen import show
-from gen import story as stories
-from gen.assembly import Function, Instruction, assembly
 from gen.cli import main
-from gen.count import counts
-from gen.differences import Line, Mark, differences, excerpt
-from gen.emit.marks import Owner, marked, owned, unmarked
+from gen.display import page as pages
+from gen.display import story as stories
+from gen.display import text as show
+from gen.display.count import counts
+from gen.display.differences import Line, Mark, differences, excerpt
+from gen.display.page import MOST_BYTES, owners_of, page
 from gen.errors import TilesmithError
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import blocks
-from gen.lower.target import Level, Target
-from gen.page import MOST_BYTES, owners_of, page
+from gen.language import choices, load
 from gen.pipeline import Variant, emit, schedule
-from gen.spec import choices, load
+from gen.targets.c.marks import Owner, marked, owned, unmarked
+from gen.targets.cpu import assembly as compiler
+from gen.targets.cpu.assembly import Function, Instruction, assembly
+from gen.targets.cpu.levels import Level, Target
 
 ROOT = Path(__file__).parents[1]
 SOFTMAX = load(ROOT / "kernels_spec" / "softmax.yaml")

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from gen import comparison, inputs, timing, trial
 from gen.errors import SpecError, TilesmithError
-from gen.inputs import Kind
-from gen.lower.target import Level
-from gen.sizes import sides
-from gen.spec import build, choices, loads
+from gen.language import build, choices, loads
+from gen.targets.cpu.levels import Level
+from gen.trial import comparison, inputs, timing
+from gen.trial import run as trial
+from gen.trial.inputs import Kind
+from gen.trial.sizes import sides
 
 COPY = """\
 tilesmith: 1

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gen import cli, page
-from gen.lower.target import Level
-from gen.show import unproved
-from gen.spec import choices, formula, load
+from gen import cli
+from gen.display import page
+from gen.display.text import unproved
+from gen.language import choices, load
+from gen.language.formulas import formula
+from gen.targets.cpu.levels import Level
 
 PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
 

@@ -15,17 +15,17 @@ from pathlib import Path
 from random import Random
 from types import FrameType
 
-from gen import jit
-from gen import spec as specs
+from gen import language as specs
 from gen.errors import TilesmithError
 from gen.ir.nodes import Kernel
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
 from gen.poly.limit import prove_within
 from gen.progress import Progress, progress
 from gen.schedule import recipe as recipes
 from gen.schedule.base import Primitive
 from gen.schedule.registry import PRIMITIVES, lookup
+from gen.targets.cpu import jit
+from gen.targets.cpu.levels import Level, Target
 
 from . import kernels, steps
 from .draft import Draft, from_text

@@ -24,22 +24,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gen.errors import TilesmithError
-from gen.ir.evaluate import InterpError, numpy_dtype
-from gen.ir.interp import run
+from gen.ir.interpret.evaluate import InterpError, numpy_dtype
+from gen.ir.interpret.interp import run
+from gen.ir.interpret.sizes import value
 from gen.ir.nodes import Buffer, Intent, Kernel
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
-from gen.ir.sizes import value
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.types import INDEX, Kind
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
 from gen.schedule.base import Context
 from gen.schedule.recipe import apply
 from gen.schedule.registry import PRIMITIVES
+from gen.targets.cpu.levels import Level, Target
 
 from .edits import edited
 from .failure import Failure, Sizes, isolated, place_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import final
 
-from gen.spec import yaml
+from gen.language import yaml
 
 from .reductions import REDUCTIONS
 

@@ -36,8 +36,8 @@ from gen.ir.nodes import (
     Update,
     Var,
 )
+from gen.ir.rules.verify import verify_any
 from gen.ir.types import INDEX
-from gen.ir.verify import verify_any
 from gen.ir.walk import blocks, map_children, seq, substitute, walk
 from gen.poly.certificate import Flow, Scheduled
 

@@ -7,7 +7,7 @@ what the one before it defined.
 import ast
 from random import Random
 
-from gen import spec as specs
+from gen import language as specs
 from gen.errors import SpecError
 
 from .draft import Draft

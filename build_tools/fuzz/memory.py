@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gen import jit
+from gen.targets.cpu import jit
 
 from .cases import Case, difference
 

@@ -17,16 +17,16 @@ from typing import Any, Literal, final, get_args, get_origin, get_type_hints
 
 from gen.errors import TilesmithError
 from gen.ir.nodes import Allocate, Kernel, Loop, Seq
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
 from gen.ir.walk import ancestors, blocks, loads, loops, walk
+from gen.language import yaml
+from gen.language.recipes import read_recipes
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
+from gen.poly.values.flow import plain_flow
 from gen.schedule import recipe
 from gen.schedule.base import OF_ANY, Context, Example, Primitive
-from gen.schedule.edit import reduction_loops, written
+from gen.schedule.edit.tree import reduction_loops, written
 from gen.schedule.registry import PRIMITIVES
-from gen.spec import yaml
-from gen.spec.recipes import read_recipes
 
 from . import maps
 

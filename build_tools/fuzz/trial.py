@@ -13,23 +13,23 @@ from functools import partial
 from random import Random
 from typing import TypeVar, final
 
-from gen import jit
-from gen import spec as specs
-from gen.emit.finish import interpretable
+from gen import language as specs
 from gen.errors import ScheduleError, TilesmithError
-from gen.ir.interp import InterpError
-from gen.ir.interp import run as interpret
+from gen.ir.interpret.interp import InterpError
+from gen.ir.interpret.interp import run as interpret
 from gen.ir.nodes import Kernel
-from gen.ir.verify import IRError, verify
+from gen.ir.rules.verify import IRError, verify
 from gen.lower.index_limits import index_limits
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
 from gen.poly.limit import ProofTimeout, ProverError
+from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
 from gen.schedule.base import Context, Primitive, Prover
 from gen.schedule.recipe import apply
+from gen.targets.cpu import jit
+from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.passes.finish import interpretable
 
 from .cases import Case, case_of, difference, is_small, sizes_of
 from .draft import Draft

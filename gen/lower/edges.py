@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ..ir.algebra import conjunction, conjuncts, index
-from ..ir.linear import Linear, constant, linear
+from ..ir.index.facts import Facts, of_kernel
+from ..ir.index.inequalities import inequalities
+from ..ir.index.linear import Linear, constant, linear
+from ..ir.index.simplify import resolve
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -39,10 +42,7 @@ from ..ir.nodes import (
     Var,
 )
 from ..ir.walk import blocks, loops, map_children, seq, substitute, targets, variables, walk
-from .bounds import bounded, implied
-from .facts import Facts, of_kernel
-from .inequalities import inequalities
-from .resolve import resolve
+from .loop_bounds import bounded, implied
 
 _STEP, _LANE = "#", "@"  # stand for the unrolled loop's variable, and for the lane inside it
 

@@ -12,9 +12,9 @@ from typing import assert_never
 
 from ..errors import NoCode
 from ..ir.algebra import FALSE, TRUE
+from ..ir.index.linear import constant, tidy
 from ..ir.inits import explicit_inits
 from ..ir.launch import has_barrier, launches
-from ..ir.linear import constant, tidy
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -32,12 +32,12 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, loops, map_children, seq, substitute
 from ..poly.certificate import Flow, Scheduled
-from .bounds import hoist_guards, split_guards
+from ..targets.cpu.levels import Target
 from .edges import edge_tiles
+from .loop_bounds import hoist_guards, split_guards
 from .pragmas import auto_unroll
 from .storage import align, place, shrink
-from .target import Target
-from .turns import turned_edges
+from .transposed_tiles import turned_edges
 
 
 def without_launches(kernel: Kernel) -> Kernel:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ..ir.algebra import sub
-from ..ir.linear import constant
+from ..ir.index.linear import constant
 from ..ir.nodes import Block, Kernel, Loop, LoopKind, Stmt
 from ..ir.walk import map_children
-from ..schedule.notes import EXPLICIT, MAX_STEP, UNROLL, noted
-from ..schedule.unrolling import written_out
+from ..schedule.edit.notes import EXPLICIT, MAX_STEP, UNROLL, noted
+from ..schedule.edit.unrolling import written_out
 
 
 @final

@@ -14,7 +14,9 @@ from typing import assert_never, final
 
 from ..errors import TilesmithError
 from ..ir.algebra import add, mod, sub
-from ..ir.linear import Linear, constant, linear
+from ..ir.index.facts import Facts, of_kernel
+from ..ir.index.inequalities import Ranges, least
+from ..ir.index.linear import Linear, constant, linear
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -37,10 +39,8 @@ from ..ir.nodes import (
     Transfer,
     Var,
 )
-from ..ir.print_expr import expr_to_text
+from ..ir.text.print_expr import expr_to_text
 from ..ir.walk import accessed, blocks, map_children, seq, substitute, variables
-from .facts import Facts, of_kernel
-from .inequalities import Ranges, least
 
 STACK_BYTES = 16 * 1024
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import islpy as isl
 
 from ..ir.nodes import Kernel
-from ..ir.printer import to_text
+from ..ir.text.printer import to_text
 from ..ir.types import DType, Kind
 from .certificate import Scheduled
 from .prove import prove

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ..errors import ScheduleError, TilesmithError
 from ..ir.nodes import Kernel
 from .certificate import Scheduled
-from .parts import proved_parts
+from .decisions import proved_parts
 from .prove import prove
 from .witness import Refused
 

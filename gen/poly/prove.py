@@ -14,23 +14,23 @@ from typing import assert_never
 
 from ..ir.inits import explicit_inits
 from ..ir.nodes import Kernel, Update
-from ..ir.print_expr import expr_to_text
-from .barriers import check_threads
+from ..ir.text.print_expr import expr_to_text
 from .certificate import Read, Scheduled
-from .compare import compare
-from .extract import outline
-from .flow import Computed, Logical, Values, logical_flow, merged, through, with_free
-from .hidden import meetings, testable
+from .checks.messages import check_messages
+from .checks.races import check_threads
+from .checks.safety import check_bounds, check_domains, check_races, check_tiles
+from .decisions import Parts, parts, proved_parts
 from .laws.plain import under
-from .match import LogicalRead, match
-from .messages import check_messages
-from .padding import without_padding
-from .parts import Parts, parts, proved_parts
-from .roles import Execution, Role, execution
-from .safety import check_bounds, check_domains, check_races, check_tiles
-from .statement import Access, Statement
-from .taken import Taken
-from .terms import SharedTerms
+from .sets.extract import outline
+from .sets.statement import Access, Statement
+from .tested.comparison import compare
+from .tested.hidden_sources import meetings, testable
+from .values.flow import Computed, Logical, Values, logical_flow, merged, through, with_free
+from .values.match import LogicalRead, match
+from .values.padding import without_padding
+from .values.reads import Taken
+from .values.roles import Execution, Role, execution
+from .values.terms import SharedTerms
 from .witness import Refused as Refused
 from .witness import Witness as Witness
 from .witness import sample

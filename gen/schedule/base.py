@@ -14,13 +14,13 @@ from typing import ClassVar, final
 
 from ..errors import ScheduleError, Span, TilesmithError
 from ..ir.nodes import Kernel
-from ..ir.verify import IRError, verify
+from ..ir.rules.verify import IRError, verify
 from ..ir.walk import loops
 from ..poly.certificate import Given, Scheduled, Standing, Tested
 from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
-from .allocation import hoist, sink
-from .edit import CannotApply
+from .edit.allocation import hoist, sink
+from .edit.tree import CannotApply
 from .limits import too_large
 from .nests import taken_apart
 from .reach import reached

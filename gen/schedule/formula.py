@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ..ir.algebra import add, floordiv, index, maximum, minimum, mod, mul, sub
 from ..ir.nodes import Const, Expr, Kernel, Var
 from ..ir.types import INDEX
-from .edit import CannotApply, nearest
+from .edit.tree import CannotApply, nearest
 
 _MAP = re.compile(r"\{\s*\w*\s*\[(?P<names>[\w\s,]*)\]\s*->\s*\w*\s*\[(?P<places>.*)\]\s*\}", re.S)
 _OPERATORS = {

@@ -8,7 +8,7 @@ much a step has multiplied.
 from typing import assert_never
 
 from ..ir.algebra import sub
-from ..ir.linear import constant
+from ..ir.index.linear import constant
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -24,7 +24,7 @@ from ..ir.nodes import (
     Transfer,
 )
 from ..ir.walk import children, remembered
-from ..poly.unchanged import MOST_TRIPS
+from ..poly.rewrites.equivalence import MOST_TRIPS
 
 # What is shipped has at most 10 nested loops, 15 blocks, 1100 nodes and 400 statements of code.
 MOST_NESTED = 32

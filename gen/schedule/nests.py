@@ -11,7 +11,7 @@ from itertools import product
 from typing import final
 
 from ..ir.algebra import floordiv, index, mod, simplify
-from ..ir.linear import Linear, constant, linear
+from ..ir.index.linear import Linear, constant, linear
 from ..ir.nodes import (
     Binary,
     BinaryOp,
@@ -28,9 +28,9 @@ from ..ir.nodes import (
     Update,
     Var,
 )
-from ..ir.print_expr import expr_to_text
+from ..ir.text.print_expr import expr_to_text
 from ..ir.walk import loops, substitute, walk
-from .edit import CannotApply, chain, nearest, reduction_loops
+from .edit.tree import CannotApply, chain, nearest, reduction_loops
 from .intrinsics import Intrinsic, lookup
 
 NESTED, TENSORIZED = "blockize", "tensorize"

@@ -7,12 +7,12 @@ temporary. The verifier has the same rules for every tree; here a step says them
 from typing import NoReturn
 
 from ..ir.nodes import Block, Buffer, Load, Loop, LoopKind, Scope, Store
-from ..ir.verify import IRError
-from ..ir.verify_transfers import check_transfers
+from ..ir.rules.transfers import check_transfers
+from ..ir.rules.verify import IRError
 from ..ir.walk import accessed, blocks
 from ..poly.certificate import Scheduled
-from .allocation import home
-from .edit import CannotApply, loop_named, loops_around, temporaries, tree, written
+from .edit.allocation import home
+from .edit.tree import CannotApply, loop_named, loops_around, temporaries, tree, written
 
 _PRIVATE = (Scope.STACK, Scope.REGISTER)
 _INSIDE = (Scope.SHARED, Scope.LOCAL, *_PRIVATE)  # a launch has them of its own

@@ -10,12 +10,12 @@ from dataclasses import MISSING, fields, replace
 from typing import assert_never
 
 from ..errors import ScheduleError, SpecError
+from ..language import yaml
+from ..language.model import Param, Recipe, Variant
+from ..language.model import Step as SpecStep
 from ..poly.certificate import Scheduled
-from ..spec import yaml
-from ..spec.model import Param, Recipe, Variant
-from ..spec.model import Step as SpecStep
 from .base import OF_ANY, Context, Primitive, Step, trace
-from .edit import CannotApply, nearest
+from .edit.tree import CannotApply, nearest
 from .registry import lookup
 
 

@@ -6,7 +6,7 @@ Input: a name. Output: the primitive's class. Invariant: every file in `primitiv
 import re
 
 from .base import Primitive
-from .edit import CannotApply, nearest
+from .edit.tree import CannotApply, nearest
 from .primitives.add_unit_loop import AddUnitLoop
 from .primitives.after import After
 from .primitives.align import Align

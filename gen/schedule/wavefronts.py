@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from ..ir.walk import loops
 from ..poly.certificate import Scheduled
-from ..poly.distances import wavefront
-from .allocation import hoist
+from ..poly.queries.distances import wavefront
 from .base import Primitive
-from .edit import chain, loop_named, loops_around, tree
+from .edit.allocation import hoist
+from .edit.tree import chain, loop_named, loops_around, tree
 from .primitives.reorder import Reorder
 from .primitives.skew import Skew
 

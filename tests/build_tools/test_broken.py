@@ -8,7 +8,7 @@ import pytest
 from build_tools.fuzz import broken
 from build_tools.fuzz.edits import edited
 from gen.ir.nodes import Kernel
-from gen.poly import taken
+from gen.poly.values import reads as taken
 
 
 def wrong(text: str, number: int) -> Iterator[str]:

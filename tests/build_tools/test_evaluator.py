@@ -13,14 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from build_tools import evaluator
-from gen import spec as specs
-from gen.ir.interp import run
-from gen.sizes import kernel_dims
+from gen import language as specs
+from gen.ir.interpret.interp import run
+from gen.trial.sizes import kernel_dims
 
 Array = NDArray[Any]
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("kernels_spec", "tests/spec", "docs/examples")
+FOLDERS = ("kernels_spec", "tests/language", "docs/examples")
 BLOCK = re.compile(r"^```yaml\n(tilesmith: 1\nkernel: (\w+)\n.*?)^```$", re.DOTALL | re.MULTILINE)
 PATHS = [p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*.yaml"))]
 TEXTS = {str(p.relative_to(ROOT)): p.read_text("utf-8") for p in PATHS} | {

@@ -25,15 +25,13 @@ from build_tools.fuzz.names import hostile
 from build_tools.fuzz.report import Tally
 from build_tools.fuzz.shrink import Failing, shrunk
 from build_tools.fuzz.trial import Options, replayed, trial
-from gen import jit
-from gen import spec as specs
-from gen.emit import update
+from gen import language as specs
 from gen.errors import TilesmithError
 from gen.ir.nodes import Kernel
 from gen.ir.walk import loops
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
 from gen.progress import SILENT
 from gen.schedule.base import Context, Primitive
@@ -43,6 +41,8 @@ from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.split import Split
 from gen.schedule.primitives.vectorize import Vectorize
 from gen.schedule.registry import PRIMITIVES, lookup
+from gen.targets.cpu import jit
+from gen.targets.cpu import updates as update
 
 NUMBER_OF_SEQUENCES = 240  # two minutes of one core
 

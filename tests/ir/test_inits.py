@@ -5,10 +5,10 @@ import pytest
 
 from gen.errors import ScheduleError
 from gen.ir.inits import explicit_init, explicit_inits
-from gen.ir.interp import run
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
-from gen.ir.verify import verify, verify_any
+from gen.ir.interpret.interp import run
+from gen.ir.rules.verify import verify, verify_any
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 
 MATMUL = """\
 def matmul(m, n, p, a: float32[m, p], b: float32[p, n], c: Out[float32[m, n]]):

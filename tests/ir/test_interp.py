@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from gen.ir.interp import InterpError, dims_of, run
-from gen.ir.parser import from_text
-from gen.ir.verify import IRError
+from gen.ir.interpret.interp import InterpError, dims_of, run
+from gen.ir.rules.verify import IRError
+from gen.ir.text.parser import from_text
 
 SOFTMAX = """\
 def softmax(m, n, x: float32[m, n], y: Out[float32[m, n]]):

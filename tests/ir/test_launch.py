@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from gen.ir.evaluate import InterpError
-from gen.ir.interp import run
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
-from gen.ir.verify import IRError, verify
+from gen.ir.interpret.evaluate import InterpError
+from gen.ir.interpret.interp import run
+from gen.ir.rules.verify import IRError, verify
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 
 REVERSED = """\
 def reversed_rows(m, x: float32[m, 8], y: Out[float32[m, 8]]):

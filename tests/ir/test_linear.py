@@ -3,9 +3,9 @@
 import pytest
 
 from gen.ir.algebra import add, floordiv, index, maximum, minimum, mul, sub
-from gen.ir.linear import Linear, constant, linear, same, tidy
+from gen.ir.index.linear import Linear, constant, linear, same, tidy
 from gen.ir.nodes import Binary, BinaryOp, Cast, Expr, Load, Unary, UnaryOp, Var
-from gen.ir.print_expr import expr_to_text
+from gen.ir.text.print_expr import expr_to_text
 from gen.ir.types import INDEX, DType
 from gen.ir.wrapping import wraps
 

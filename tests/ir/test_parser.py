@@ -3,7 +3,7 @@
 import pytest
 
 from gen.ir.nodes import Binary, Block, Const, Loop, Store
-from gen.ir.parser import ScriptError, from_text
+from gen.ir.text.parser import ScriptError, from_text
 from gen.ir.types import DType
 
 PLAIN = """\

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gen import spec
+from gen import language as spec
 from gen.ir.algebra import TRUE
 from gen.ir.inits import explicit_inits
 from gen.ir.nodes import (
@@ -47,12 +47,12 @@ from gen.ir.nodes import (
     Update,
     Var,
 )
-from gen.ir.parser import from_text
-from gen.ir.print_expr import expr_to_text
-from gen.ir.printer import stmt_to_text, to_text
-from gen.ir.script_names import from_script
+from gen.ir.rules.verify import verify
+from gen.ir.text.parser import from_text
+from gen.ir.text.print_expr import expr_to_text
+from gen.ir.text.printer import stmt_to_text, to_text
+from gen.ir.text.script_names import from_script
 from gen.ir.types import INDEX, DType, Kind
-from gen.ir.verify import verify
 
 SPECS = Path(__file__).parents[2] / "kernels_spec"
 ARRAYS = {"x": DType.FLOAT32, "p": INDEX, "z": DType.COMPLEX64, "flags": DType.BOOL}

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from gen.ir.interp import InterpError, run
+from gen.ir.interpret.interp import InterpError, run
 from gen.ir.nodes import Kernel
-from gen.ir.parser import ScriptError, from_text
-from gen.ir.printer import to_text
-from gen.ir.verify import IRError, verify
+from gen.ir.rules.verify import IRError, verify
+from gen.ir.text.parser import ScriptError, from_text
+from gen.ir.text.printer import to_text
 
 HALO = """\
 def halo(p, x: float32[p], y: Out[float32[p]]):

@@ -22,9 +22,9 @@ from gen.ir.nodes import (
     Update,
     Var,
 )
-from gen.ir.parser import from_text
+from gen.ir.rules.verify import IRError, verify, verify_any
+from gen.ir.text.parser import from_text
 from gen.ir.types import INDEX, DType
-from gen.ir.verify import IRError, verify, verify_any
 from gen.ir.walk import map_children
 
 GOOD = """\

@@ -20,17 +20,18 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
-from gen import jit
-from gen.build import RUNTIME, RUNTIME_SOURCES
-from gen.emit.descriptors import descriptors
-from gen.emit.manifest import Entry, entry_from_json
+from gen.binding.descriptors import descriptors
+from gen.binding.manifest import Entry, entry_from_json
+from gen.commands.build import RUNTIME, RUNTIME_SOURCES
 from gen.ir.types import DType
-from gen.jit import FLAGS
-from gen.lower.target import Level, Target
+from gen.language import choices
+from gen.language.formulas import oracle
+from gen.language.model import KernelSpec
 from gen.pipeline import generate
-from gen.sizes import edges
-from gen.spec import choices, oracle
-from gen.spec.model import KernelSpec
+from gen.targets.cpu import jit
+from gen.targets.cpu.jit import FLAGS
+from gen.targets.cpu.levels import Level, Target
+from gen.trial.sizes import edges
 from tilesmith import _kernels
 
 from .support import ROOT, SPECS, outputs, random_arrays

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tilesmith as ts
-from gen import inputs as drawn
-from gen import plain
-from gen import spec as specs
+from gen import language as specs
 from gen.ir import storage
 from gen.ir.nodes import Intent
 from gen.ir.types import DType
-from gen.sizes import edges
-from gen.spec import oracle
-from gen.spec.build import choices
-from gen.spec.model import KernelSpec
+from gen.language.build import choices
+from gen.language.formulas import oracle
+from gen.language.model import KernelSpec
+from gen.trial import inputs as drawn
+from gen.trial import plain
+from gen.trial.sizes import edges
 
 Array = NDArray[Any]
 ROOT = Path(__file__).parents[2]

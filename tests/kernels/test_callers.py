@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tilesmith as ts
-from gen.spec import choices
+from gen.language import choices
 
 from .support import SPECS
 

@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from gen.spec import load
+from gen.language import load
 
 SPECS = sorted((Path(__file__).parents[2] / "kernels_spec").glob("*.yaml"))
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gen.lower.target import Level
-from gen.spec.build import choices
+from gen.language.build import choices
+from gen.targets.cpu.levels import Level
+from tests.kernels import driver
+from tests.simd.toolchain import works
 
-from ..simd.toolchain import works
-from . import driver
 from .support import SPECS, assert_right
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"

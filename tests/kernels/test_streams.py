@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import tilesmith as ts
-from gen.lower.target import Level
-from gen.spec.build import choices
+from gen.language.build import choices
+from gen.targets.cpu.levels import Level
+from tests.kernels import driver
 
-from . import driver
 from .support import ROOT, SPECS, Array, call, outputs
 
 STREAMED = sorted(

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gen.build import RUNTIME, RUNTIME_SOURCES
-from gen.jit import FLAGS
-from gen.lower.target import Level, Target
+from gen.commands.build import RUNTIME, RUNTIME_SOURCES
+from gen.targets.cpu.jit import FLAGS
+from gen.targets.cpu.levels import Level, Target
+from tests.kernels import driver
 
-from . import driver
 from .support import SPECS
 
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gen.ir.interp import run
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
-from gen.lower.contract import contract
+from gen.ir.interpret.interp import run
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
+from gen.lower.contraction import contract
 
 KERNEL = """\
 def k(n, a: {type}[n], b: {type}[n], c: {type}[n], y: Out[{type}[n]]):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gen import spec as specs
+from gen import language as specs
 from gen.ir.algebra import add
-from gen.lower import fixed
+from gen.lower import specialize as fixed
 from gen.poly.witness import Refused
 
 CONV2D = Path(__file__).parents[2] / "kernels_spec" / "conv2d.yaml"

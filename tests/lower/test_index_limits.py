@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 import gen
-from gen import spec as specs
+from gen import language as specs
+from gen.display.text import unproved
 from gen.errors import TilesmithError
 from gen.ir.algebra import index
 from gen.ir.nodes import Binary, BinaryOp, Var
-from gen.ir.print_expr import expr_to_text
+from gen.ir.text.print_expr import expr_to_text
 from gen.lower import index_limits
 from gen.lower.index_limits import Limits, check, smallest
-from gen.lower.target import Level, Target
 from gen.pipeline import limits_of, schedule
-from gen.proofs import proofs
-from gen.show import unproved
+from gen.targets.cpu.levels import Level, Target
+from gen.trial.proofs import proofs
 
 SHIPPED = Path(__file__).parents[2] / "kernels_spec"
 

@@ -5,23 +5,23 @@ import pytest
 
 from gen.errors import TilesmithError
 from gen.ir.algebra import TRUE, index
-from gen.ir.interp import run
-from gen.ir.linear import Linear, linear, tidy
+from gen.ir.index.facts import of_kernel
+from gen.ir.index.linear import Linear, linear, tidy
+from gen.ir.index.simplify import resolve
+from gen.ir.interpret.interp import run
 from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.types import DType
 from gen.ir.walk import blocks, loops, walk
-from gen.lower.bounds import implied
-from gen.lower.facts import of_kernel
+from gen.lower.loop_bounds import implied
 from gen.lower.lower import lower
-from gen.lower.resolve import resolve
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
-from tests.emit import kernels
-from tests.emit.kernels import Case, lowered
+from gen.targets.cpu.levels import Level, Target
+from tests.targets import kernels
+from tests.targets.kernels import Case, lowered
 
 CASES = {"softmax": kernels.softmax(4), "matmul": kernels.matmul(4), "blur": kernels.blur(4)}
 

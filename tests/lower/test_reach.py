@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from gen.ir.interp import run
+from gen.ir.interpret.interp import run
 from gen.ir.nodes import Kernel
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
+from gen.targets.cpu.levels import Level, Target
 
 TILED = """\
 def copied(n, p, x: float32[n], y: Out[float32[n]]):

@@ -3,13 +3,13 @@
 import numpy as np
 
 from gen.ir.algebra import TRUE
-from gen.ir.interp import run
+from gen.ir.interpret.interp import run
 from gen.ir.nodes import LoopKind
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
 from gen.ir.walk import blocks, loops
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
+from gen.targets.cpu.levels import Level, Target
 
 TURNED = """\
 def transposed(m, n, x: float32[m, n], y: Out[float32[n, m]]):

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 import gen
-from gen import spec as specs
-from gen.ir import interp
+from gen import language as specs
+from gen.ir.interpret import interp
 
 SPEC = Path(__file__).parent / "wrapping.yaml"
 VECTORIZED = """recipes:

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gen import build, project
+from gen import project
+from gen.commands import build
 from gen.errors import TilesmithError
 from gen.ir.nodes import Intent
-from gen.spec import load
+from gen.language import load
 
 from .author import ROOT, Author
 

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(4)
 
 @pytest.fixture(scope="module")
 def sized(tmp_path_factory: pytest.TempPathFactory, author: Author) -> ModuleType:
-    """The specs of tests/spec/sizes, and two of named sizes, as a package, by way of a new
+    """The specs of tests/language/sizes, and two of named sizes, as a package, by way of a new
     project's meson.build.
     """
     folder = tmp_path_factory.mktemp("sized")

@@ -115,7 +115,7 @@ def test_the_wheel_needs_numpy_alone(dist: Path) -> None:
     assert needed == ["numpy>=2.0"]
     assert not [name for name in names if "__pycache__" in name or name.endswith((".pyc", ".pyx"))]
     assert {f"tilesmith/gen/templates/{name}" for name in FILES.values()} <= set(names)
-    runtime = {p.name for p in (ROOT / "gen" / "runtime").glob("ts_*")}
+    runtime = {p.name for p in (ROOT / "gen" / "targets" / "cpu" / "runtime").glob("ts_*")}
     assert {f"tilesmith/gen/runtime/{name}" for name in runtime} <= set(names)
     assert {"tilesmith/_kernels.pyi", "tilesmith/manifest.json", "tilesmith/py.typed"} <= set(names)
     assert {"tilesmith/include/tilesmith.h", "tilesmith/include/tilesmith.pxd"} <= set(names)

@@ -6,10 +6,10 @@ from textwrap import indent
 import pytest
 
 from gen.ir.nodes import Kernel
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
 from gen.poly.certificate import Flow, Scheduled, Source
-from gen.poly.flow import plain_flow
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from gen.ir.nodes import Kernel
-from gen.ir.parser import from_text
-from gen.poly.barriers import spare_barriers
+from gen.ir.text.parser import from_text
 from gen.poly.certificate import Source
+from gen.poly.checks.races import spare_barriers
 
 from .script import accept, refusal
 

@@ -10,9 +10,9 @@ from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
 from gen.poly.cache import key, prove_once
 from gen.poly.certificate import Scheduled, Source
-from gen.poly.flow import plain_flow
 from gen.poly.limit import ProofTimeout, Prove, ProverError, prove_within
 from gen.poly.prove import Refused
+from gen.poly.values.flow import plain_flow
 
 from .script import block, kernel, nest
 

@@ -3,7 +3,7 @@
 import islpy as isl
 import pytest
 
-from gen.poly.covered import covered
+from gen.poly.sets.coverage import covered
 
 EVENTS = isl.Set("[n, p] -> { [i] : 0 <= i < n and 0 <= p < 4 }")
 TILE = "i + p = 8b + 4c + l and 0 <= c < 2 and 0 <= l < 4"

@@ -1,10 +1,10 @@
 """isl has been seen to crash on the lowered tree of this recipe, in coalesce."""
 
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.prove import prove
 from gen.schedule.examples import SCALE
+from gen.targets.cpu.levels import Level, Target
 from tests.schedule.support import schedule, start
 
 RECIPE = """\

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gen.ir.interp import run
+from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent, Kernel, Load, Node
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
 from gen.ir.walk import map_children
-from gen.poly.in_place import in_place, of_other_sizes
+from gen.poly.checks.in_place import in_place, of_other_sizes
 
 from .script import block, kernel, nest
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gen.ir.nodes import Kernel
-from gen.poly import flow
-from gen.poly.flow import Logical, Values, logical_flow, plain_flow
-from gen.poly.statement import Access
+from gen.poly.sets.statement import Access
+from gen.poly.values import flow
+from gen.poly.values.flow import Logical, Values, logical_flow, plain_flow
 from gen.poly.witness import Refused
 
 from .script import block, kernel, nest

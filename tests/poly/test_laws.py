@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gen.errors import SpecError
-from gen.ir.machine import Machine, defined, expression
+from gen.ir.interpret.machine import Machine, defined, expression
 from gen.ir.nodes import Expr
 from gen.ir.types import DType
 from gen.poly import laws

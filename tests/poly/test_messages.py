@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gen.ir.inits import explicit_inits
-from gen.ir.interp import InterpError, run
+from gen.ir.interpret.interp import InterpError, run
 from gen.ir.nodes import Kernel
 from gen.poly.certificate import Scheduled, Source
-from gen.poly.extract import outline
-from gen.poly.parts import parts, proved_parts
+from gen.poly.decisions import parts, proved_parts
+from gen.poly.sets.extract import outline
 
 from .script import accept, block, certificate, kernel, nest, refusal
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from gen.ir.algebra import index
-from gen.ir.interp import InterpError, run
+from gen.ir.interpret.interp import InterpError, run
 from gen.ir.nodes import Const, Expr, Intent, Kernel, Loop, LoopKind, Node, Seq
+from gen.ir.rules.verify import IRError, verify_any
 from gen.ir.types import INDEX
-from gen.ir.verify import IRError, verify_any
 from gen.ir.walk import map_children, replace_stmt, substitute, walk
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import Refused, prove
+from tests.poly import test_blur, test_order, test_reductions, test_refusals, test_softmax
 
-from . import test_blur, test_order, test_reductions, test_refusals, test_softmax
 from .script import certificate
 
 INPUT = Source(initial=True)

@@ -8,11 +8,11 @@ import pytest
 
 from gen.ir.nodes import Kernel
 from gen.poly.certificate import Scheduled, Source
-from gen.poly.extract import extract
+from gen.poly.decisions import proved_parts
 from gen.poly.limit import prove_within
-from gen.poly.order import Relations
-from gen.poly.parts import proved_parts
 from gen.poly.prove import Refused, prove
+from gen.poly.sets.extract import extract
+from gen.poly.sets.order import Relations
 
 from .script import block, certificate, kernel, nest
 from .test_mutations import CASES, mutants, well_formed

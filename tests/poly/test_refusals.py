@@ -4,8 +4,8 @@ import pytest
 
 from gen.ir.nodes import Kernel
 from gen.poly.certificate import Source
-from gen.poly.flow import plain_flow
 from gen.poly.prove import Refused
+from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Instance, Witness
 
 from .script import accept, block, kernel, nest, refusal

@@ -5,11 +5,11 @@ from functools import cache
 
 import pytest
 
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.poly.certificate import Scheduled, Source
-from gen.poly.flow import plain_flow
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
 from tests.schedule.support import assert_same, schedule, start
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gen.ir.nodes import Kernel
-from gen.poly.in_place import in_place
+from gen.poly.checks.in_place import in_place
 
 from .script import accept, block, kernel, nest, refusal
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gen.ir.nodes import Kernel
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
 from gen.poly.certificate import Source
 
 from .script import accept, refusal

@@ -17,10 +17,10 @@ from gen.ir.nodes import (
     Update,
     Var,
 )
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
 from gen.ir.types import DType
 from gen.ir.walk import map_children
-from gen.poly.unchanged import check_unchanged
+from gen.poly.rewrites.equivalence import check_unchanged
 from gen.poly.witness import Refused
 
 HEAD = "def k(n, s, x: float32[n], a: float32[n], p: int64[n], y: InOut[float32[n + 64]]):\n"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gen.ir.parser import from_text
+from gen.ir.text.parser import from_text
 from gen.poly.certificate import Source
 
 from .script import accept, refusal

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from gen.emit.manifest import entry_to_json
+from gen.binding.manifest import entry_to_json
 from tests.runtime.standin_entries import ENTRIES
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import math
 
-from gen.emit.manifest import Argument, Entry, Parameter
+from gen.binding.manifest import Argument, Entry, Parameter
 from gen.ir.nodes import Intent
 
 

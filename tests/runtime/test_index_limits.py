@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
-from gen.emit.descriptors import descriptors
-from gen.emit.manifest import Argument, Entry, Parameter, entry_from_json, entry_to_json
+from gen.binding.descriptors import descriptors
+from gen.binding.manifest import Argument, Entry, Parameter, entry_from_json, entry_to_json
 from gen.ir.nodes import Intent
-from gen.jit import RUNTIME
+from gen.targets.cpu.jit import RUNTIME
 
 ENTRY = Entry(
     "reach", "d", "(n)->(n)", {"T": ("float32",)}, ("m", "n"), "m",

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gen.build import RUNTIME
-from gen.emit.descriptors import descriptors
-from gen.emit.manifest import Argument, Entry, Parameter
+from gen.binding.descriptors import descriptors
+from gen.binding.manifest import Argument, Entry, Parameter
+from gen.commands.build import RUNTIME
+from gen.ir.interpret.sizes import from_text, value
 from gen.ir.nodes import Intent
-from gen.ir.sizes import from_text, value
 
 NAMES = ("n", "k", "s")
 LARGE = (0, 1, 2, 3, 7, 2**31, 2**61, 2**63 - 1)

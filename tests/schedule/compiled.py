@@ -7,15 +7,15 @@ from itertools import product
 
 import numpy as np
 
-from gen import jit
-from gen.emit.c import LoweredVariant, emit_file, emit_kernel
-from gen.ir.evaluate import numpy_dtype
+from gen.ir.interpret.evaluate import numpy_dtype
+from gen.ir.interpret.sizes import value
 from gen.ir.nodes import Intent
-from gen.ir.sizes import value
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
+from gen.targets.cpu import jit
+from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
+from gen.targets.cpu.levels import Level, Target
 
 from .support import Array, inputs, schedule
 

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
-from gen import spec
-from gen.ir.evaluate import numpy_dtype
-from gen.ir.interp import run
+from gen import language as spec
+from gen.ir.interpret.evaluate import numpy_dtype
+from gen.ir.interpret.interp import run
+from gen.ir.interpret.sizes import value
 from gen.ir.nodes import Intent, Kernel
-from gen.ir.parser import from_text
-from gen.ir.sizes import value
+from gen.ir.text.parser import from_text
+from gen.language import yaml
+from gen.language.model import Recipe
+from gen.language.recipes import read_recipes
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
+from gen.poly.values.flow import plain_flow
 from gen.schedule.base import Context, Primitive, Step
 from gen.schedule.recipe import read
 from gen.schedule.recipe import run as run_steps
-from gen.spec import yaml
-from gen.spec.model import Recipe
-from gen.spec.recipes import read_recipes
 
 SPECS = Path(__file__).parent.parent / "spec" / "specs"
 Array = np.ndarray

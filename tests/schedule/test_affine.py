@@ -4,7 +4,7 @@ import pytest
 
 from gen.errors import ScheduleError
 from gen.ir.nodes import LoopKind
-from gen.ir.printer import to_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import loops
 from gen.schedule.examples import SCALE
 

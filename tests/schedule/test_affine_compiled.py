@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from gen import jit
 from gen.schedule.examples import BLOCKED, PAIR, ROW_SUM, SCALE, STENCIL, TRIANGLE, TWICE, UPPER
+from gen.targets.cpu import jit
 
 from .compiled import Case, assert_right, compile_all
 from .support import Array, start

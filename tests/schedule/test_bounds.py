@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from gen.ir.algebra import add, floordiv, index, maximum, minimum, mod, mul, sub
+from gen.ir.index.bounds import Range, at_most, highest, larger, lowest, normal, smaller
 from gen.ir.nodes import Binary, BinaryOp, Const, Expr, Unary, UnaryOp, Var
-from gen.schedule.bounds import Range, at_most, highest, larger, lowest, normal, smaller
 
 P, Q, N, M = Var("a.i"), Var("a.j"), Var("n"), Var("m")
 OUTER = Range("a.i", index(0), sub(N, 1))

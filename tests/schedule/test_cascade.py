@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gen.errors import ScheduleError
-from gen.ir.interp import run
+from gen.ir.interpret.interp import run
 from gen.schedule.examples import ROW_SUM
 
 from .support import assert_same, schedule, start

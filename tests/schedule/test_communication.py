@@ -4,13 +4,13 @@ import pytest
 
 from gen.errors import ScheduleError
 from gen.ir.nodes import LoopKind
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
-from gen.ir.verify import IRError, verify
+from gen.ir.rules.verify import IRError, verify
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import loops
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.schedule import examples
+from gen.targets.cpu.levels import Level, Target
 
 from .support import assert_same, schedule, start
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from gen.errors import ScheduleError
-from gen.ir.evaluate import InterpError
-from gen.ir.interp import run
+from gen.ir.interpret.evaluate import InterpError
+from gen.ir.interpret.interp import run
 from gen.ir.nodes import Barrier, Kernel
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import walk
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.schedule import examples
 from gen.schedule.base import Context, Step
 from gen.schedule.recipe import run as run_steps
+from gen.targets.cpu.levels import Level, Target
 
 from .support import assert_same, from_spec, inputs, schedule, start, steps
 

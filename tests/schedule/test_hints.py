@@ -5,7 +5,7 @@ import pytest
 
 from gen.errors import ScheduleError
 from gen.poly.certificate import Scheduled
-from gen.poly.distances import distances
+from gen.poly.queries.distances import distances
 from gen.schedule.examples import ROW_SUM
 
 from .recurrences import (

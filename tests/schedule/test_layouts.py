@@ -6,12 +6,11 @@ import pytest
 
 from gen.errors import ScheduleError
 from gen.ir.nodes import Alignment, Allocate
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
-from gen.ir.verify import IRError, verify
+from gen.ir.rules.verify import IRError, verify
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import blocks, loads
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
@@ -27,6 +26,7 @@ from gen.schedule.examples import (
     TURNED,
     TWICE,
 )
+from gen.targets.cpu.levels import Level, Target
 
 from .support import assert_same, schedule, start, steps
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gen import spec
+from gen import language as spec
 from gen.errors import ScheduleError, SpecError
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
+from gen.poly.values.flow import plain_flow
 from gen.schedule import limits
 from gen.schedule.base import Context
 from gen.schedule.examples import SCALE, TWICE

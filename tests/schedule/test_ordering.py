@@ -3,7 +3,7 @@
 import pytest
 
 from gen.errors import ScheduleError
-from gen.ir.printer import to_text
+from gen.ir.text.printer import to_text
 from gen.schedule.examples import BLUR, PAIR, ROW_SQUARES, ROW_SUM, SCALE, SHARE, STENCIL, TWICE
 
 from .support import assert_same, schedule, start

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from gen.errors import ScheduleError
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
+from gen.targets.cpu.levels import Level, Target
 
 from .support import schedule, start
 

@@ -13,7 +13,7 @@ from gen.ir.walk import blocks, loads, loops, walk
 from gen.poly.certificate import Scheduled
 from gen.schedule import examples
 from gen.schedule.base import Context, Primitive
-from gen.schedule.edit import written
+from gen.schedule.edit.tree import written
 from gen.schedule.primitives.add_unit_loop import AddUnitLoop
 from gen.schedule.primitives.after import After
 from gen.schedule.primitives.auto_unroll import AutoUnroll

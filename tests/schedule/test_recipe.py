@@ -1,12 +1,12 @@
 import pytest
 
 from gen.errors import ScheduleError, SpecError
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.schedule.base import Context
 from gen.schedule.recipe import apply, choose, read, run
+from tests.conftest import Golden
 
-from ..conftest import Golden
 from .support import assert_same, from_spec, recipe, steps
 
 TWO_LEVELS = """

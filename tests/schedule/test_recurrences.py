@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gen import jit
+from gen.targets.cpu import jit
 
 from .compiled import Case, Reference, assert_right, compile_all
 from .recurrences import (

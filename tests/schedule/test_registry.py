@@ -5,10 +5,10 @@ import pytest
 
 import gen.schedule.primitives
 from gen.errors import ScheduleError
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.schedule.base import Example, Primitive
-from gen.schedule.edit import CannotApply
+from gen.schedule.edit.tree import CannotApply
 from gen.schedule.registry import BY_NAME, ELSEWHERE, PRIMITIVES, lookup
 
 from .support import assert_same, schedule, start

@@ -6,22 +6,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gen import language as specs
 from gen import pipeline
-from gen import spec as specs
+from gen.display.text import unproved
 from gen.errors import ScheduleError
 from gen.ir.nodes import Block, Const, Update
 from gen.ir.types import DType
 from gen.ir.walk import blocks
-from gen.lower.target import Level
 from gen.poly.certificate import PROVED, Given, Scheduled, Standing
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
-from gen.proofs import proofs
-from gen.schedule.edit import rebuild, tree, update_blocks
+from gen.schedule.edit.tree import rebuild, tree, update_blocks
 from gen.schedule.examples import ROW_EXPONENTIALS, ROW_SPREAD
-from gen.show import unproved
+from gen.targets.cpu.levels import Level
+from gen.trial.proofs import proofs
+from tests.targets.conftest import has
 
-from ..emit.conftest import has
 from .compiled import Case, compile_all
 from .support import schedule, start
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gen.errors import ScheduleError
-from gen.ir.printer import to_text
+from gen.ir.text.printer import to_text
 from gen.schedule.examples import PAIR, ROW_SUM, SCALE, SHARE, TRIANGLE, TWICE
 
 from .recurrences import GAUSS_SEIDEL, SEIDEL

@@ -4,8 +4,8 @@ import pytest
 
 from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import loops
 from gen.schedule.examples import BYTES
 from gen.schedule.intrinsics import FOLDER, lookup, names

@@ -11,25 +11,25 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from gen import show
+from gen.display import text as show
 from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
-from gen.ir.parser import from_text
-from gen.lower.target import Level
+from gen.ir.text.parser import from_text
+from gen.language import KernelSpec, build, choices, loads
 from gen.pipeline import generate
 from gen.poly import certificate
 from gen.poly.cache import prove_once
 from gen.poly.certificate import PROVED, Scheduled, Standing
-from gen.poly.compare import FORMS, compare
-from gen.poly.flow import plain_flow
+from gen.poly.decisions import proved_parts
 from gen.poly.limit import ProofTimeout, prove_within
-from gen.poly.parts import proved_parts
 from gen.poly.prove import prove
+from gen.poly.tested.comparison import FORMS, compare
+from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
-from gen.proofs import proofs
 from gen.schedule.base import Context, Example, Layer, Primitive, Step
 from gen.schedule.recipe import run as run_steps
-from gen.spec import KernelSpec, build, choices, loads
+from gen.targets.cpu.levels import Level
+from gen.trial.proofs import proofs
 from tests.schedule.support import start, steps
 
 # Row i has the entries from start[i] to before start[i + 1]: which, data says.

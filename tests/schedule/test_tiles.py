@@ -2,11 +2,11 @@
 
 import pytest
 
-from gen.ir.printer import to_text
+from gen.ir.text.printer import to_text
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.prove import prove
 from gen.schedule.examples import BLOCKED, STENCIL, TWICE
+from gen.targets.cpu.levels import Level, Target
 
 from .support import assert_same, schedule, start
 

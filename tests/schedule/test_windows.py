@@ -3,8 +3,8 @@
 import pytest
 
 from gen.errors import ScheduleError
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import blocks
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove

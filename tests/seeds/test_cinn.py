@@ -13,19 +13,18 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gen.emit.c import LoweredVariant, emit_file, emit_kernel
 from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
-from gen.ir.printer import to_text
-from gen.ir.verify import verify
-from gen.jit import Compiled, build, compiler_command, native_level
+from gen.ir.rules.verify import verify
+from gen.ir.text.printer import to_text
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
-
-from ..conftest import Golden
-from ..schedule.support import assert_same, inputs, schedule, start
+from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
+from gen.targets.cpu.jit import Compiled, build, compiler_command, native_level
+from gen.targets.cpu.levels import Level, Target
+from tests.conftest import Golden
+from tests.schedule.support import assert_same, inputs, schedule, start
 
 Arrays = Mapping[str, np.ndarray]
 Sizes = Mapping[str, int]

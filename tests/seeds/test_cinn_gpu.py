@@ -1,8 +1,7 @@
 """CINN's examples of SyncThreads and Bind, in its words where ours have them as aliases."""
 
-from gen.ir.printer import to_text
-
-from ..schedule.support import assert_same, schedule, start
+from gen.ir.text.printer import to_text
+from tests.schedule.support import assert_same, schedule, start
 
 DOUBLED = """\
 def sync(a: float32[32, 32], b: Out[float32[32, 32]]):

@@ -12,23 +12,23 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gen import spec as specs
-from gen.emit.c import LoweredVariant, emit_file, emit_kernel
+from gen import language as specs
 from gen.errors import ScheduleError
 from gen.ir.nodes import Allocate, Kernel
-from gen.ir.print_expr import expr_to_text
-from gen.ir.printer import to_text
-from gen.ir.verify import verify
+from gen.ir.rules.verify import verify
+from gen.ir.text.print_expr import expr_to_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import walk
-from gen.jit import Compiled, build, compiler_command, native_level
 from gen.lower.lower import lower
-from gen.lower.target import Level, Target
 from gen.poly.certificate import Scheduled
-from gen.poly.flow import plain_flow
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
+from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
+from gen.targets.cpu.jit import Compiled, build, compiler_command, native_level
+from gen.targets.cpu.levels import Level, Target
+from tests.conftest import Golden
+from tests.schedule.support import inputs, schedule
 
-from ..conftest import Golden
-from ..schedule.support import inputs, schedule
 from .patterns import PATTERNS
 
 SIZES = ((0, 5), (5, 0), (1, 1), (2, 3), (3, 2), (4, 13), (17, 7))

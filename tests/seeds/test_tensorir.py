@@ -15,15 +15,14 @@ import pytest
 from gen.errors import ScheduleError
 from gen.ir.algebra import TRUE
 from gen.ir.nodes import If, Select
-from gen.ir.parser import from_text
-from gen.ir.printer import to_text
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import blocks, walk
 from gen.poly.certificate import Scheduled
 from gen.schedule.examples import ROW_SUM, TWICE
-
-from ..conftest import Golden
-from ..emit.scheduled import Array, agrees, lowered
-from ..schedule.support import schedule, start
+from tests.conftest import Golden
+from tests.schedule.support import schedule, start
+from tests.targets.scheduled import Array, agrees, lowered
 
 MATMUL = """\
 def matmul(m, n, k, A: float32[m, k], B: float32[k, n], C: Out[float32[m, n]]):

@@ -15,10 +15,11 @@ from ...errors import Span, SpecError
 from ...ir.nodes import Combiner, DefinedCombiner, Expr
 from ...ir.types import DType
 from ...ir.walk import variables
-from ...spec import language, yaml
-from ...spec.expressions import Types, typed
-from ...spec.reductions import combiner, read_reduction
-from ...spec.values import convert
+from ...language import yaml
+from ...language.expressions import Types, typed
+from ...language.reductions import combiner, read_reduction
+from ...language.syntax import grammar
+from ...language.values.values import convert
 
 TERM = "x"
 
@@ -102,16 +103,16 @@ def _form(form: _Form, parts: Mapping[str, DType], dtype: DType) -> Form:
     meanings, known = {}, {TERM: dtype}
     for name, node in form.meaning.items():
         ((key, value),) = node.entries
-        if key.text not in language.COMBINERS or not isinstance(value, yaml.Scalar):
+        if key.text not in grammar.COMBINERS or not isinstance(value, yaml.Scalar):
             raise SpecError(f"'{name}' must be a reduction", node.span)
-        meanings[name] = Meaning(language.COMBINERS[key.text], _value(value, known, dtype))
+        meanings[name] = Meaning(grammar.COMBINERS[key.text], _value(value, known, dtype))
         known[name] = dtype
     terms = {name: _value(value, {TERM: dtype}, dtype) for name, value in form.term.items()}
     return Form(meanings, terms)
 
 
 def _value(text: yaml.Scalar, variables: Mapping[str, DType], dtype: DType) -> Expr:
-    value = typed(language.expression(text), Types({}, variables, {}))
+    value = typed(grammar.expression(text), Types({}, variables, {}))
     return convert(value, dtype, text.span)
 
 

@@ -34,10 +34,10 @@ from ...ir.nodes import (
     Update,
     Var,
 )
-from ...ir.print_expr import expr_to_text
+from ...ir.text.print_expr import expr_to_text
 from ...ir.types import INDEX, DType, Kind
 from ...ir.walk import children, loads, map_children, substitute, targets
-from ..flow import Computed, Contents, Value
+from ..values.flow import Computed, Contents, Value
 from . import lookup, names
 from .law import TERM, Form, Law
 from .real import Opaque, Real, atom, number, reciprocal

@@ -23,7 +23,7 @@ from ...ir.nodes import (
 )
 from ...ir.walk import ancestors, blocks, remembered, replace_stmt, substitute, walk
 from ..certificate import Given
-from ..flow import Computed, Identity, Logical, Value, Values, logical_flow, merged
+from ..values.flow import Computed, Identity, Logical, Value, Values, logical_flow, merged
 from ..witness import Refused
 from .law import TERM
 from .matching import Blocks, Fit, NoFit, fitting

@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import final
 
 from ...errors import TilesmithError
-from ...ir.evaluate import identity_constants
+from ...ir.interpret.evaluate import identity_constants
 from ...ir.nodes import (
     Binary,
     BinaryOp,
@@ -34,7 +34,7 @@ from ...ir.nodes import (
     UnaryOp,
     Var,
 )
-from ...ir.print_expr import expr_to_text
+from ...ir.text.print_expr import expr_to_text
 from .law import TERM, Form, Law
 from .real import (
     Atom,

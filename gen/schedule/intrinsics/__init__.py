@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import final
 
-from ... import spec
+from ... import language as spec
 from ...errors import Span
 from ...ir.nodes import Block, Kernel, Loop
 from ...ir.walk import blocks, loops
-from ...spec import yaml
-from ..edit import CannotApply, nearest
+from ...language import yaml
+from ..edit.tree import CannotApply, nearest
 
 FOLDER = Path(__file__).parent
 

@@ -1,0 +1,1 @@
+"""The primitives: one file each, named as recipes name them."""

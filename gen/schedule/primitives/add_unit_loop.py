@@ -7,7 +7,7 @@ from ...ir.algebra import index
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, nest, rebuild, serial_loop, taken_loops, tree
+from ..edit.tree import block_named, nest, rebuild, serial_loop, taken_loops, tree
 from ..examples import SHARE
 
 

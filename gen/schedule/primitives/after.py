@@ -6,9 +6,9 @@ from typing import ClassVar, final
 from ...ir.nodes import Stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, containing
+from ..edit.placement import moved, refuse_order
+from ..edit.tree import block_named, containing
 from ..examples import PAIR, TWICE
-from ..ordering import moved, refuse_order
 
 
 @final

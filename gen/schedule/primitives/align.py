@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, dtype_of, sub
-from ...ir.linear import linear
+from ...ir.index.linear import linear
 from ...ir.nodes import (
     Binary,
     BinaryOp,
@@ -23,7 +23,7 @@ from ...ir.nodes import (
 from ...ir.walk import blocks, replace_stmt, substitute, variables, walk
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.tree import (
     buffer_named,
     guarded,
     is_argument,

@@ -5,8 +5,8 @@ from typing import ClassVar, final
 
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
+from ..edit.notes import EXPLICIT, MAX_STEP, OF_EMISSION, OF_PRIMITIVES, noted, one_of, with_notes
 from ..examples import SCALE, TWICE
-from ..notes import EXPLICIT, MAX_STEP, OF_EMISSION, OF_PRIMITIVES, noted, one_of, with_notes
 
 
 @final

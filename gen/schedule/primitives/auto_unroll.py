@@ -6,9 +6,9 @@ from typing import ClassVar, final
 from ...ir.nodes import Loop, LoopKind, Stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, tree, update_stmts
+from ..edit.tree import loop_named, tree, update_stmts
+from ..edit.unrolling import written_out
 from ..examples import SCALE
-from ..unrolling import written_out
 from .unroll import Unroll
 
 

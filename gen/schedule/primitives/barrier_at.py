@@ -6,7 +6,7 @@ from typing import ClassVar, final
 from ...ir.nodes import Block, Loop
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, containing, loop_named, loops_around, tree, under
+from ..edit.tree import block_named, containing, loop_named, loops_around, tree, under
 from ..examples import REVERSED, TWICE
 from .sync_threads import SyncThreads
 

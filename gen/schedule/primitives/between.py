@@ -5,9 +5,9 @@ from typing import ClassVar, final
 
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named
+from ..edit.placement import refuse_order
+from ..edit.tree import block_named
 from ..examples import PAIR
-from ..ordering import refuse_order
 from .after import After
 
 

@@ -6,15 +6,17 @@ from math import prod
 from typing import ClassVar, Literal, final
 
 from ...ir.algebra import add, conjunction, index, less, sub
-from ...ir.linear import same
+from ...ir.index.bounds import normal
+from ...ir.index.linear import same
 from ...ir.nodes import Block, Const, Expr, Kernel, Loop, LoopKind, Update, Var
-from ...ir.print_expr import expr_to_text
-from ...ir.verify_launch import MOST, MOST_THREADS
+from ...ir.rules.launches import MOST, MOST_THREADS
+from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import blocks, loops, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import normal
-from ..edit import (
+from ..edit.launches import axes_around, constant_extents, launch_of, require_met
+from ..edit.nesting_rules import require_fixed, require_nesting, unfit
+from ..edit.tree import (
     CannotApply,
     loop_named,
     rebuild,
@@ -24,8 +26,6 @@ from ..edit import (
     update_blocks,
 )
 from ..examples import ROW_SUM, RUNNING_SUM, SCALE, TWICE, UPPER
-from ..nesting import require_fixed, require_nesting, unfit
-from ..synchronising import axes_around, constant_extents, launch_of, require_met
 
 Axis = Literal[
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"

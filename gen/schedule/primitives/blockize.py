@@ -6,7 +6,7 @@ from typing import ClassVar, final
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, names, rebuild, tree
+from ..edit.tree import loop_named, names, rebuild, tree
 from ..examples import SCALE
 from ..nests import NESTED, TENSORIZED, mark, marked, nested_names
 

@@ -5,9 +5,9 @@ from typing import ClassVar, final
 
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, loops_around, tree
+from ..edit.launches import axes_around
+from ..edit.tree import loop_named, loops_around, tree
 from ..examples import BLUR, TWICE
-from ..synchronising import axes_around
 from .cache_read import CacheRead
 
 

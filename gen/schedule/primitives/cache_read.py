@@ -22,7 +22,10 @@ from ...ir.nodes import (
 from ...ir.walk import loads, map_children, replace_stmt, seq
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.folding import Folding, folding
+from ..edit.moving import inside_of, region_of
+from ..edit.new_loops import Interval, place
+from ..edit.tree import (
     block_named,
     buffer_named,
     containing,
@@ -41,9 +44,6 @@ from ..edit import (
     with_body,
 )
 from ..examples import SCALE, STENCIL, TWICE
-from ..folding import Folding, folding
-from ..moving import inside_of, region_of
-from ..placing import Interval, place
 
 
 @final

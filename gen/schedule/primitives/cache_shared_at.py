@@ -8,7 +8,8 @@ from ...ir.nodes import Const, Loop, LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.launches import axes_around, with_barriers
+from ..edit.tree import (
     block_named,
     fresh,
     loop_named,
@@ -19,7 +20,6 @@ from ..edit import (
     under,
 )
 from ..examples import BLUR, TWICE
-from ..synchronising import axes_around, with_barriers
 from .cache_read import CacheRead
 from .fuse import Fuse
 from .split import Split

@@ -21,7 +21,9 @@ from ...ir.nodes import (
 from ...ir.walk import ancestors, blocks, loads, replace_stmt, seq, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.moving import between, inside_of
+from ..edit.new_loops import place, required, touched
+from ..edit.tree import (
     block_named,
     buffer_named,
     containing,
@@ -44,8 +46,6 @@ from ..edit import (
     written,
 )
 from ..examples import ROW_SUM, TWICE
-from ..moving import between, inside_of
-from ..placing import place, required, touched
 
 _OF_STORES = "stream"  # the mark of who stores into the argument, which the copy does from now on
 

@@ -9,7 +9,7 @@ from ...ir.nodes import Block, Const, Kernel, Loop, LoopKind, Scope, Update, Var
 from ...ir.walk import targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.tree import (
     block_named,
     buffer_named,
     fresh,

@@ -8,7 +8,10 @@ from ...ir.nodes import IterKind
 from ...ir.walk import blocks, replace_stmt, substitute, targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.moving import inside_of, kept_iters, read_region, refuse_move, used_names
+from ..edit.new_loops import place, required
+from ..edit.reader_loops import inherited
+from ..edit.tree import (
     CannotApply,
     block_named,
     containing,
@@ -24,9 +27,6 @@ from ..edit import (
     with_body,
 )
 from ..examples import PAIR, STENCIL, TWICE
-from ..inheriting import inherited
-from ..moving import inside_of, kept_iters, read_region, refuse_move, used_names
-from ..placing import place, required
 
 
 @final

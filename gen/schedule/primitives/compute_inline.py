@@ -7,7 +7,8 @@ from ...ir.nodes import Store
 from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.inlining import inline_reads, plain_indices
+from ..edit.tree import (
     block_named,
     is_argument,
     prune_shared,
@@ -18,7 +19,6 @@ from ..edit import (
     written,
 )
 from ..examples import SHARE, STENCIL, TWICE
-from ..inlining import inline_reads, plain_indices
 
 
 @final

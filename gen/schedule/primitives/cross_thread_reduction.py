@@ -8,9 +8,9 @@ from ...ir.nodes import Const, LoopKind, Update
 from ...ir.walk import targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, fresh, loop_named, names, reduction_loops, serial
+from ..edit.launches import launch_of
+from ..edit.tree import block_named, fresh, loop_named, names, reduction_loops, serial
 from ..examples import ROW_SUM
-from ..synchronising import launch_of
 from .bind import Axis, Bind
 from .rfactor import Rfactor
 from .set_scope import SetScope

@@ -21,10 +21,19 @@ from ...ir.nodes import (
 from ...ir.walk import loads, loops, replace_stmt, seq, substitute
 from ...poly.certificate import Flow, Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import CannotApply, block_named, index_of, prune_shared, rebuild, serial, taken, tree
+from ..edit.moving import freed
+from ..edit.shared_loops import in_loops
+from ..edit.tree import (
+    CannotApply,
+    block_named,
+    index_of,
+    prune_shared,
+    rebuild,
+    serial,
+    taken,
+    tree,
+)
 from ..examples import PADDED, TWICE
-from ..moving import freed
-from ..shared import in_loops
 
 
 @final

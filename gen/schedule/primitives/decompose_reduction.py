@@ -7,7 +7,7 @@ from ...errors import ScheduleError
 from ...ir.inits import explicit_init
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import CannotApply, block_named, loop_named, rebuild, taken, tree
+from ..edit.tree import CannotApply, block_named, loop_named, rebuild, taken, tree
 from ..examples import ROW_SUM, TWICE
 
 

@@ -9,7 +9,8 @@ from ...ir.nodes import Block, Buffer, Init, Load, Scope, Seq, Store, Target
 from ...ir.walk import accessed, blocks, loads, map_children, seq
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.new_loops import place
+from ..edit.tree import (
     buffer_named,
     containing,
     insert,
@@ -23,7 +24,6 @@ from ..edit import (
     written,
 )
 from ..examples import TWICE
-from ..placing import place
 from .cache_read import copying
 
 

@@ -7,9 +7,9 @@ from ...ir.nodes import LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, rebuild, tree
+from ..edit.nesting_rules import unfit
+from ..edit.tree import loop_named, rebuild, tree
 from ..examples import ROW_SUM
-from ..nesting import unfit
 
 
 @final

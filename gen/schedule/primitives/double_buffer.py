@@ -6,7 +6,8 @@ from functools import reduce
 from typing import Any, ClassVar, final
 
 from ...ir.algebra import add, index, mod, mul, sub
-from ...ir.linear import linear
+from ...ir.index.bounds import highest, lowest, normal, sides
+from ...ir.index.linear import linear
 from ...ir.nodes import (
     BinaryOp,
     Block,
@@ -24,8 +25,10 @@ from ...ir.nodes import (
 from ...ir.walk import accessed, blocks, map_children, targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import highest, lowest, normal, sides
-from ..edit import (
+from ..edit.launches import without_needless
+from ..edit.moving import between, inside_of
+from ..edit.new_loops import Interval, Region, touched, union
+from ..edit.tree import (
     CannotApply,
     buffer_named,
     index_of,
@@ -41,9 +44,6 @@ from ..edit import (
     written,
 )
 from ..examples import ROTATED, TWICE
-from ..moving import between, inside_of
-from ..placing import Interval, Region, touched, union
-from ..synchronising import without_needless
 
 
 @final

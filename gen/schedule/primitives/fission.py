@@ -7,7 +7,7 @@ from ...ir.nodes import Barrier, Delinearize, Loop, Stmt, Transfer, Var
 from ...ir.walk import blocks, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.tree import (
     loop_named,
     prune_shared,
     rebuild,

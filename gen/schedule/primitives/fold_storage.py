@@ -7,9 +7,9 @@ from ...ir.algebra import index, mod
 from ...ir.nodes import Expr
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import buffer_named
+from ..edit.layouts import laid_out, relaid
+from ..edit.tree import buffer_named
 from ..examples import CHAIN, TWICE
-from ..layouts import laid_out, relaid
 
 
 @final

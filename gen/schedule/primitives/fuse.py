@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, index, maximum, mul, sub
+from ...ir.index.bounds import not_negative
 from ...ir.nodes import Delinearize, Expr, Loop, Var
 from ...ir.walk import ancestors, replace_stmt, substitute, variables
 from ...poly.certificate import Flow, Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import not_negative
-from ..edit import (
+from ..edit.tree import (
     index_of,
     perfect_nest,
     ranges_of,

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, cast, final
 
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, perfect_nest, serial
+from ..edit.tree import loop_named, perfect_nest, serial
 from ..examples import SCALE
 from .bind import Axis, Bind
 

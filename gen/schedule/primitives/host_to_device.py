@@ -8,7 +8,8 @@ from ...ir.nodes import Block, Buffer, Load, Scope, Seq
 from ...ir.walk import blocks, loads, map_children, seq
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.new_loops import place
+from ..edit.tree import (
     buffer_named,
     containing,
     insert,
@@ -22,7 +23,6 @@ from ..edit import (
     written,
 )
 from ..examples import TWICE
-from ..placing import place
 from .cache_read import copying
 
 

@@ -7,7 +7,7 @@ from ...ir.nodes import Block
 from ...ir.walk import blocks, loads
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, loops_around, readers, tree, written
+from ..edit.tree import block_named, loops_around, readers, tree, written
 from ..examples import SHARE, STENCIL
 from .compute_inline import ComputeInline
 

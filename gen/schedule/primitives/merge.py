@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from ...ir.algebra import less
-from ...ir.linear import same
+from ...ir.index.bounds import larger, smaller
+from ...ir.index.linear import same
 from ...ir.nodes import Binary, BinaryOp, Expr, Loop, Seq, Stmt, Var
 from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
-from ...poly.distances import lag
+from ...poly.queries.distances import lag
 from ..base import Example, Layer, Primitive
-from ..bounds import larger, smaller
-from ..edit import (
+from ..edit.shared_loops import share_loop
+from ..edit.tree import (
     guarded,
     loop_named,
     ranges_of,
@@ -24,7 +25,6 @@ from ..edit import (
     with_body,
 )
 from ..examples import SCALE, SHARE, TWICE
-from ..shared import share_loop
 from .shift import Shift
 
 

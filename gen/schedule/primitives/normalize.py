@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, conjunction, index, sub
+from ...ir.index.bounds import at_most, highest, lowest
 from ...ir.nodes import Block, Delinearize, Expr, Loop, Var
 from ...ir.walk import ancestors, blocks, replace_stmt, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import at_most, highest, lowest
-from ..edit import (
+from ..edit.new_loops import predicate_at
+from ..edit.tree import (
     CannotApply,
     block_named,
     fresh,
@@ -25,7 +26,6 @@ from ..edit import (
     tree,
 )
 from ..examples import TWICE
-from ..placing import predicate_at
 
 ONE_COLUMN = """\
 def one_column(m, x: float32[m, 1], y: Out[float32[m]]):

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, final
 
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import buffer_named, local_name
+from ..edit.tree import buffer_named, local_name
 from ..examples import ROW_SUM, TURNED, TWICE
 from .cache_read import CacheRead
 from .parallel import Parallel

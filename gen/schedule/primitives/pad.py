@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, ceildiv, dtype_of, less, mul, sub
-from ...ir.evaluate import identity_constants
-from ...ir.linear import same
+from ...ir.index.linear import same
+from ...ir.interpret.evaluate import identity_constants
 from ...ir.nodes import Block, Expr, IterKind, Select, Update, Var
 from ...ir.walk import blocks, replace_stmt, substitute
 from ...poly.certificate import Scheduled
-from ...poly.padding import keeps_what_it_pads
+from ...poly.values.padding import keeps_what_it_pads
 from ..base import Example, Layer, Primitive
-from ..edit import CannotApply, block_named, loop_named, nearest, rebuild, tree, unfused
+from ..edit.tree import CannotApply, block_named, loop_named, nearest, rebuild, tree, unfused
 from ..examples import ROW_SUM, TWICE
 
 

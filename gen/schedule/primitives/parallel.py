@@ -7,11 +7,11 @@ from typing import ClassVar, final
 from ...ir.nodes import LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
-from ...poly.distances import free
+from ...poly.queries.distances import free
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, rebuild, tree
+from ..edit.nesting_rules import unfit
+from ..edit.tree import loop_named, rebuild, tree
 from ..examples import ROTATED, ROW_SUM, SCALE
-from ..nesting import unfit
 from ..wavefronts import band, wavefronts
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, index, sub
+from ...ir.index.bounds import larger, smaller
 from ...ir.nodes import Block, Expr, Loop, Stmt, Var
 from ...ir.walk import ancestors, blocks, loops, replace_stmt, seq, substitute
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..bounds import larger, smaller
-from ..edit import (
+from ..edit.tree import (
     fresh,
     loop_named,
     names,

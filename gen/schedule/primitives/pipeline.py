@@ -9,7 +9,8 @@ from ...ir.nodes import Barrier, Block, Delinearize, Expr, Loop, Stmt, Var
 from ...ir.walk import blocks, loops, replace_stmt, seq, substitute
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.launches import axes_around, without_needless
+from ..edit.tree import (
     block_named,
     fresh,
     guarded,
@@ -23,7 +24,6 @@ from ..edit import (
     with_body,
 )
 from ..examples import ROTATED, TWICE
-from ..synchronising import axes_around, without_needless
 
 
 @final

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
-from ...ir.linear import linear
+from ...ir.index.linear import linear
 from ...ir.nodes import Block, Expr, Load, Var
 from ...ir.walk import loads, variables
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.tree import (
     CannotApply,
     block_named,
     is_argument,

@@ -9,7 +9,7 @@ from ...ir.transfers import Wait
 from ...ir.walk import blocks, loads, loops, replace_stmt, seq
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import CannotApply, buffer_named, rebuild, tree
+from ..edit.tree import CannotApply, buffer_named, rebuild, tree
 from ..examples import NEIGHBOURS, RANKS
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, final
 
 from ...ir.algebra import conjunction, sub
+from ...ir.index.bounds import Range, highest, lowest, normal
 from ...ir.nodes import (
     Block,
     Buffer,
@@ -18,12 +19,13 @@ from ...ir.nodes import (
     Update,
     Var,
 )
-from ...ir.print_expr import expr_to_text
+from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import loads, map_children, seq, targets, variables, walk
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..bounds import Range, highest, lowest, normal
-from ..edit import (
+from ..edit.layouts import extent
+from ..edit.new_loops import place
+from ..edit.tree import (
     CannotApply,
     block_named,
     buffer_named,
@@ -40,8 +42,6 @@ from ..edit import (
     written,
 )
 from ..examples import BLUR, SPREAD, TURNED, TWICE
-from ..layouts import extent
-from ..placing import place
 
 
 @final

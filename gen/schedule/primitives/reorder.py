@@ -7,14 +7,14 @@ from typing import ClassVar, final
 from ...ir.nodes import Loop
 from ...ir.walk import ancestors, replace_stmt
 from ...poly.certificate import Scheduled
-from ...poly.distances import permutable
-from ..allocation import hoist
+from ...poly.queries.distances import permutable
 from ..base import Example, Layer, Primitive
-from ..edit import nest, perfect_nest, ranges_of, rebuild, tree
+from ..edit.allocation import hoist
+from ..edit.interchange import depends, exchanged, widened
+from ..edit.nesting_rules import require_fixed, require_order
+from ..edit.points import context, guarded
+from ..edit.tree import nest, perfect_nest, ranges_of, rebuild, tree
 from ..examples import SCALE, TRIANGLE, TWICE
-from ..exchange import depends, exchanged, widened
-from ..nesting import require_fixed, require_order
-from ..points import context, guarded
 from .skew import Skew
 
 

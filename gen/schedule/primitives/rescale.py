@@ -14,11 +14,11 @@ from ...ir.nodes import (
 )
 from ...ir.walk import blocks, loads, replace_stmt, substitute, targets
 from ...poly.certificate import Flow, Given, Scheduled, Source
-from ...poly.flow import Computed, Contents, Value
 from ...poly.laws.law import TERM
 from ...poly.laws.matching import Blocks, Fit, NoFit, fitting
+from ...poly.values.flow import Computed, Contents, Value
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.tree import (
     block_named,
     buffer_named,
     fresh,

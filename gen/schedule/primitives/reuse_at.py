@@ -7,7 +7,10 @@ from ...ir.nodes import Block, Delinearize, Loop, Store, Update
 from ...ir.walk import accessed, blocks, loads, variables
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.moving import kept_iters, read_region, region_of
+from ..edit.new_loops import Region
+from ..edit.reuse import Keeping
+from ..edit.tree import (
     CannotApply,
     buffer_named,
     is_argument,
@@ -19,11 +22,8 @@ from ..edit import (
     tree,
     written,
 )
+from ..edit.windows import Window, window
 from ..examples import BLUR, STRIDED, TWICE
-from ..keeping import Keeping
-from ..moving import kept_iters, read_region, region_of
-from ..placing import Region
-from ..windows import Window, window
 from .cache_read import CacheRead
 
 

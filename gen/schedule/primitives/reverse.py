@@ -7,7 +7,7 @@ from ...ir.algebra import add, sub
 from ...ir.nodes import Var
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, renumbered, unfused
+from ..edit.tree import loop_named, renumbered, unfused
 from ..examples import SCALE, STENCIL, TRIANGLE
 
 

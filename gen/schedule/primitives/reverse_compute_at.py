@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from ...ir.index.bounds import smaller
 from ...ir.nodes import Block, Loop
 from ...ir.walk import blocks, loads, replace_stmt, substitute, targets
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import smaller
-from ..edit import (
+from ..edit.moving import between, inside_of, kept_iters, refuse_move, used_names
+from ..edit.new_loops import Interval, place, required, touched
+from ..edit.shared_loops import reads_of, share_loop
+from ..edit.tree import (
     block_named,
     containing,
     insert,
@@ -23,9 +26,6 @@ from ..edit import (
     with_body,
 )
 from ..examples import ROW_SQUARES, TWICE
-from ..moving import between, inside_of, kept_iters, refuse_move, used_names
-from ..placing import Interval, place, required, touched
-from ..shared import reads_of, share_loop
 
 
 @final

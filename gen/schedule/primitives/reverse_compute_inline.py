@@ -4,12 +4,15 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, conjunction, less
+from ...ir.index.bounds import Range, at_most
 from ...ir.nodes import Binary, BinaryOp, Block, Expr, Store, Var
 from ...ir.walk import ancestors, loads, replace_stmt, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import Range, at_most
-from ..edit import (
+from ..edit.inlining import inline_reads, plain_indices
+from ..edit.new_loops import predicate_at
+from ..edit.shared_loops import in_loops
+from ..edit.tree import (
     block_named,
     is_argument,
     prune_shared,
@@ -21,9 +24,6 @@ from ..edit import (
     tree,
 )
 from ..examples import STENCIL, TWICE
-from ..inlining import inline_reads, plain_indices
-from ..placing import predicate_at
-from ..shared import in_loops
 
 
 @final

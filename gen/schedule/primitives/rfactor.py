@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never, final
 
 from ...ir.algebra import add, conjunction, index
+from ...ir.index.bounds import Range, highest, lowest
 from ...ir.inits import explicit_init
 from ...ir.nodes import (
     Block,
@@ -24,8 +25,7 @@ from ...ir.nodes import (
 from ...ir.walk import ancestors, replace_stmt, seq, substitute, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Layer, Primitive
-from ..bounds import Range, highest, lowest
-from ..edit import (
+from ..edit.tree import (
     block_named,
     buffer_named,
     feeding,

@@ -7,9 +7,10 @@ from ...ir.algebra import add, ceildiv, conjunction, index, less, mul
 from ...ir.nodes import Binary, Block, Buffer, Combiner, Expr, IterKind, IterVar, Load, Stmt, Var
 from ...ir.walk import replace_stmt, seq
 from ...poly.certificate import Flow, Scheduled, Source
-from ...poly.roles import COMBINING
+from ...poly.values.roles import COMBINING
 from ..base import Example, Layer, Primitive
-from ..edit import (
+from ..edit.running_reductions import Running, running
+from ..edit.tree import (
     index_of,
     nest,
     prune_shared,
@@ -21,7 +22,6 @@ from ..edit import (
     tree,
 )
 from ..examples import ROW_SUM, RUNNING_SUM
-from ..running import Running, running
 
 OPERATORS = {combiner: op for op, combiner in COMBINING.items()}
 

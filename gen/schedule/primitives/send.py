@@ -5,6 +5,7 @@ from typing import ClassVar, final
 
 from ...ir import transfers
 from ...ir.algebra import TRUE, add, index, mod
+from ...ir.index.bounds import normal
 from ...ir.nodes import (
     Block,
     Buffer,
@@ -22,12 +23,12 @@ from ...ir.nodes import (
 )
 from ...ir.walk import ancestors, blocks, loads, replace_stmt
 from ...poly.certificate import Flow, Scheduled, Source
-from ...poly.code import generate
-from ...poly.halo import Elements, Halo, Way, halo
+from ...poly.queries.code import generate
+from ...poly.queries.halo import Elements, Halo, Way, halo
 from ...poly.witness import sample
 from ..base import Example, Layer, Primitive
-from ..bounds import normal
-from ..edit import (
+from ..edit.points import context
+from ..edit.tree import (
     CannotApply,
     buffer_named,
     is_argument,
@@ -42,7 +43,6 @@ from ..edit import (
     with_body,
 )
 from ..examples import NEIGHBOURS, RANKS, RING
-from ..points import context
 
 
 @final

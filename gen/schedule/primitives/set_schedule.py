@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, final
 
+from ...ir.index.bounds import normal
 from ...ir.nodes import Block, Kernel, Loop, Seq, Stmt, Var
-from ...ir.print_expr import expr_to_text
+from ...ir.text.print_expr import expr_to_text
 from ...ir.types import INDEX
 from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute
-from ...poly.affine import NotAffine
 from ...poly.certificate import Flow, Scheduled, Source
-from ...poly.code import generate
-from ...poly.times import (
+from ...poly.queries.code import generate
+from ...poly.queries.times import (
     Known,
     Piece,
     Timed,
@@ -22,10 +22,11 @@ from ...poly.times import (
     read_map,
     timed,
 )
-from ..allocation import hoist
+from ...poly.sets.affine import NotAffine
 from ..base import Example, Layer, Primitive
-from ..bounds import normal
-from ..edit import (
+from ..edit.allocation import hoist
+from ..edit.points import bounds, context
+from ..edit.tree import (
     CannotApply,
     block_named,
     fresh,
@@ -40,7 +41,6 @@ from ..edit import (
     with_body,
 )
 from ..examples import SCALE, TWICE
-from ..points import bounds, context
 from .decompose_reduction import DecomposeReduction
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 from ...ir.nodes import Scope
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import buffer_named, rebuild, temporaries, tree
+from ..edit.tree import buffer_named, rebuild, temporaries, tree
 from ..examples import RANKS, TWICE
 
 

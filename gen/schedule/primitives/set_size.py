@@ -6,10 +6,10 @@ from typing import ClassVar, final
 from ...ir.nodes import Expr
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import CannotApply, buffer_named
+from ..edit.layouts import declared, extent, not_an_argument
+from ..edit.tree import CannotApply, buffer_named
 from ..examples import CHAIN, TWICE
 from ..formula import formulas, sizes
-from ..layouts import declared, extent, not_an_argument
 
 
 @final

@@ -7,9 +7,9 @@ from ...ir.nodes import Stmt
 from ...ir.walk import loads
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, containing, loop_named, loops_around, tree
+from ..edit.placement import alike, moved
+from ..edit.tree import block_named, containing, loop_named, loops_around, tree
 from ..examples import PAIR, STENCIL
-from ..ordering import alike, moved
 
 
 @final

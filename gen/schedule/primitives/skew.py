@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from ...ir.algebra import add, mul, sub
+from ...ir.index.bounds import normal
 from ...ir.nodes import Var
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import normal
-from ..edit import perfect_nest, renumbered, unfused
+from ..edit.tree import perfect_nest, renumbered, unfused
 from ..examples import SCALE
 
 

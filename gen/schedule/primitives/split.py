@@ -6,15 +6,16 @@ from math import prod
 from typing import ClassVar, cast, final
 
 from ...ir.algebra import TRUE, add, ceildiv, floordiv, index, less, mul, sub
-from ...ir.linear import Linear, constant, linear, same
+from ...ir.index.bounds import at_most
+from ...ir.index.linear import Linear, constant, linear, same
 from ...ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
 from ...ir.types import INDEX
 from ...ir.walk import ancestors, replace_stmt, substitute
 from ...poly.certificate import Scheduled
-from ...poly.times import includes
+from ...poly.queries.times import includes
 from ..base import Example, Layer, Primitive
-from ..bounds import at_most
-from ..edit import (
+from ..edit.points import context
+from ..edit.tree import (
     CannotApply,
     guarded,
     loop_named,
@@ -32,7 +33,6 @@ from ..edit import (
 )
 from ..examples import BLOCKED, SCALE, TWICE, UPPER
 from ..limits import MOST_NESTED
-from ..points import context
 
 
 @final

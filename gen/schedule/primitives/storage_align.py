@@ -6,9 +6,9 @@ from typing import ClassVar, final
 from ...ir.nodes import Alignment
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import buffer_named
+from ..edit.layouts import declared, not_an_argument
+from ..edit.tree import buffer_named
 from ..examples import ROW_SQUARES, TWICE
-from ..layouts import declared, not_an_argument
 
 
 @final

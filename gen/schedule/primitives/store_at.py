@@ -5,9 +5,9 @@ from typing import ClassVar, final
 
 from ...ir.walk import accessed, blocks, loads
 from ...poly.certificate import Scheduled
-from ..allocation import home
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, buffer_named, is_argument, loop_named, loops_around, tree
+from ..edit.allocation import home
+from ..edit.tree import block_named, buffer_named, is_argument, loop_named, loops_around, tree
 from ..examples import STENCIL, TWICE
 
 

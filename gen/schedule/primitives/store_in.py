@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from ...ir.algebra import add, index, sub
-from ...ir.linear import linear
+from ...ir.index.bounds import Range, highest, normal
+from ...ir.index.linear import linear
 from ...ir.nodes import Block, Expr, Var
-from ...ir.print_expr import expr_to_text
+from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import substitute, targets, variables
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..bounds import Range, highest, normal
-from ..edit import CannotApply, block_named, buffer_named, written
+from ..edit.layouts import extent, laid_out, relaid
+from ..edit.tree import CannotApply, block_named, buffer_named, written
 from ..examples import CHAIN, ROW_SQUARES, TWICE
 from ..formula import formulas, sizes
-from ..layouts import extent, laid_out, relaid
 
 
 @final

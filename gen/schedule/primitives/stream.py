@@ -7,7 +7,7 @@ from ...ir.nodes import Stmt, Store, Update
 from ...ir.walk import loads, targets, walk
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, is_argument, rebuild, tree, update_blocks
+from ..edit.tree import block_named, is_argument, rebuild, tree, update_blocks
 from ..examples import ROW_SUM, SCALE, TWICE
 
 

@@ -7,9 +7,9 @@ from ...ir.nodes import Barrier, Seq, Stmt
 from ...ir.walk import ancestors, replace_stmt, seq
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import block_named, loop_named, rebuild, tree
+from ..edit.launches import require_met
+from ..edit.tree import block_named, loop_named, rebuild, tree
 from ..examples import REVERSED, RUNNING_SUM, TWICE
-from ..synchronising import require_met
 
 
 @final

@@ -8,10 +8,10 @@ from ...ir.nodes import Loop, LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import rebuild, tree
+from ..edit.nesting_rules import require_nesting
+from ..edit.tree import rebuild, tree
 from ..examples import BYTES
 from ..intrinsics import lookup
-from ..nesting import require_nesting
 from ..nests import TENSORIZED, buffers_of, mark, marked, match, nest_named
 
 

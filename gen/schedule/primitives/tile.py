@@ -7,7 +7,7 @@ from typing import ClassVar, final
 from ...ir.walk import variables
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import perfect_nest, serial, taken_loops
+from ..edit.tree import perfect_nest, serial, taken_loops
 from ..examples import SCALE
 from .reorder import Reorder, skewed
 from .split import Split

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import add, conjunction, less, sub
-from ...ir.linear import linear, same
+from ...ir.index.bounds import Range, at_most, highest, lowest, normal
+from ...ir.index.linear import linear, same
 from ...ir.nodes import (
     Binary,
     BinaryOp,
@@ -18,13 +19,12 @@ from ...ir.nodes import (
     Stmt,
     Var,
 )
-from ...ir.print_expr import expr_to_text
+from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import ancestors, replace_stmt, substitute, variables
 from ...poly.certificate import Scheduled
-from ...poly.inverse import NoInverse, inverse
+from ...poly.queries.inverse import NoInverse, inverse
 from ..base import Example, Layer, Primitive
-from ..bounds import Range, at_most, highest, lowest, normal
-from ..edit import (
+from ..edit.tree import (
     CannotApply,
     block_named,
     local_name,

@@ -5,9 +5,9 @@ from typing import ClassVar, final
 
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import CannotApply, nearest
+from ..edit.notes import noted, one_of, with_notes
+from ..edit.tree import CannotApply, nearest
 from ..examples import TWICE
-from ..notes import noted, one_of, with_notes
 
 
 @final

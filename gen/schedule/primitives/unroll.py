@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from ...ir.algebra import sub
-from ...ir.linear import constant
+from ...ir.index.linear import constant
 from ...ir.nodes import LoopKind
 from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Layer, Primitive
-from ..edit import loop_named, rebuild, serial, taken_loops, tree
+from ..edit.tree import loop_named, rebuild, serial, taken_loops, tree
 from ..examples import TWICE
 from .split import Split
 

@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
 from ...ir.algebra import add, index, sub
-from ...ir.linear import same
+from ...ir.index.bounds import normal
+from ...ir.index.linear import same
 from ...ir.nodes import LoopKind, Update, Var
 from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import NOWHERE, Example, Layer, Primitive
-from ..bounds import normal
-from ..edit import (
+from ..edit.launches import require_met
+from ..edit.nesting_rules import unfit
+from ..edit.tree import (
     loop_named,
     names,
     rebuild,
@@ -21,8 +23,6 @@ from ..edit import (
     tree,
 )
 from ..examples import ROW_SUM, SCALE, TWICE
-from ..nesting import unfit
-from ..synchronising import require_met
 from ..wavefronts import band, wavefronts
 from .rfactor import Rfactor
 from .set_scope import SetScope

@@ -1,0 +1,409 @@
+"""What is known of a compiled kernel: the entries of manifest.json.
+
+Input: JSON, one object a kernel (a *fragment*, which the build writes beside the kernel's C files).
+Output: `Entry`, validated, and the manifest of all kernels as text. Invariant: an Entry describes a
+kernel that the runtime can call; all that bindings depend on is in its fields, the rest (proof,
+accuracy, recipe) is in `details` and reaches the manifest alone.
+"""
+
+import json
+import keyword
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from ..errors import TilesmithError
+from ..ir.algebra import index
+from ..ir.interpret.sizes import from_text, told
+from ..ir.nodes import Binary, BinaryOp, Expr, Intent, Var
+from ..ir.types import INDEX, DType
+from ..ir.walk import variables, walk
+from ..lower.index_limits import SIZES
+
+_DECLARATIONS = Path(__file__).parents[1] / "targets" / "cpu" / "runtime" / "ts_declarations.pxi"
+
+LEVELS = ("v2", "v3", "v4", "neon")  # as ts_level in ts_engine.h
+
+PACKAGE_FUNCTIONS = (
+    "free_workspace",
+    "get_include",
+    "get_num_threads",
+    "kernels",
+    "last_call",
+    "set_num_threads",
+    "show_config",
+    "threads",
+)
+
+Scalar = bool | int | float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An array. `dtype` is a type variable or an element type; `looped`: its first axis is the loop
+    dim; `core`: its other axes, each a dim's name, a constant extent, or an expression over dims
+    and int64 scalars as text; `in_place`: of an output, the inputs that may be the very same array.
+    """
+
+    name: str
+    intent: Intent
+    dtype: str
+    looped: bool
+    core: tuple[str | int, ...]
+    in_place: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A scalar; without a default the caller must give it."""
+
+    name: str
+    dtype: str
+    default: Scalar | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A kernel as the binding sees it.
+
+    types: each type variable's choices, in the order in which they are tried; kernels exist for
+        all combinations. following: the variables that follow another, and which: the choices of
+        the two go in pairs. requires: least extents of dims, where that is not 0. constraints: what
+        else calls are checked for, as text. named: sizes that have a name, and what they come to,
+        as text. limits: of scalars that index, as `lower.index_limits` has them; largest: of
+        sizes; products: of sizes, which calls work out, as text. ordered: whether a result depends
+        on where along the core axis an element is, as positions and running sums do.
+    """
+
+    kernel: str
+    doc: str
+    signature: str
+    types: Mapping[str, tuple[str, ...]]
+    dims: tuple[str, ...]
+    loop_dim: str | None
+    arguments: tuple[Argument, ...]
+    parameters: tuple[Parameter, ...]
+    requires: Mapping[str, int]
+    levels: tuple[str, ...]
+    ordered: bool = True
+    details: Mapping[str, object] = field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
+    following: Mapping[str, str] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    largest: int = SIZES[-1]
+    products: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        return tuple(a for a in self.arguments if a.intent is not Intent.OUT)
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        return tuple(a for a in self.arguments if a.intent is Intent.OUT)
+
+    @property
+    def has_axis(self) -> bool:
+        """Whether calls take axis=: there is one core dim, and no array has two core axes."""
+        core = [extent for a in self.arguments for extent in a.core]
+        dims = {name for extent in core if isinstance(extent, str) for name in names_in(extent)}
+        return (
+            len(dims & set(self.dims)) == 1
+            and all(isinstance(extent, str) for extent in core)
+            and all(len(a.core) <= 1 for a in self.arguments)
+        )
+
+    @property
+    def reduces(self) -> bool:
+        """Whether calls take several axes, and keepdims=: one array's core dim is gone."""
+        cores = [len(a.core) for a in self.inputs]
+        return self.has_axis and cores == [1] and not any(a.core for a in self.outputs)
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The named sizes, then the extents of axes that are expressions, each once."""
+        core = (extent for a in self.arguments for extent in a.core)
+        dims = set(self.dims)
+        texts = (e for e in core if isinstance(e, str) and e not in dims)
+        return tuple(dict.fromkeys([*self.named, *texts]))
+
+    @property
+    def size_rules(self) -> tuple[str, ...]:
+        """What callers are told of sizes: least ones, constraints, and what the named ones are."""
+        least = (f"{dim} >= {size}" for dim, size in self.requires.items())
+        named = (f"{name} = {value}" for name, value in self.named.items())
+        return (*least, *self.constraints, *named)
+
+    def parsed(self, size: str | int) -> Expr:
+        """A size, extent or constraint in IR: what a name stands for, where it is a named size's.
+
+        Raises TilesmithError where it is none.
+        """
+        reals = {p.name: DType.FLOAT64 for p in self.parameters if p.dtype == DType.FLOAT64.value}
+        return parsed(self.named.get(size, size) if isinstance(size, str) else size, reals)
+
+
+def entry_to_json(entry: Entry) -> dict[str, object]:
+    """The entry as a fragment or the manifest holds it: JSON values only, in a fixed order."""
+    return {
+        "kernel": entry.kernel,
+        "doc": entry.doc,
+        "signature": entry.signature,
+        "types": {name: list(choices) for name, choices in entry.types.items()},
+        "following": dict(entry.following),
+        "dims": list(entry.dims),
+        "loop_dim": entry.loop_dim,
+        "arguments": [
+            {
+                "name": a.name,
+                "intent": a.intent.value,
+                "dtype": a.dtype,
+                "looped": a.looped,
+                "core": list(a.core),
+                "in_place": list(a.in_place),
+            }
+            for a in entry.arguments
+        ],
+        "parameters": [
+            {"name": p.name, "dtype": p.dtype, "default": _default_to_json(p.default)}
+            for p in entry.parameters
+        ],
+        "requires": dict(entry.requires),
+        "constraints": list(entry.constraints),
+        "sizes": dict(entry.named),
+        "limits": {name: list(limits) for name, limits in entry.limits.items()},
+        "largest": entry.largest,
+        "products": list(entry.products),
+        "levels": list(entry.levels),
+        "ordered": entry.ordered,
+        "details": dict(entry.details),
+    }
+
+
+def entry_from_json(data: Mapping[str, object]) -> Entry:
+    """The entry that `entry_to_json` wrote. Raises TilesmithError where it cannot be bound."""
+    try:
+        fields = dict(data)
+        entry = Entry(
+            kernel=str(fields["kernel"]),
+            doc=str(fields["doc"]),
+            signature=str(fields["signature"]),
+            types={str(k): _strings(v) for k, v in _mapping(fields["types"]).items()},
+            following={k: str(v) for k, v in _mapping(fields["following"]).items()},
+            dims=_strings(fields["dims"]),
+            loop_dim=None if fields["loop_dim"] is None else str(fields["loop_dim"]),
+            arguments=tuple(_argument(_mapping(a)) for a in _items(fields["arguments"])),
+            parameters=tuple(_parameter(_mapping(p)) for p in _items(fields["parameters"])),
+            requires={k: _integer(v) for k, v in _mapping(fields["requires"]).items()},
+            constraints=_strings(fields["constraints"]),
+            named={k: str(v) for k, v in _mapping(fields["sizes"]).items()},
+            limits={
+                k: tuple(_integer(limit) for limit in _items(v))
+                for k, v in _mapping(fields["limits"]).items()
+            },
+            largest=_integer(fields["largest"]),
+            products=_strings(fields["products"]),
+            levels=_strings(fields["levels"]),
+            ordered=bool(fields["ordered"]),
+            details=_mapping(fields["details"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise TilesmithError(
+            f"malformed fragment of kernel {data.get('kernel')!r}: {error}"
+        ) from None
+    validate(entry)
+    return entry
+
+
+def manifest_text(entries: Sequence[Entry], version: str) -> str:
+    """manifest.json: the kernels by name, each as `entry_to_json` gives it."""
+    kernels = {e.kernel: entry_to_json(e) for e in sorted(entries, key=lambda e: e.kernel)}
+    document = {"manifest": 1, "version": version, "kernels": kernels}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+# ---------------------------------------------------------------- validation
+
+# What the binding itself is called and calls: a kernel of that name would take its place.
+_USED_BY_THE_BINDING = (
+    *("AxisError", "False", "ImportError", "MemoryError", "None", "OverflowError", "SystemError"),
+    *("True", "TypeError", "ValueError", "bool", "cnp", "complex", "float", "getattr", "importlib"),
+    *("PyCapsule_New", "int64_t", "uint32_t"),
+    *("hasattr", "int", "isinstance", "json", "len", "list", "np", "operator", "os", "print"),
+    *("range", "str"),
+    *("sorted", "sys", "tuple", "type", "zip"),
+)
+_USED_BY_THE_STUBS = (
+    *("Any", "ArrayLike", "Literal", "NDArray", "dict", "final", "float", "object", "overload"),
+)
+_DECLARED = re.findall(r"\b(?:ts|TS)_\w+", _DECLARATIONS.read_text("utf-8"))
+RESERVED = frozenset([*PACKAGE_FUNCTIONS, *_USED_BY_THE_BINDING, *_USED_BY_THE_STUBS, *_DECLARED])
+_OPTIONS = frozenset({"axis", "keepdims", "out", "num_threads"})
+# What Cython takes for no name of a function or a parameter, and for none of a parameter.
+_WORDS = frozenset({"DEF", "ELIF", "ELSE", "IF", "cdef", "cimport", "cpdef", "ctypedef", "include"})
+_TYPES = frozenset(
+    {
+        *("Py_UCS4", "Py_UNICODE", "Py_hash_t", "Py_ssize_t", "Py_tss_t", "bint", "char", "const"),
+        *("double", "float", "int", "long", "ptrdiff_t", "short", "signed", "size_t", "sizeof"),
+        *("ssize_t", "unsigned", "void", "volatile", "NULL", "ts_kernels"),
+    }
+)
+_LIMITS = {"arguments": 12, "parameters": 16, "dims": 16, "sizes": 16}
+_CORE_LIMIT, _AXES_LIMIT, _TERMS_LIMIT = 8, 64, 64
+
+
+def validate(entry: Entry) -> None:
+    """Raises TilesmithError where the runtime could not call the kernel."""
+    problem = _problem(entry)
+    if problem is not None:
+        raise TilesmithError(f"kernel {entry.kernel}: {problem}")
+
+
+def _problem(entry: Entry) -> str | None:
+    names = [a.name for a in entry.arguments] + [p.name for p in entry.parameters]
+    counts = {name: len(getattr(entry, name)) for name in _LIMITS}
+    if not _is_name(entry.kernel) or entry.kernel in RESERVED:
+        return "the name cannot be that of a function in the generated module"
+    for name in names:
+        if not _is_name(name) or name in _OPTIONS | _TYPES:
+            return f"{name!r} cannot be the name of an argument"
+    for what, limit in _LIMITS.items():
+        if counts[what] > limit:
+            return f"has {counts[what]} {what}; the runtime takes at most {limit}"
+    if sum(a.looped + len(a.core) for a in entry.arguments) > _AXES_LIMIT:
+        return f"its arrays have more than {_AXES_LIMIT} axes together"
+    problem = _size_problem(entry)
+    if problem is not None:
+        return problem
+    if unknown := sorted(set(entry.levels) - set(LEVELS)):
+        return f"unknown ISA level {unknown[0]!r}"
+    return next(filter(None, (_argument_problem(entry, a) for a in entry.arguments)), None)
+
+
+def _size_problem(entry: Entry) -> str | None:
+    scalars = {p.name for p in entry.parameters if choices(entry, p.dtype) == (DType.INT64.value,)}
+    known = {*entry.dims, *scalars} - {entry.loop_dim}
+    for text in (*entry.sizes, *entry.constraints):  # what is named may be in what follows it
+        size = entry.parsed(text)
+        reals = {v.name for v in walk(size) if isinstance(v, Var) and v.dtype is not INDEX}
+        if not variables(size) <= known | reals:
+            return f"{text!r} is over more than core dims, int64 scalars and numbers"
+        known |= {text} & set(entry.named)
+        operations = (e.op for e in walk(size) if isinstance(e, Binary))
+        if unknown := [op.value for op in operations if op not in SIZE_OPERATIONS]:
+            return f"{text!r} has {unknown[0]!r}"
+        if sum(1 for _ in walk(size)) >= _TERMS_LIMIT:
+            return f"{text[:64]}... has more than {_TERMS_LIMIT} parts"
+    bound = {pair[0] for a in entry.inputs for e in a.core if (pair := told(parsed(e)))}
+    for dim in entry.dims:
+        if dim not in bound and dim != entry.loop_dim:
+            return f"no input has dim {dim}, so that a call could not tell its extent"
+    return None
+
+
+SIZE_OPERATIONS = {  # in sizes and constraints, as ts_operation in ts_engine.h
+    BinaryOp.ADD: "ADD", BinaryOp.SUB: "SUB", BinaryOp.MUL: "MUL", BinaryOp.FLOORDIV: "FLOORDIV",
+    BinaryOp.MOD: "MOD", BinaryOp.MIN: "MIN", BinaryOp.MAX: "MAX", BinaryOp.EQ: "EQ",
+    BinaryOp.NE: "NE", BinaryOp.LT: "LT", BinaryOp.LE: "LE", BinaryOp.GT: "GT", BinaryOp.GE: "GE",
+}  # fmt: skip
+
+
+def parsed(extent: str | int, reals: Mapping[str, DType] | None = None) -> Expr:
+    """The extent, or the constraint, in IR. reals: the float64 scalars that may be in it.
+
+    Raises TilesmithError where it is none.
+    """
+    if isinstance(extent, int):
+        return index(extent)
+    try:
+        return from_text(extent, reals)
+    except SyntaxError:
+        raise TilesmithError(f"{extent!r} is no expression") from None
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The dims and scalars in an extent or a constraint."""
+    return variables(parsed(text))
+
+
+def _argument_problem(entry: Entry, argument: Argument) -> str | None:
+    where = f"argument {argument.name}"
+    if len(argument.core) > _CORE_LIMIT:
+        return f"{where} has more than {_CORE_LIMIT} core axes"
+    if argument.intent is not Intent.IN and entry.loop_dim is not None and not argument.looped:
+        return f"{where} is written but lacks the loop dim {entry.loop_dim}"
+    if argument.looped and entry.loop_dim is None:
+        return f"{where} is looped but the kernel has no loop dim"
+    return None
+
+
+def choices(entry: Entry, dtype: str) -> tuple[str, ...]:
+    """The element types that a type variable or an element type stands for."""
+    return tuple(dict.fromkeys(entry.types.get(dtype, (dtype,))))
+
+
+def _is_name(name: str) -> bool:
+    """Whether a function or a parameter of the module can have the name. The binding's own names
+    begin with an underscore.
+    """
+    fits = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None
+    return fits and not keyword.iskeyword(name) and name not in _WORDS
+
+
+# ---------------------------------------------------------------- JSON values
+
+
+_NOT_FINITE = ("inf", "-inf", "nan")  # strings: JSON has no numbers for them
+
+
+def _default_to_json(default: Scalar | None) -> Scalar | str | None:
+    return str(default) if isinstance(default, float) and not math.isfinite(default) else default
+
+
+def _mapping(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"expected an object, got {value!r}")
+    return value
+
+
+def _items(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise TypeError(f"expected a list, got {value!r}")
+    return value
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in _items(value))
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"expected an integer, got {value!r}")
+    return value
+
+
+def _argument(data: dict[str, object]) -> Argument:
+    core = tuple(x if isinstance(x, int) else str(x) for x in _items(data["core"]))
+    return Argument(
+        name=str(data["name"]),
+        intent=Intent(data["intent"]),
+        dtype=str(data["dtype"]),
+        looped=bool(data["looped"]),
+        core=core,
+        in_place=_strings(data["in_place"]),
+    )
+
+
+def _parameter(data: dict[str, object]) -> Parameter:
+    default = data["default"]
+    if default in _NOT_FINITE:
+        default = float(str(default))
+    if default is not None and not isinstance(default, bool | int | float):
+        raise TypeError(f"expected a number, got {default!r}")
+    return Parameter(str(data["name"]), str(data["dtype"]), default)

@@ -1,0 +1,191 @@
+"""What a build calls: specs to C files and fragments, all fragments to the binding.
+
+Input: specs; fragments. Output: files in the build's folder, written only if their text changes, so
+that nothing is compiled again without need. Invariant: the same input gives the same bytes in any
+folder; the depfile names all that an output was made from.
+"""
+
+import argparse
+import gc
+import json
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from ..binding import cython, descriptors, header, stubs
+from ..binding.manifest import Entry, entry_from_json, entry_to_json, manifest_text
+from ..errors import TilesmithError
+
+GENERATOR = Path(__file__).parents[1]
+RUNTIME = GENERATOR / "targets" / "cpu" / "runtime"
+RUNTIME_SOURCES = (
+    "ts_cache.c",
+    "ts_caller.c",
+    "ts_carry.c",
+    "ts_engine.c",
+    "ts_levels.c",
+    "ts_measure.c",
+    "ts_move.c",
+    "ts_overlap.c",
+    "ts_sizes.c",
+    "ts_threads.c",
+    "ts_workspace.c",
+)
+
+
+def generate(
+    specs: Sequence[Path], levels: Sequence[str], folder: Path, depfile: Path | None
+) -> None:
+    """Writes of each spec `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into
+    the folder.
+
+    A spec's file is named after its kernel. Raises TilesmithError.
+    """
+    from .. import pipeline  # the prover's libraries load only here
+
+    prove = pipeline.prover(folder / "proofs")
+    for spec in specs:
+        gc.disable()  # trees have no cycles to look for
+        try:
+            generated = pipeline.generate(spec, levels, prove)
+        finally:
+            gc.enable()
+        entry = entry_from_json(generated.manifest)
+        if entry.kernel != spec.stem:
+            raise TilesmithError(
+                f"{spec.name} defines kernel {entry.kernel}: name it {entry.kernel}.yaml"
+            )
+        write_kernel(entry, generated.c_files, folder)
+    if depfile is not None:
+        write_if_changed(depfile, dependencies(folder / f"{specs[0].stem}.json", specs))
+
+
+def write_kernel(entry: Entry, c_files: dict[str, str], folder: Path) -> None:
+    """Writes a kernel's C files and fragment; there must be one file a level."""
+    expected = {f"{entry.kernel}.{level}.c" for level in entry.levels}
+    if set(c_files) != expected:
+        raise TilesmithError(
+            f"kernel {entry.kernel}: generated {sorted(c_files)}, not {sorted(expected)}"
+        )
+    for name, text in c_files.items():
+        write_if_changed(folder / name, text)
+    write_if_changed(
+        folder / f"{entry.kernel}.json", json.dumps(entry_to_json(entry), indent=1) + "\n"
+    )
+
+
+def dependencies(target: Path, inputs: Sequence[Path]) -> str:
+    """A depfile: the target depends on the inputs and on the generator's modules now loaded."""
+    loaded = {Path(getattr(module, "__file__", None) or ".") for module in sys.modules.values()}
+    files = sorted(file for file in loaded if GENERATOR in file.parents)
+    names = [*map(str, inputs), *map(str, files)]
+    return f"{_escaped(str(target))}: {' '.join(map(_escaped, names))}\n"
+
+
+def _escaped(path: str) -> str:
+    return path.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")
+
+
+def merge(
+    fragments: Sequence[Path], package: str, version: str, folder: Path, depfile: Path | None
+) -> None:
+    """Writes the extension's sources `_kernels.pyx` and `ts_kernels.c` into the folder, and what is
+    installed beside it: `_kernels.pyi`, `manifest.json`, `<package>.h` and `<package>.pxd`.
+    package: its importable name, or its folder.
+
+    Raises TilesmithError for a malformed fragment, a name that cannot be a package's, or where two
+    kernels have one name, be it in C alone.
+    """
+    package = package.replace("/", ".")
+    if not all(part.isidentifier() and part.isascii() for part in package.split(".")):
+        raise TilesmithError(f"{package!r} cannot be the name of a package")
+    entries = sorted(
+        (entry_from_json(json.loads(path.read_text("utf-8"))) for path in fragments),
+        key=lambda entry: entry.kernel,
+    )
+    for first, second in pairwise(entries):
+        if first.kernel == second.kernel:
+            raise TilesmithError(f"two kernels are named {first.kernel}")
+    _check_symbols(entries)
+    write_if_changed(folder / "_kernels.pyx", cython.module(entries, package, version))
+    write_if_changed(folder / "ts_kernels.c", descriptors.descriptors(entries))
+    write_if_changed(folder / "_kernels.pyi", stubs.stubs(entries))
+    write_if_changed(folder / "manifest.json", manifest_text(entries, version))
+    name = header.c_name(package)
+    write_if_changed(folder / f"{name}.h", header.header(entries, package))
+    write_if_changed(folder / f"{name}.pxd", header.pxd(entries, package))
+    if depfile is not None:
+        inputs = [*fragments, *sorted(RUNTIME.glob("*.pxi")), RUNTIME / "ts_caller.h"]
+        write_if_changed(depfile, dependencies(folder / "_kernels.pyx", inputs))
+
+
+def _check_symbols(entries: Sequence[Entry]) -> None:
+    """Raises TilesmithError where a kernel's name with its types is another's with fewer types."""
+    of: dict[str, str] = {}
+    for entry in entries:
+        for dtypes in descriptors.overloads(entry):
+            symbol = "_".join([entry.kernel, *dtypes])
+            other = of.setdefault(symbol, entry.kernel)
+            if other != entry.kernel:
+                raise TilesmithError(
+                    f"kernels {other} and {entry.kernel} have one name in C: {symbol}"
+                )
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    data = text.encode("utf-8")
+    if not path.exists() or path.read_bytes() != data:
+        path.write_bytes(data)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line of `tilesmith build`: 0, or 1 with the error on stderr."""
+    options = _parser().parse_args(arguments)
+    try:
+        match options.command:
+            case "generate":
+                generate(
+                    options.specs, options.levels.split(","), options.output_dir, options.depfile
+                )
+            case "merge":
+                merge(
+                    options.fragments,
+                    options.package,
+                    options.version,
+                    options.output_dir,
+                    options.depfile,
+                )
+            case "includedir":
+                print(RUNTIME)
+            case "sources":
+                print("\n".join(str(RUNTIME / name) for name in RUNTIME_SOURCES))
+    except TilesmithError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilesmith build", description="What a meson.build calls."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("generate", help="the specs' C files and binding fragments")
+    command.add_argument("specs", type=Path, nargs="+")
+    command.add_argument("--levels", required=True, help="ISA levels, for example v2,v3,v4")
+    command.add_argument("--output-dir", type=Path, required=True)
+    command.add_argument("--depfile", type=Path)
+    command = commands.add_parser("merge", help="the extension's sources from all fragments")
+    command.add_argument("fragments", type=Path, nargs="+")
+    command.add_argument("--package", required=True, help="the package's importable name")
+    command.add_argument("--version", required=True, help="the package's version")
+    command.add_argument("--output-dir", type=Path, required=True)
+    command.add_argument("--depfile", type=Path)
+    commands.add_parser("includedir", help="print the folder of the runtime's headers")
+    commands.add_parser("sources", help="print the runtime's C files, one a line")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

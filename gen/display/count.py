@@ -1,0 +1,119 @@
+"""What a block costs, counted on the tree: the same at every size and on every machine.
+
+Input: a tree at any stage. Output: for each block the operations and the bytes of memory of one
+instance, and how many instances there are as a product of loops' extents. An operation is one
+arithmetic, comparison, selection or call on elements, whatever its type, and one for each value
+that a reduction combines; index arithmetic is none. Bytes are those of arrays, as the tree reads
+and writes them: what the compiler keeps in registers, and what a cache holds, is not taken off; of
+buffers in registers there are none. Instances that a guard leaves out are counted.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never, final
+
+from ..ir.algebra import dtype_of, index, mul, sub
+from ..ir.index.linear import constant, tidy
+from ..ir.nodes import (
+    Allocate,
+    Barrier,
+    Binary,
+    Block,
+    Buffer,
+    Call,
+    Delinearize,
+    Expr,
+    If,
+    Kernel,
+    Loop,
+    Node,
+    Scope,
+    Select,
+    Seq,
+    Stmt,
+    Transfer,
+    Unary,
+    Update,
+)
+from ..ir.text.print_expr import expr_to_text
+from ..ir.types import INDEX
+from ..ir.walk import loads, targets, walk
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Of one block; read and written in bytes. trips: the product of the extents of the loops
+    around it, which may name those loops.
+    """
+
+    block: str
+    operations: int
+    read: int
+    written: int
+    trips: Expr
+
+    def __str__(self) -> str:
+        words = [f"{self.operations} operation{'s' * (self.operations != 1)}"]
+        words += [f"{self.read} B read"] if self.read else []
+        words += [f"{self.written} B written"] if self.written else []
+        times = "once" if constant(self.trips) == 1 else f"times {expr_to_text(self.trips)}"
+        return f"{', '.join(words)}; {times}"
+
+
+def counts(kernel: Kernel) -> tuple[Count, ...]:
+    """A count for each block, in textual order."""
+    buffers = {n.name: n for n in walk(kernel) if isinstance(n, Buffer)}
+    return tuple(_counts(kernel.body, (), buffers))
+
+
+def _counts(
+    stmt: Stmt, extents: tuple[Expr, ...], buffers: Mapping[str, Buffer]
+) -> Iterator[Count]:
+    match stmt:
+        case Block(name, body=body):
+            stored = [t.buffer for t in targets(body)]
+            combined = stored if isinstance(body, Update) else []
+            read = [*(load.buffer for load in loads(body)), *combined]
+            operations = len(combined) + sum(_is_operation(n) for n in walk(body))
+            written = sum(_bytes(buffers[b]) for b in stored)
+            read_ = sum(_bytes(buffers[b]) for b in read)
+            yield Count(name, operations, read_, written, _product(extents))
+        case Loop(_, lower, upper, _, inner):
+            yield from _counts(inner, (*extents, tidy(sub(upper, lower))), buffers)
+        case Delinearize() | If() | Allocate():
+            yield from _counts(stmt.body, extents, buffers)
+        case Seq(parts):
+            for part in parts:
+                yield from _counts(part, extents, buffers)
+        case Barrier() | Transfer():
+            return
+        case _:
+            assert_never(stmt)
+
+
+def _is_operation(node: Node) -> bool:
+    match node:
+        case Binary(_, lhs, _):
+            return dtype_of(lhs) is not INDEX
+        case Unary() | Select() | Call():
+            return dtype_of(node) is not INDEX
+        case _:
+            return False
+
+
+def _bytes(buffer: Buffer) -> int:
+    return 0 if buffer.scope is Scope.REGISTER else buffer.dtype.bytes
+
+
+def _product(extents: tuple[Expr, ...]) -> Expr:
+    """Constant factors gathered as the last one."""
+    product: Expr = index(1)
+    factor = 1
+    for extent in extents:
+        known = constant(extent)
+        if known is None:
+            product = mul(product, extent)
+        else:
+            factor *= known
+    return mul(product, factor)

@@ -1,0 +1,153 @@
+"""What `tilesmith show` prints: a kernel at a stage, or what each step changed.
+
+Input: a spec, dtypes and a level. Output: text: IR as a script, differences a step, or C.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never, final
+
+from ..errors import TilesmithError
+from ..ir.nodes import Kernel
+from ..ir.text.printer import to_text
+from ..language.model import KernelSpec
+from ..pipeline import Dtypes, Variant, emit, schedule, suffix
+from ..poly.certificate import Scheduled
+from ..progress import SILENT, Progress
+from ..targets.cpu.levels import Level, Target
+from .differences import Line, Mark, differences, excerpt
+from .story import Moment, story
+
+STAGES = ("plain", "scheduled", "lowered", "c")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The plain schedule, then what each step of a variant changed; whole: each tree whole.
+
+    colour: with the codes by which terminals colour.
+    """
+
+    variant: str
+    whole: bool = False
+    colour: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AfterStep:
+    """A variant after its first `step` steps."""
+
+    variant: str
+    step: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A variant at one of STAGES."""
+
+    stage: str
+    variant: str
+
+
+View = Steps | AfterStep | Stage
+
+
+def text(
+    spec: KernelSpec, dtypes: Dtypes, level: Level, view: View, shown: Progress = SILENT
+) -> str:
+    """The view as text. Raises TilesmithError, also where there is no such variant or step.
+
+    Steps are proved; the other views show what is there, proved or not.
+    """
+    variants = schedule(spec, dtypes, Target(level), unproved)
+    if isinstance(view, Stage) and view.stage == "c":
+        return emit(spec, {suffix(dtypes): variants}, level)
+    variant = named(variants, view.variant)
+    match view:
+        case Steps(_, whole, colour):
+            shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+            lines = _told(story(variant, shown), len(variant.steps), whole)
+            return "\n".join(map(_coloured if colour else _plain, lines)) + "\n"
+        case AfterStep(_, step):
+            if not 0 <= step <= len(variant.steps):
+                raise TilesmithError(
+                    f"variant {variant.name} has {len(variant.steps)} steps, not {step}"
+                )
+            return to_text(variant.steps[step - 1].state.kernel if step else variant.start.kernel)
+        case Stage(stage, _):
+            return to_text(_at(variant, stage))
+        case _:
+            assert_never(view)
+
+
+def unproved(plain: Kernel, state: Scheduled) -> None:
+    """In place of a prover, where what is there is to be seen, proved or not."""
+
+
+def _at(variant: Variant, stage: str) -> Kernel:
+    match stage:
+        case "plain":
+            return variant.start.kernel
+        case "scheduled":
+            return variant.scheduled.kernel
+        case "lowered":
+            return variant.lowered.kernel
+        case _:
+            raise TilesmithError(f"there is no stage {stage!r}: there are {', '.join(STAGES)}")
+
+
+def named(variants: Sequence[Variant], name: str) -> Variant:
+    """The variant of that name. Raises TilesmithError where there is none."""
+    for variant in variants:
+        if variant.name == name:
+            return variant
+    if len(variants) == 1 and name == "0":  # what is asked for by default
+        return variants[0]
+    names = ", ".join(v.name for v in variants)
+    raise TilesmithError(f"there is no variant {name!r}: there are {names}")
+
+
+# ---------------------------------------------------------------- steps
+
+_Line = Line | str  # a line of a tree, or one about it
+
+
+def _told(moments: Sequence[Moment], steps: int, whole: bool) -> Iterator[_Line]:
+    before = ""
+    for number, moment in enumerate(moments):
+        after = to_text(moment.kernel)
+        if number:
+            yield ""
+        yield from _heading(number if number <= steps else 0, moment)
+        if whole or not number:
+            yield from (Line(Mark.KEPT, line) for line in after.splitlines())
+        else:
+            yield from excerpt(differences(before, after))
+        before = after
+
+
+def _heading(number: int, moment: Moment) -> Iterator[str]:
+    """number: of the step, if it is one."""
+    step = f"step {number}: " * (number > 0)
+    yield f"# {step}{moment.title}"
+    if moment.span is not None:
+        where = f"{Path(moment.span.path).name}:{moment.span.line}"
+        yield f"#   {where}  {' '.join(moment.span.text.split())}"
+    yield f"#   {moment.proof}"
+    yield from (f"#     {line}" for line in moment.proof.detail)
+
+
+def _plain(line: _Line) -> str:
+    return line if isinstance(line, str) else f"{line.mark.value} {line.text}".rstrip()
+
+
+_COLOURS = {Mark.ADDED: "32", Mark.REMOVED: "31", Mark.DEEPER: "36", Mark.OUTWARD: "36"}
+
+
+def _coloured(line: _Line) -> str:
+    code = "1" if isinstance(line, str) else _COLOURS.get(line.mark, "")
+    return f"\033[{code}m{_plain(line)}\033[0m" if code and _plain(line) else _plain(line)

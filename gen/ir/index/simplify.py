@@ -1,0 +1,95 @@
+"""Index expressions with what is known decided in them.
+
+Input: an index expression, and facts about its variables. Output: the same value with the minima,
+maxima, quotients and remainders gone that the facts decide.
+"""
+
+from math import gcd
+
+from ..algebra import add, floordiv, index
+from ..nodes import Binary, BinaryOp, Const, Expr, Var
+from ..walk import remembered
+from .facts import Facts
+from .linear import Linear, linear, tidy
+
+
+def resolve(expr: Expr, facts: Facts) -> Expr:
+    """The index expression, terms gathered."""
+    return tidy(expr if _is_sum(expr) else _resolve(expr, facts))
+
+
+@remembered
+def _is_sum(expr: Expr) -> bool:
+    """Whether there is nothing in it that facts could decide."""
+    match expr:
+        case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL, lhs, rhs):
+            return _is_sum(lhs) and _is_sum(rhs)
+        case _:
+            return isinstance(expr, Const | Var)
+
+
+def _resolve(expr: Expr, facts: Facts) -> Expr:
+    match expr:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+            a, b = _resolve(lhs, facts), _resolve(rhs, facts)
+            if facts.holds(linear(b) - linear(a)):
+                return a if op is BinaryOp.MIN else b
+            if facts.holds(linear(a) - linear(b)):
+                return b if op is BinaryOp.MIN else a
+            return Binary(op, a, b)
+        case Binary(BinaryOp.MOD, lhs, Const(int(divisor))) if divisor > 0:
+            value = linear(_resolve(lhs, facts))
+            rest = value.modulo(int(divisor))
+            if _is_rest(rest, int(divisor), facts):
+                return rest.expr()
+            return _remainder(_reduced(value, int(divisor)), int(divisor), facts)
+        case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
+            whole = linear(floordiv(linear(_resolve(lhs, facts)).expr(), int(divisor)))
+            left = {atom: c for atom, c in whole.terms.items() if not _is_zero(atom, facts)}
+            return Linear(left, whole.constant).expr()
+        case Binary(op, lhs, rhs):
+            return Binary(op, _resolve(lhs, facts), _resolve(rhs, facts))
+        case _:
+            return expr
+
+
+def _remainder(value: Linear, divisor: int, facts: Facts) -> Expr:
+    """The remainder, with what stays below a factor of the divisor outside of it, so that lanes lie
+    side by side: (4*i + l) % 8 as 4*i % 8 + l, where l is below 4.
+    """
+    for factor in sorted({gcd(c, divisor) for c in value.terms.values()}, reverse=True):
+        rest = value.modulo(factor)
+        if factor > 1 and rest.terms and _is_rest(rest, factor, facts):
+            steps = _reduced(value - rest, divisor).expr()
+            return add(Binary(BinaryOp.MOD, steps, index(divisor)), rest.expr())
+    return Binary(BinaryOp.MOD, value.expr(), index(divisor))
+
+
+def _reduced(value: Linear, divisor: int) -> Linear:
+    """A form that leaves the same remainder. No coefficient is larger than it was: `-n % 1000` as
+    `999*n % 1000` could leave 64 bits where `-n` does not (`index_limits`).
+    """
+    terms = {a: c % divisor if c > 0 else -(-c % divisor) for a, c in value.terms.items()}
+    return Linear({a: c for a, c in terms.items() if c}, value.constant % divisor)
+
+
+def _is_rest(value: Linear, divisor: int, facts: Facts) -> bool:
+    """Whether the form, of coefficients that are not negative, is its own remainder, as each of its
+    terms then is.
+    """
+    known = all(facts.holds(linear(atom)) for atom in value.terms)
+    return known and _within(value.expr(), divisor, facts)
+
+
+def _is_zero(atom: Expr, facts: Facts) -> bool:
+    match atom:
+        case Binary(BinaryOp.FLOORDIV, rest, Const(int(divisor))):
+            return _within(rest, int(divisor), facts)
+        case _:
+            return False
+
+
+def _within(expr: Expr, size: int, facts: Facts) -> bool:
+    """Whether 0 <= expr < size."""
+    value = linear(expr)
+    return facts.holds(value) and facts.holds(value * -1 + (size - 1))

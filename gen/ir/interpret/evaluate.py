@@ -1,0 +1,353 @@
+"""What the IR's operators compute, on scalars: the arithmetic of the interpreter.
+
+Input: operators and element types. Output: functions of values. Values of integer types are Python
+integers within the type's range, truth values are Python bools, all others are NumPy scalars of
+the element type; every function here keeps that.
+"""
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any, assert_never
+
+import numpy as np
+
+from ...errors import TilesmithError
+from .. import storage
+from ..algebra import result_of
+from ..nodes import (
+    COMPARISONS,
+    AnyCombiner,
+    BinaryOp,
+    Combiner,
+    Const,
+    DefinedCombiner,
+    Function,
+    UnaryOp,
+)
+from ..types import DType, Kind
+
+NumpyDType = np.dtype[Any]
+Value = Any  # bool, int or a NumPy scalar
+
+
+class InterpError(TilesmithError):
+    """What a correct kernel never does: an access out of bounds, a read of nothing, ..."""
+
+
+@cache
+def numpy_dtype(dtype: DType) -> NumpyDType:
+    """NumPy's type; bfloat16 needs the package ml_dtypes."""
+    if dtype is not DType.BFLOAT16:
+        plain: NumpyDType = np.dtype(dtype.value)
+        return plain
+    try:
+        return storage.bfloat16()
+    except ImportError as e:
+        raise InterpError("bfloat16 needs the package ml_dtypes") from e
+
+
+def scalar(value: Value, dtype: DType) -> Value:
+    """A number as a value of the type, integers wrapped around."""
+    match dtype.kind:
+        case Kind.BOOL:
+            return bool(value)
+        case Kind.SIGNED | Kind.UNSIGNED:
+            return wrap(dtype)(int(value))
+        case Kind.FLOAT if dtype is DType.BFLOAT16:
+            return np.uint16(storage.bits(float(value), dtype)).view(numpy_dtype(dtype))
+        case Kind.FLOAT | Kind.COMPLEX:
+            return numpy_dtype(dtype).type(value)
+        case kind:
+            assert_never(kind)
+
+
+def wrap(dtype: DType) -> Callable[[int], int]:
+    """An integer modulo 2^bits, in the type's range."""
+    lowest = -(1 << (dtype.bits - 1)) if dtype.kind is Kind.SIGNED else 0
+    size = 1 << dtype.bits
+
+    def wrapped(value: int) -> int:
+        return value if lowest <= value < lowest + size else (value - lowest) % size + lowest
+
+    return wrapped
+
+
+def poison(dtype: DType) -> Value:
+    """What an element holds that was never written: NaN where the type has one."""
+    match dtype.kind:
+        case Kind.BOOL:
+            return True
+        case Kind.SIGNED | Kind.UNSIGNED:
+            return wrap(dtype)(0xABABABABABABABAB)
+        case Kind.FLOAT | Kind.COMPLEX:
+            return numpy_dtype(dtype).type(math.nan)
+        case kind:
+            assert_never(kind)
+
+
+# ---------------------------------------------------------------- operators
+
+
+def _floordiv(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+def _mod(a: int, b: int) -> int:
+    return a % b if b else 0
+
+
+def _shift(shifted: Callable[[int, int], int], bits: int) -> Callable[[int, int], int]:
+    """By more than there are bits: nothing is left but the sign."""
+    return lambda a, b: shifted(a, b if 0 <= b < bits else bits)
+
+
+_ARITHMETIC: dict[BinaryOp, Callable[[Value, Value], Value]] = {
+    BinaryOp.ADD: operator.add,
+    BinaryOp.SUB: operator.sub,
+    BinaryOp.MUL: operator.mul,
+    BinaryOp.DIV: operator.truediv,
+    BinaryOp.FLOORDIV: operator.floordiv,
+    BinaryOp.MOD: operator.mod,
+    BinaryOp.MIN: np.minimum,
+    BinaryOp.MAX: np.maximum,
+    BinaryOp.BITAND: operator.and_,
+    BinaryOp.BITOR: operator.or_,
+    BinaryOp.BITXOR: operator.xor,
+    BinaryOp.EQ: operator.eq,
+    BinaryOp.NE: operator.ne,
+    BinaryOp.LT: operator.lt,
+    BinaryOp.LE: operator.le,
+    BinaryOp.GT: operator.gt,
+    BinaryOp.GE: operator.ge,
+}
+_ON_INTEGERS: dict[BinaryOp, Callable[[int, int], int]] = {
+    BinaryOp.FLOORDIV: _floordiv,
+    BinaryOp.MOD: _mod,
+    BinaryOp.MIN: min,
+    BinaryOp.MAX: max,
+}
+
+
+def binary(op: BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
+    """The function of two operands of `dtype`. AND and OR are the caller's: they are lazy."""
+    if op in COMPARISONS:
+        compare = _ARITHMETIC[op]
+        return lambda a, b: bool(compare(a, b))
+    if dtype is DType.BOOL:
+        on_bools = _ON_INTEGERS.get(op) or _ARITHMETIC[op]
+        return lambda a, b: bool(on_bools(a, b))
+    if not dtype.is_integer:
+        return _ARITHMETIC[op]
+    wrapped = wrap(dtype)
+    match op:
+        case BinaryOp.SHL:
+            on_integers = _shift(operator.lshift, dtype.bits)
+        case BinaryOp.SHR:
+            on_integers = _shift(operator.rshift, dtype.bits)
+        case _:
+            on_integers = _ON_INTEGERS.get(op) or _ARITHMETIC[op]
+    return lambda a, b: wrapped(on_integers(a, b))
+
+
+def unary(op: UnaryOp, dtype: DType) -> Callable[[Value], Value]:
+    match op:
+        case UnaryOp.NOT:
+            return operator.not_
+        case UnaryOp.NEG if dtype.is_integer:
+            wrapped = wrap(dtype)
+            return lambda a: wrapped(-a)
+        case UnaryOp.NEG:
+            return operator.neg
+        case UnaryOp.INVERT if dtype is DType.BOOL:
+            return operator.not_
+        case UnaryOp.INVERT:
+            inverted = wrap(dtype)
+            return lambda a: inverted(~a)
+        case _:
+            assert_never(op)
+
+
+def cast(source: DType, target: DType) -> Callable[[Value], Value]:
+    """Conversion as C and NumPy do it: floats to integers truncate, integers wrap around."""
+    if source is target:
+        return lambda a: a
+    if target is DType.BOOL:
+        return bool
+    if target.is_integer and not source.is_float:
+        wrapped = wrap(target)
+        return lambda a: wrapped(int(a))
+    if target is DType.BFLOAT16:
+        return lambda a: scalar(a, target)
+    source_type, target_type = numpy_dtype(source), numpy_dtype(target)
+    if target.is_integer:
+        return lambda a: int(np.asarray(a, source_type).astype(target_type).item())
+    # Through an array of the source type, so that an integer is rounded once.
+    return lambda a: np.asarray(a, source_type).astype(target_type)[()]
+
+
+def function(name: Function, dtype: DType) -> Callable[..., Value]:
+    """The function of floats, or complex numbers, of type `dtype`."""
+    number = numpy_dtype(dtype).type
+    match name:
+        case Function.ABS:
+            return np.abs
+        case Function.SQRT:
+            return np.sqrt
+        case Function.RSQRT:
+            return lambda a: number(1) / np.sqrt(a)
+        case Function.EXP:
+            return np.exp
+        case Function.EXPM1:
+            return np.expm1
+        case Function.SIGMOID:
+            return lambda a: _sigmoid(a, number(1))
+        case Function.LOG:
+            return np.log
+        case Function.LOG1P:
+            return np.log1p
+        case Function.POW:
+            return np.power
+        case Function.TANH:
+            return np.tanh
+        case Function.ERF:
+            return lambda a: number(math.erf(float(a)))
+        case Function.SIN:
+            return np.sin
+        case Function.COS:
+            return np.cos
+        case Function.FLOOR:
+            return np.floor
+        case Function.CEIL:
+            return np.ceil
+        case Function.ISNAN:
+            return lambda a: bool(np.isnan(a))
+        case Function.FMA if dtype.is_complex:
+            return lambda a, b, c: a * b + c
+        case Function.FMA:
+            return lambda a, b, c: _fused(a, b, c, number)
+        case Function.REAL:
+            return np.real
+        case Function.IMAG:
+            return np.imag
+        case Function.CONJ:
+            return np.conj
+        case Function.COMPLEX:
+            return lambda re, im: _complex(re, im, result_of(name, dtype))
+        case _:
+            assert_never(name)
+
+
+def _complex(re: Value, im: Value, dtype: DType) -> Value:
+    """Part by part: `re + 1j * im` would lose infinities and signs of zeros."""
+    return numpy_dtype(dtype).type(complex(re, im))
+
+
+def _fused(a: Value, b: Value, c: Value, number: Callable[[float], Value]) -> Value:
+    """A * b + c, rounded once: to odd first, so that rounding to float32 then is right."""
+    if not all(map(math.isfinite, (a, b, c))):
+        return a * b + c
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    try:
+        near = float(exact)
+    except OverflowError:
+        return number(math.inf if exact > 0 else -math.inf)
+    if exact == 0:
+        return a * b + c  # the sign of zero
+    if (
+        number is np.float32
+        and Fraction(near) != exact
+        and near.hex().split("p")[0][-1] in "02468ace"
+    ):
+        near = math.nextafter(near, math.inf if exact > near else -math.inf)
+    return number(near)
+
+
+def _sigmoid(x: Value, one: Value) -> Value:
+    """1 / (1 + exp(-x)) where it overflows nowhere."""
+    e = np.exp(-np.abs(x))
+    return (e if x < 0 else one) / (one + e)
+
+
+# ---------------------------------------------------------------- reductions
+
+Combine = Callable[[tuple[Value, ...], tuple[Value, ...]], tuple[Value, ...]]
+
+
+def identity(combiner: AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[Value, ...]:
+    """What each of the combiner's targets holds before anything is combined into it."""
+    first = dtypes[0]
+    match combiner:
+        case Combiner.SUM:
+            return (scalar(0, first),)
+        case Combiner.PROD:
+            return (scalar(1, first),)
+        case Combiner.ANY:
+            return (False,)
+        case Combiner.ALL:
+            return (True,)
+        case Combiner.MIN:
+            return (_extreme(first, highest=True),)
+        case Combiner.MAX:
+            return (_extreme(first, highest=False),)
+        case Combiner.ARGMIN:
+            return (_extreme(first, highest=True), _extreme(dtypes[1], highest=True))
+        case Combiner.ARGMAX:
+            return (_extreme(first, highest=False), _extreme(dtypes[1], highest=True))
+        case DefinedCombiner(identity=values):
+            return tuple(scalar(none.value, none.dtype) for none in values)
+        case _:
+            assert_never(combiner)
+
+
+def identity_constants(combiner: AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[Const, ...]:
+    """The same as constants of a tree."""
+    return tuple(
+        Const(none.item() if isinstance(none, np.generic) else none, dtype)
+        for none, dtype in zip(identity(combiner, dtypes), dtypes, strict=True)
+    )
+
+
+def _extreme(dtype: DType, highest: bool) -> Value:
+    if dtype.is_integer:
+        limits = np.iinfo(numpy_dtype(dtype))
+        return int(limits.max if highest else limits.min)
+    return highest if dtype is DType.BOOL else scalar(math.inf if highest else -math.inf, dtype)
+
+
+def combine(combiner: Combiner, dtypes: tuple[DType, ...]) -> Combine:
+    """The function that joins two tuples of values, one for each target."""
+    match combiner:
+        case Combiner.ARGMIN:
+            return lambda a, b: _better(a, b, operator.lt)
+        case Combiner.ARGMAX:
+            return lambda a, b: _better(a, b, operator.gt)
+        case _:
+            join = binary(_JOINS[combiner], dtypes[0])
+            return lambda a, b: (join(a[0], b[0]),)
+
+
+_JOINS = {
+    Combiner.SUM: BinaryOp.ADD,
+    Combiner.PROD: BinaryOp.MUL,
+    Combiner.MIN: BinaryOp.MIN,
+    Combiner.MAX: BinaryOp.MAX,
+    Combiner.ANY: BinaryOp.BITOR,
+    Combiner.ALL: BinaryOp.BITAND,
+}
+
+
+def _better(
+    a: tuple[Value, ...], b: tuple[Value, ...], beats: Callable[[Value, Value], bool]
+) -> tuple[Value, ...]:
+    """Of two (value, index) pairs, the one to keep: NaN first, the smaller index among equals."""
+    a_nan, b_nan = a[0] != a[0], b[0] != b[0]
+    if a_nan or b_nan:
+        tied, first = a_nan and b_nan, a_nan
+    else:
+        tied, first = a[0] == b[0], beats(a[0], b[0])
+    if tied:
+        return a if a[1] <= b[1] else b
+    return a if first else b

@@ -1,0 +1,374 @@
+"""The interpreter's memory, and its expressions as closures.
+
+Input: expressions and targets. Output: functions of no arguments that compute, read or write in one
+Machine; reads and writes are checked. A read that the kernel must not do raises InterpError.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar, assert_never
+
+import numpy as np
+
+from ..algebra import dtype_of
+from ..launch import Axes, owners
+from ..nodes import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    DefinedCombiner,
+    Delinearize,
+    Expr,
+    External,
+    Function,
+    Load,
+    LoopKind,
+    Scope,
+    Select,
+    Target,
+    Unary,
+    Var,
+)
+from ..types import DType, Kind
+from .evaluate import (
+    Combine,
+    InterpError,
+    Value,
+    binary,
+    cast,
+    function,
+    numpy_dtype,
+    poison,
+    scalar,
+    unary,
+)
+
+Array = np.ndarray[Any, Any]
+Thunk = Callable[[], Value]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A buffer's elements, and which of them have been written.
+
+    latest: where several entries of an Allocate have one memory, the place of the entry that wrote
+    last; what the others held is gone.
+    """
+
+    values: Array
+    written: Array
+    latest: list["Place"] | None = None
+
+    def take_over(self) -> None:
+        """Makes this the place that the memory holds."""
+        if self.latest is not None and self.latest[0] is not self:
+            self.latest[0].written[...] = False
+            self.latest[0] = self
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A launch while it is built. missing: its axes that no loop around is bound to. loops: those
+    around that are bound to none. memory: what the threads of the running block have of each
+    buffer, by their places on its axes; and by its loops' variables, too.
+    """
+
+    axes: Axes
+    missing: frozenset[LoopKind]
+    memory: dict[tuple[str, tuple[Value, ...]], Place]
+    loops: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A buffer that each rank has for itself: what makes a new one, and those of the ranks."""
+
+    make: Callable[[], Place]
+    places: dict[int, Place] = field(default_factory=dict)
+
+    def of(self, rank: int) -> Place:
+        if rank not in self.places:
+            self.places[rank] = self.make()
+        return self.places[rank]
+
+
+@dataclass(slots=True)
+class Trace:
+    """Which blocks meet at elements, in one run or several.
+
+    met: (reader, buffer, writer, whether it writes later), of different instances; a write that
+    leaves an element as it was is none. running: the block, and which instance of all. written:
+    what wrote an element last. read: of each reader of an element the first instance.
+    """
+
+    met: set[tuple[str, str, str, bool]] = field(default_factory=set)
+    running: tuple[str, int] = ("", 0)
+    written: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
+    read: dict[tuple[str, tuple[int, ...]], dict[str, int]] = field(default_factory=dict)
+
+    def enter(self, block: str) -> None:
+        self.running = block, self.running[1] + 1
+
+    def reads(self, buffer: str, index: tuple[int, ...]) -> None:
+        reader, instance = self.running
+        self.read.setdefault((buffer, index), {}).setdefault(reader, instance)
+        if writer := self.written.get((buffer, index)):
+            self.met.add((reader, buffer, writer, False))
+
+    def writes(self, buffer: str, index: tuple[int, ...]) -> None:
+        writer, instance = self.running
+        self.written[buffer, index] = writer
+        for reader, first in self.read.get((buffer, index), {}).items():
+            if first != instance:
+                self.met.add((reader, buffer, writer, True))
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The state of one run.
+
+    values: of dims, scalars, loop variables and the running block's iteration variables.
+    places: of the buffers in scope. dtypes: of all buffers. random: draws the order of parallel
+    iterations. check: whether reading what was never written is an error. externals: what stands
+    for external functions, by name. launch: what the statement being built runs in. messages: the
+    buffers that are; what a rank has received lies beside what it stores. owned: what ranks have.
+    trace: where to enter who meets whom.
+    """
+
+    values: dict[str, Value]
+    places: dict[str, Place]
+    dtypes: dict[str, DType]
+    random: np.random.Generator | None
+    check: bool
+    externals: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    launch: Launched | None = None
+    messages: frozenset[str] = frozenset()
+    owned: dict[str, Owned] = field(default_factory=dict)
+    trace: Trace | None = None
+
+    def shuffled(self, items: Iterable[T]) -> list[T]:
+        """The items in an order that is drawn, if orders are."""
+        found = list(items)
+        if self.random is None:
+            return found
+        return [found[k] for k in self.random.permutation(len(found))]
+
+
+def coordinate(axis: LoopKind) -> str:
+    """The name in `Machine.values` of the running thread's place on an axis, or of the rank."""
+    return f"@{axis.value}"
+
+
+RANK = coordinate(LoopKind.DISTRIBUTED)
+
+
+def received(message: str) -> str:
+    """The name in `Machine.places` of what a rank has received."""
+    return f"@{message}"
+
+
+def expression(expr: Expr, machine: Machine) -> Thunk:
+    """The function that computes the expression's value now."""
+    match expr:
+        case Var(name):
+            values = machine.values
+            return lambda: values[name]
+        case Const(value, dtype):
+            constant = scalar(value, dtype)
+            return lambda: constant
+        case Unary(op, operand):
+            apply, a = unary(op, dtype_of(operand)), expression(operand, machine)
+            return lambda: apply(a())
+        case Binary(op, lhs, rhs):
+            return _binary(op, dtype_of(lhs), expression(lhs, machine), expression(rhs, machine))
+        case Select(condition, then, otherwise):
+            holds = expression(condition, machine)
+            x, y = expression(then, machine), expression(otherwise, machine)
+            return lambda: x() if holds() else y()
+        case Cast(dtype, operand):
+            convert, a = cast(dtype_of(operand), dtype), expression(operand, machine)
+            return lambda: convert(a())
+        case Call(called, args):
+            return _call(called, [expression(a, machine) for a in args], expr, machine)
+        case Load(buffer, indices):
+            return reader(Target(buffer, indices, span=expr.span), machine)
+        case _:
+            assert_never(expr)
+
+
+def _call(called: Function | External, args: list[Thunk], expr: Call, machine: Machine) -> Thunk:
+    if isinstance(called, Function):
+        f = function(called, dtype_of(expr.args[0]))
+        return lambda: f(*(arg() for arg in args))
+    if called.name not in machine.externals:
+        raise InterpError(f"nothing stands for the external function '{called.name}'", expr.span)
+    python, result = machine.externals[called.name], called.result
+    return lambda: scalar(python(*(arg() for arg in args)), result)
+
+
+def _binary(op: BinaryOp, dtype: DType, a: Thunk, b: Thunk) -> Thunk:
+    match op:
+        case BinaryOp.AND:
+            return lambda: a() and b()
+        case BinaryOp.OR:
+            return lambda: a() or b()
+        case _:
+            apply = binary(op, dtype)
+            return lambda: apply(a(), b())
+
+
+def defined(combiner: DefinedCombiner, machine: Machine) -> Combine:
+    """The function that joins two tuples by a combiner that a spec defines."""
+    values = machine.values
+    operands = [v.name for owner in "ab" for v in combiner.variables(owner)]
+    results = [v.name for v in combiner.variables("c")]
+    combined = [expression(e, machine) for e in combiner.combined]
+
+    def join(old: tuple[Value, ...], new: tuple[Value, ...]) -> tuple[Value, ...]:
+        values.update(zip(operands, (*old, *new), strict=True))
+        for name, part in zip(results, combined, strict=True):
+            values[name] = part()
+        return tuple(values[name] for name in results)
+
+    return join
+
+
+# ---------------------------------------------------------------- reads and writes
+
+
+def reader(place: Target, machine: Machine) -> Thunk:
+    """The function that reads an element: in bounds, and written before."""
+    name, places, check, trace = place.buffer, machine.places, machine.check, machine.trace
+    if name in machine.messages:
+        name = received(name)
+    at = _position(place, name, machine)
+    is_number = machine.dtypes[place.buffer].kind in (Kind.FLOAT, Kind.COMPLEX)
+
+    def read() -> Value:
+        memory, index = places[name], at()
+        if check and not memory.written[index]:
+            raise InterpError(
+                f"reads {_text(place.buffer, index)}, {_unwritten(name, machine)}", place.span
+            )
+        if trace:
+            trace.reads(name, index)
+        value = memory.values[index]
+        return value if is_number else value.item()
+
+    return read
+
+
+def writer(place: Target, machine: Machine) -> Callable[[Value], None]:
+    """The function that writes an element, in bounds."""
+    name, places, trace = place.buffer, machine.places, machine.trace
+    at = _position(place, name, machine)
+
+    def write(value: Value) -> None:
+        memory, index = places[name], at()
+        if trace and not (memory.written[index] and memory.values[index] == value):
+            trace.writes(name, index)
+        memory.take_over()
+        memory.values[index] = value
+        memory.written[index] = True
+
+    return write
+
+
+def _unwritten(name: str, machine: Machine) -> str:
+    if RANK not in machine.values or name not in machine.owned:
+        return "which was never written"
+    return f"which rank {machine.values[RANK]} has neither computed nor received"
+
+
+def _position(place: Target, name: str, machine: Machine) -> Callable[[], tuple[int, ...]]:
+    """The function that computes an element's indices, each within its axis of what has a name."""
+    indices = [expression(i, machine) for i in place.indices]
+    places = machine.places
+
+    def position() -> tuple[int, ...]:
+        at = tuple([index() for index in indices])
+        shape = places[name].values.shape
+        if not (all(map(operator.lt, at, shape)) and (not at or min(at) >= 0)):
+            what = _text(place.buffer, at)
+            message = f"accesses {what}, out of bounds: its shape is {list(shape)}"
+            raise InterpError(message, place.span)
+        return at
+
+    return position
+
+
+def _text(name: str, at: tuple[int, ...]) -> str:
+    return f"{name}{list(at)}"
+
+
+# ---------------------------------------------------------------- statements
+
+
+def fresh(buffer: Buffer, machine: Machine) -> Place:
+    """New places, none written yet. A temporary's size below 0 is none, as in generated code."""
+    shape = tuple(expression(extent, machine)() for extent in buffer.shape)
+    if any(extent < 0 for extent in shape):
+        if buffer.scope is Scope.GLOBAL:
+            raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
+        shape = tuple(max(extent, 0) for extent in shape)
+    values = np.full(shape, poison(buffer.dtype), numpy_dtype(buffer.dtype))
+    return Place(values, np.zeros(shape, bool))
+
+
+def allocation(stmt: Allocate, machine: Machine) -> Callable[[], None]:
+    """The function that enters an Allocate: buffers are new, or those that the running thread of a
+    launch shares with others, or had before.
+    """
+    launch, values = machine.launch, machine.values
+    shared: dict[str, list[str]] = {}
+    for buffer in stmt.buffers if launch else ():
+        assert launch is not None
+        axes = owners(buffer, launch.axes, launch.missing)
+        if axes is not None:
+            shared[buffer.name] = [coordinate(a) for a in launch.axes if a in axes]
+
+    def enter() -> None:
+        for buffer in stmt.buffers:
+            if buffer.scope in (Scope.RANK, Scope.MESSAGE) and RANK not in values:
+                for name in (buffer.name, received(buffer.name)):
+                    machine.owned[name] = Owned(partial(fresh, buffer, machine))
+                continue
+            if launch is None or buffer.name not in shared:
+                machine.places[buffer.name] = fresh(buffer, machine)
+                continue
+            owner = buffer.name, tuple(values[axis] for axis in shared[buffer.name])
+            entry = buffer.name, (*owner[1], *(values[var] for var in launch.loops))
+            if entry not in launch.memory:
+                new = fresh(buffer, machine)
+                first = launch.memory.setdefault(owner, replace(new, latest=[new]))
+                launch.memory[entry] = replace(new, latest=first.latest)
+            machine.places[buffer.name] = launch.memory[entry]
+
+    return enter
+
+
+def parts(stmt: Delinearize, machine: Machine) -> Callable[[], bool]:
+    """The function that binds the parts, and says whether there are any."""
+    value = expression(stmt.value, machine)
+    extents = [expression(e, machine) for e in stmt.extents]
+    values = machine.values
+
+    def split() -> bool:
+        rest, sizes = value(), [extent() for extent in extents]
+        if rest < 0:
+            raise InterpError(f"{rest} has no parts {', '.join(stmt.vars)}", stmt.span)
+        if rest >= math.prod(sizes):
+            return False
+        for var, size in zip(reversed(stmt.vars), reversed(sizes), strict=True):
+            rest, values[var] = divmod(rest, size)
+        return True
+
+    return split

@@ -1,0 +1,105 @@
+"""Sizes of arrays: which dims a shape tells, and what an expression over dims comes to.
+
+Input: INDEX expressions over dims and integer scalars, as shapes and assumptions have them.
+"""
+
+import ast
+from collections.abc import Collection, Iterable, Mapping
+from typing import cast
+
+from ..nodes import Binary, BinaryOp, Cast, Const, Expr, Var
+from ..text.parse_expr import Names, expression
+from ..types import INDEX, DType
+from ..walk import variables
+from .evaluate import binary
+
+Shapes = Iterable[tuple[tuple[Expr, ...], tuple[int, ...]]]
+"""Shapes in expressions, each with the sizes that an array has."""
+
+
+def told(extent: Expr) -> tuple[str, int] | None:
+    """The dim that an axis of this extent tells, and how much larger than it the axis is."""
+    match extent:
+        case Var(name):
+            return name, 0
+        case Binary(BinaryOp.ADD, Var(name), Const(int(more))):
+            return name, more
+        case Binary(BinaryOp.SUB, Var(name), Const(int(less))):
+            return name, -less
+        case _:
+            return None
+
+
+def found(shapes: Shapes, dims: Collection[str]) -> dict[str, int]:
+    """The dims that the shapes tell: by an axis that is the dim, else by one that differs from it
+    by a number. The first axis counts; whether the others agree is not asked.
+    """
+    axes = [pair for shape, sizes in shapes for pair in zip(shape, sizes, strict=True)]
+    sizes: dict[str, int] = {}
+    for plain in (True, False):
+        for extent, size in axes:
+            pair = told(extent)
+            if pair is not None and pair[0] in dims and plain is (pair[1] == 0):
+                sizes.setdefault(pair[0], size - pair[1])
+    return sizes
+
+
+class SizeError(ValueError):
+    """A size that cannot be worked out."""
+
+
+def value(expr: Expr, values: Mapping[str, float]) -> int:
+    """What the expression comes to; 0 or 1 for a comparison. Its variables must have values.
+
+    Raises SizeError where a divisor is not positive, or a float is no int64.
+    """
+    match expr:
+        case Var(name):
+            return int(values[name])
+        case Const(int(number)):
+            return number
+        case Cast(_, operand):
+            return _whole(_real(operand, values))
+        case Binary(BinaryOp.FLOORDIV | BinaryOp.MOD, _, rhs) if value(rhs, values) <= 0:
+            raise SizeError("a divisor is not positive")
+        case Binary(op, lhs, rhs):
+            return int(cast(int, binary(op, INDEX)(value(lhs, values), value(rhs, values))))
+        case _:
+            raise AssertionError("sizes have no other form")
+
+
+def _real(expr: Expr, values: Mapping[str, float]) -> float:
+    """What an expression of float64 comes to."""
+    match expr:
+        case Var(name):
+            return float(values[name])
+        case Const(bool() | int() | float() as number):
+            return float(number)
+        case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL as op, lhs, rhs):
+            return float(
+                cast(float, binary(op, DType.FLOAT64)(_real(lhs, values), _real(rhs, values)))
+            )
+        case _:
+            raise AssertionError("sizes have no other form")
+
+
+def _whole(number: float) -> int:
+    """The number without its fraction, as C casts it."""
+    if not -(2.0**63) < number < 2.0**63:
+        raise SizeError(f"{number} is no int64")
+    return int(number)
+
+
+def given(expr: Expr, values: Mapping[str, float]) -> str:
+    """The expression's variables with their values, for messages: `k = 5, n = 3`."""
+    names = (name for name in values if name in variables(expr))
+    return ", ".join(f"{name} = {values[name]}" for name in names)
+
+
+def from_text(text: str, scalars: Mapping[str, DType] | None = None) -> Expr:
+    """The expression that `printer.expr_to_text` printed. scalars: those that are no INDEX.
+
+    Raises ScriptError and SyntaxError.
+    """
+    names = Names("<size>", (text,), scalars=scalars or {})
+    return expression(ast.parse(text, mode="eval").body, INDEX, names)

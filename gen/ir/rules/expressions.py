@@ -1,0 +1,218 @@
+"""The rules that expressions obey: names are known, operands are of types that operators take.
+
+Input: an expression and the names in scope. Output: its type, or an IRError naming the expression.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn, assert_never
+
+from ...errors import TilesmithError
+from ..algebra import result_of
+from ..nodes import (
+    COMPARISONS,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    External,
+    Function,
+    Load,
+    Node,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from ..text.print_expr import expr_to_text
+from ..types import INDEX, DType, Kind
+
+
+class IRError(TilesmithError):
+    """A tree that breaks a rule of the IR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The variables' types and the buffers that an expression may use."""
+
+    variables: Mapping[str, DType]
+    buffers: Mapping[str, Buffer]
+
+
+_INTEGERS = frozenset({Kind.SIGNED, Kind.UNSIGNED})
+_REALS = _INTEGERS | {Kind.FLOAT}
+_NUMBERS = _REALS | {Kind.COMPLEX}
+_BITS = _INTEGERS | {Kind.BOOL}
+_ALL = frozenset(Kind)
+_OPERANDS = {
+    BinaryOp.ADD: _NUMBERS,
+    BinaryOp.SUB: _NUMBERS,
+    BinaryOp.MUL: _NUMBERS,
+    BinaryOp.DIV: frozenset({Kind.FLOAT, Kind.COMPLEX}),
+    BinaryOp.FLOORDIV: _REALS,
+    BinaryOp.MOD: _REALS,
+    BinaryOp.MIN: _REALS | {Kind.BOOL},
+    BinaryOp.MAX: _REALS | {Kind.BOOL},
+    BinaryOp.EQ: _ALL,
+    BinaryOp.NE: _ALL,
+    BinaryOp.LT: _REALS | {Kind.BOOL},
+    BinaryOp.LE: _REALS | {Kind.BOOL},
+    BinaryOp.GT: _REALS | {Kind.BOOL},
+    BinaryOp.GE: _REALS | {Kind.BOOL},
+    BinaryOp.AND: frozenset({Kind.BOOL}),
+    BinaryOp.OR: frozenset({Kind.BOOL}),
+    BinaryOp.BITAND: _BITS,
+    BinaryOp.BITOR: _BITS,
+    BinaryOp.BITXOR: _BITS,
+    BinaryOp.SHL: _INTEGERS,
+    BinaryOp.SHR: _INTEGERS,
+}
+_UNARY_OPERANDS = {
+    UnaryOp.NEG: _NUMBERS,
+    UnaryOp.NOT: frozenset({Kind.BOOL}),
+    UnaryOp.INVERT: _BITS,
+}
+
+
+_ARITY = {Function.FMA: 3, Function.COMPLEX: 2, Function.POW: 2}
+_OF_COMPLEX_ALONE = frozenset({Function.REAL, Function.IMAG, Function.CONJ})
+_OF_COMPLEX = _OF_COMPLEX_ALONE | {Function.ABS, Function.EXP, Function.ISNAN, Function.FMA}
+
+
+def refuse(node: Node, message: str) -> NoReturn:
+    raise IRError(message, node.span)
+
+
+def expect(expr: Expr, expected: DType, what: str, scope: Scope) -> None:
+    """Refuses an expression that is not of the expected type; `what` names its role."""
+    dtype = check(expr, scope)
+    if dtype is not expected:
+        text = expr_to_text(expr)
+        refuse(expr, f"{what} is '{text}' of type {dtype.value}, not {expected.value}")
+
+
+def check(expr: Expr, scope: Scope) -> DType:
+    """The expression's type, after checking all of it."""
+    match expr:
+        case Var(name, dtype):
+            _check_variable(expr, name, dtype, scope)
+            return dtype
+        case Const():
+            return _check_constant(expr)
+        case Unary(op, operand):
+            dtype = check(operand, scope)
+            _check_kind(expr, op, dtype, _UNARY_OPERANDS[op])
+            return dtype
+        case Binary(op, lhs, rhs):
+            dtype = _one_type(expr, (lhs, rhs), scope)
+            _check_kind(expr, op, dtype, _OPERANDS[op])
+            return DType.BOOL if op in COMPARISONS else dtype
+        case Select(condition, then, otherwise):
+            expect(condition, DType.BOOL, "a condition", scope)
+            return _one_type(expr, (then, otherwise), scope)
+        case Cast(dtype, operand):
+            source = check(operand, scope)
+            if source.kind is Kind.COMPLEX and dtype.kind not in (Kind.COMPLEX, Kind.BOOL):
+                refuse(expr, f"'{expr_to_text(expr)}' drops an imaginary part")
+            _check_storage(expr, source, dtype)
+            return dtype
+        case Call(function, args):
+            return _check_call(expr, function, args, scope)
+        case Load(buffer, indices, dtype):
+            declared = check_place(expr, buffer, indices, scope).dtype
+            if dtype is not declared:
+                refuse(expr, f"a load of '{buffer}' is {dtype.value}, not {declared.value}")
+            return dtype
+        case _:
+            assert_never(expr)
+
+
+def check_place(node: Node, buffer: str, indices: tuple[Expr, ...], scope: Scope) -> Buffer:
+    """The buffer that is read or written at `indices`."""
+    declared = scope.buffers.get(buffer)
+    if declared is None:
+        refuse(node, f"no buffer '{buffer}' is in scope")
+    if len(indices) != len(declared.shape):
+        refuse(node, f"'{buffer}' has {len(declared.shape)} axes, but {len(indices)} indices")
+    for i in indices:
+        expect(i, INDEX, f"an index of '{buffer}'", scope)
+    return declared
+
+
+def _check_variable(expr: Var, name: str, dtype: DType, scope: Scope) -> None:
+    declared = scope.variables.get(name)
+    if declared is None:
+        refuse(expr, f"no variable '{name}' is bound here")
+    if dtype is not declared:
+        refuse(expr, f"variable '{name}' is {declared.value}, not {dtype.value}")
+
+
+def _check_constant(expr: Const) -> DType:
+    dtype, value = expr.dtype, expr.value
+    match dtype.kind:
+        case Kind.BOOL:
+            fits = isinstance(value, bool)
+        case Kind.SIGNED | Kind.UNSIGNED:
+            lowest = -(1 << (dtype.bits - 1)) if dtype.kind is Kind.SIGNED else 0
+            fits = type(value) is int and lowest <= value < lowest + (1 << dtype.bits)
+        case Kind.FLOAT:
+            fits = type(value) in (int, float)
+        case Kind.COMPLEX:
+            fits = type(value) in (int, float, complex)
+        case kind:
+            assert_never(kind)
+    if not fits:
+        refuse(expr, f"the constant {value!r} is no {dtype.value}")
+    return dtype
+
+
+def _check_storage(expr: Cast, source: DType, target: DType) -> None:
+    """What only stores is read as the type that is computed in, and rounded to from floats alone:
+    so that a value is rounded once.
+    """
+    narrows = target.only_stores and (source.only_stores or not source.is_float)
+    if narrows or (source.only_stores and target is not source.computed):
+        refuse(expr, f"no cast leads from {source.value} to {target.value} at once")
+
+
+def _check_kind(expr: Expr, op: UnaryOp | BinaryOp, dtype: DType, kinds: frozenset[Kind]) -> None:
+    if dtype.kind not in kinds or dtype.only_stores:
+        refuse(expr, f"'{op.value}' takes no {dtype.value}: '{expr_to_text(expr)}'")
+
+
+def _one_type(expr: Expr, operands: tuple[Expr, ...], scope: Scope) -> DType:
+    dtypes = [check(operand, scope) for operand in operands]
+    if any(dtype is not dtypes[0] for dtype in dtypes):
+        found = " and ".join(dtype.value for dtype in dtypes)
+        refuse(expr, f"the operands of '{expr_to_text(expr)}' are {found}")
+    return dtypes[0]
+
+
+def _check_call(
+    expr: Expr, function: Function | External, args: tuple[Expr, ...], scope: Scope
+) -> DType:
+    if isinstance(function, External):
+        if len(args) != len(function.parameters):
+            refuse(expr, f"'{function.name}' takes {len(function.parameters)} arguments")
+        for arg, dtype in zip(args, function.parameters, strict=True):
+            expect(arg, dtype, f"an argument of '{function.name}'", scope)
+        return function.result
+    arity = _ARITY.get(function, 1)
+    if len(args) != arity:
+        refuse(expr, f"'{function.value}' takes {arity} arguments, not {len(args)}")
+    dtype = _one_type(expr, args, scope)
+    if dtype.only_stores:
+        refuse(expr, f"'{function.value}' takes floats, not {dtype.value}")
+    if dtype.is_complex and function not in _OF_COMPLEX:
+        refuse(expr, f"'{function.value}' takes floats, not {dtype.value}")
+    if not dtype.is_complex and function in _OF_COMPLEX_ALONE:
+        refuse(expr, f"'{function.value}' takes complex numbers, not {dtype.value}")
+    if not dtype.is_float and not dtype.is_complex:
+        refuse(expr, f"'{function.value}' takes floats, not {dtype.value}")
+    if function is Function.COMPLEX and dtype.complex is None:
+        refuse(expr, f"no complex number has parts of {dtype.value}")
+    return result_of(function, dtype)

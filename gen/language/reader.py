@@ -1,0 +1,394 @@
+"""A spec file to a KernelSpec.
+
+Input: a path or text. Output: a KernelSpec in which everything is checked: keys, names, ranks,
+element types for every choice of dtypes, formulas and recipes' outlines. All errors are SpecErrors
+that point into the file.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import Span, SpecError
+from ..ir import nodes as ir
+from ..ir import walk
+from ..ir.types import INDEX, DType
+from . import yaml
+from .body.program import Program
+from .body.resolve import definitions, resolve
+from .body.scope import Declared
+from .build import build, choices, shape_of
+from .externals import read_external
+from .formulas import oracle
+from .model import (
+    Argument,
+    ExternalFunction,
+    KernelSpec,
+    NamedSize,
+    Reduction,
+    Scalar,
+    Temporary,
+    TypeVariable,
+    storage_types,
+)
+from .named_sizes import check_whole, integers, read_sizes
+from .recipes import read_recipes
+from .reductions import check_laws, read_reduction
+from .shapes import array_type, dims_in, names_in, read_constraints, read_size, temporary_size
+from .signature import loop_dim_of, read_signature
+from .syntax import grammar
+from .syntax import nodes as syntax
+from .syntax.grammar import Words
+from .type_variables import check_name, read_type_variables, real_variables
+
+VERSION = 1
+
+
+_INTEGERS = frozenset(dtype.value for dtype in DType if dtype.is_integer)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The file's keys."""
+
+    tilesmith: int
+    kernel: yaml.Scalar
+    doc: str
+    signature: yaml.Scalar
+    dtypes: yaml.Map
+    arguments: yaml.Map
+    compute: yaml.Scalar
+    span: Span
+    follows: str = ""
+    scalars: yaml.Map | None = None
+    sizes: yaml.Map | None = None
+    temporaries: yaml.Map | None = None
+    reductions: yaml.Map | None = None
+    externals: yaml.Map | None = None
+    constraints: tuple[yaml.Scalar, ...] = ()
+    oracle: yaml.Scalar | yaml.Map | None = None
+    accuracy: yaml.Scalar | yaml.Map | None = None
+    example: str = ""
+    recipes: yaml.List | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentEntry:
+    type: yaml.Scalar
+    span: Span
+    intent: ir.Intent = ir.Intent.IN
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarEntry:
+    type: yaml.Scalar
+    span: Span
+    default: bool | int | float | None = None
+    doc: str = ""
+
+
+def load(path: str | Path) -> KernelSpec:
+    """The spec in a file. Raises SpecError, and OSError where the file cannot be read."""
+    path = Path(path)
+    start = Span(str(path), 1, 1)
+    with path.open("rb") as file:
+        data = file.read(yaml.MAX_BYTES + 1)  # whatever the file says of its size: devices say 0
+    if len(data) > yaml.MAX_BYTES:
+        raise SpecError(f"the file is larger than {yaml.MAX_BYTES} bytes", start)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise SpecError("the file is not UTF-8", Span(str(path), line, 1)) from None
+    return loads(text, str(path))
+
+
+def loads(text: str, path: str) -> KernelSpec:
+    """The spec in a text; `path` is what errors call it. Raises SpecError."""
+    return read(yaml.parse(text, path), path)
+
+
+def read(node: yaml.Node, path: str) -> KernelSpec:
+    """The spec that a part of the file `path` is. Raises SpecError."""
+    file = _file(node)
+    variables = read_type_variables(file.dtypes)
+    parts = [f"real({v.name})" for v in variables]
+    elements = frozenset([v.name for v in variables] + parts + [dtype.value for dtype in DType])
+    scalars = tuple(_scalar(k, v, elements) for k, v in _entries(file.scalars))
+    types = {s.name: s.element for s in scalars}
+    arguments = tuple(_argument(k, v, elements, types) for k, v in file.arguments.entries)
+    used = {*(a.element for a in arguments), *types.values()}
+    signature = read_signature(file.signature, types)
+    dims = dims_in(arguments, {*types, *(key.text for key, _ in _entries(file.sizes))})
+    sizes = _sizes(file.sizes, dims, types)
+    all_dims = (*dims, *(s.name for s in sizes))
+    temporaries = tuple(_temporary(k, v, elements, all_dims) for k, v in _entries(file.temporaries))
+    reductions = tuple(_reduction(k, v, elements) for k, v in _entries(file.reductions))
+    externals = tuple(_external(k, v, elements) for k, v in _entries(file.externals))
+    declared: tuple[_Named, ...] = (
+        *sizes, *arguments, *scalars, *temporaries, *reductions, *externals
+    )  # fmt: skip
+    _check_distinct(variables, dims, declared, file)
+    loop_dim = loop_dim_of(signature, arguments, file.signature.span)
+    check_whole(sizes, loop_dim)
+    words = Words(
+        elements,
+        {r.name: len(r.parts) for r in reductions},
+        functions={e.name: len(e.arguments) for e in externals},
+    )
+    program = _program(
+        file.compute, words, all_dims, arguments, scalars, temporaries, storage_types(variables)
+    )
+    spec = KernelSpec(
+        path=path,
+        name=file.kernel.text,
+        doc=file.doc.strip(),
+        follows=file.follows.strip(),
+        signature=signature,
+        dtypes=variables + real_variables(variables, used),
+        dims=dims,
+        sizes=sizes,
+        loop_dim=loop_dim,
+        arguments=arguments,
+        scalars=scalars,
+        temporaries=temporaries,
+        reductions=reductions,
+        externals=externals,
+        constraints=read_constraints(file.constraints, all_dims, loop_dim, types),
+        requires=program.requires,
+        program=program,
+        oracle=oracle.read(file.oracle, arguments),
+        accuracy=oracle.read(file.accuracy, arguments),
+        example=file.example,
+        recipes=read_recipes(file.recipes, (*all_dims, *integers(types))),
+        span=file.kernel.span,
+    )
+    _check(spec)
+    return spec
+
+
+def _file(node: yaml.Node) -> File:
+    file = yaml.decode(node, File, "the spec")
+    if file.tilesmith != VERSION:
+        raise SpecError(f"'tilesmith' must be {VERSION}, not {file.tilesmith}", file.span)
+    check_name(file.kernel)
+    return file
+
+
+def _sizes(
+    node: yaml.Map | None, dims: tuple[str, ...], scalars: Mapping[str, str]
+) -> tuple[NamedSize, ...]:
+    for key, _ in _entries(node):
+        check_name(key)
+    return read_sizes(_entries(node), dims, scalars)
+
+
+def _entries(node: yaml.Map | None) -> tuple[tuple[yaml.Scalar, yaml.Node], ...]:
+    return node.entries if node else ()
+
+
+# ---------------------------------------------------------------- declarations
+
+
+_Named = NamedSize | Argument | Scalar | Temporary | Reduction | ExternalFunction
+_KINDS: dict[type[_Named], str] = {
+    NamedSize: "a size",
+    Argument: "an argument",
+    Scalar: "a scalar",
+    Temporary: "a temporary",
+    Reduction: "a reduction",
+    ExternalFunction: "an external function",
+}
+
+
+def _check_distinct(
+    variables: tuple[TypeVariable, ...],
+    dims: tuple[str, ...],
+    declared: tuple[_Named, ...],
+    file: File,
+) -> None:
+    """One namespace holds all that a spec names."""
+    seen = {v.name: "a type variable" for v in variables}
+    seen |= dict.fromkeys(grammar.RESERVED, "a word of the language")
+    seen |= dict.fromkeys(dims, "a dim")
+    for thing in declared:
+        if thing.name in seen:
+            raise SpecError(f"'{thing.name}' is {seen[thing.name]} already", thing.span)
+        seen[thing.name] = _KINDS[type(thing)]
+    for dim in dims:
+        if dim in grammar.RESERVED or any(dim == v.name for v in variables):
+            raise SpecError(
+                f"the dim '{dim}' has another meaning in the language", file.arguments.span
+            )
+
+
+def _element(name: str, span: Span, elements: frozenset[str]) -> str:
+    if name not in elements:
+        raise SpecError(f"unknown type '{name}'", span, yaml.hint(name, elements))
+    return name
+
+
+def _argument(
+    key: yaml.Scalar, node: yaml.Node, elements: frozenset[str], scalars: Mapping[str, str]
+) -> Argument:
+    check_name(key)
+    entry = yaml.decode(node, ArgumentEntry, f"argument '{key.text}'")
+    found = array_type(entry.type)
+    if found is None:
+        raise SpecError(
+            f"'{entry.type.text[:64]}' is not the type of an array",
+            entry.type.span,
+            'write "T[m, n]", or "T[]" for an array without axes',
+        )
+    element = _element(found[0], entry.type.span, elements)
+    shape = tuple(read_size(axis, scalars) for axis in found[1])
+    return Argument(key.text, element, shape, entry.intent, entry.doc, key.span)
+
+
+def _scalar(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Scalar:
+    check_name(key)
+    entry = yaml.decode(node, ScalarEntry, f"scalar '{key.text}'")
+    element = _element(entry.type.text, entry.type.span, elements)
+    _check_default(key, entry.default, element)
+    return Scalar(key.text, element, entry.default, entry.doc, key.span)
+
+
+def _check_default(key: yaml.Scalar, default: bool | int | float | None, element: str) -> None:
+    if default is None:
+        return
+    if (element == DType.BOOL.value) != isinstance(default, bool):
+        kind = "a bool" if element == DType.BOOL.value else "a number"
+        raise SpecError(f"the default of '{key.text}' must be {kind}", key.span)
+    if isinstance(default, float) and element in _INTEGERS:
+        raise SpecError(f"the default of '{key.text}' must be an integer", key.span)
+
+
+def _temporary(
+    key: yaml.Scalar, node: yaml.Node, elements: frozenset[str], dims: tuple[str, ...]
+) -> Temporary:
+    check_name(key)
+    hint = 'write "T", or "T[m, n + 2]" to give its shape'
+    if not isinstance(node, yaml.Scalar):
+        raise SpecError(f"'{key.text}' must be a type", node.span, hint)
+    if re.fullmatch(r"real\(\w+\)|\w+", node.text):
+        return Temporary(key.text, _element(node.text, node.span, elements), None, key.span)
+    found = array_type(node)
+    if found is None:
+        raise SpecError(f"'{key.text}' must be a type", node.span, hint)
+    shape = tuple(temporary_size(axis, dims) for axis in found[1])
+    return Temporary(key.text, _element(found[0], node.span, elements), shape, key.span)
+
+
+def _reduction(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Reduction:
+    check_name(key)
+    return read_reduction(key, node, elements)
+
+
+def _external(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> ExternalFunction:
+    check_name(key)
+    return read_external(key, node, elements)
+
+
+# ---------------------------------------------------------------- the body and formulas
+
+
+def _program(
+    compute: yaml.Scalar,
+    words: Words,
+    dims: tuple[str, ...],
+    arguments: tuple[Argument, ...],
+    scalars: tuple[Scalar, ...],
+    temporaries: tuple[Temporary, ...],
+    storage: frozenset[str],
+) -> Program:
+    body = grammar.statements(compute, words)
+    if not body:
+        raise SpecError("the body has no statement", compute.span)
+    declared = Declared(
+        dims,
+        {a.name: shape_of(a.shape) for a in arguments}
+        | {t.name: t.shape for t in temporaries if t.shape is not None},
+        {a.name: a.intent for a in arguments},
+        {s.name: s.element == INDEX.value for s in scalars},
+        frozenset([*_assigned(body), *(a.name for a in arguments), *(t.name for t in temporaries)]),
+        frozenset(a.name for a in arguments if a.element in storage)
+        | frozenset(t.name for t in temporaries if t.element in storage),
+    )
+    return resolve(body, declared)
+
+
+def _assigned(body: tuple[syntax.Statement, ...]) -> set[str]:
+    found: set[str] = set()
+    for statement in body:
+        match statement:
+            case syntax.Assign():
+                found |= {target.array for target in statement.targets}
+            case syntax.For(_, inner) | syntax.If(_, inner):
+                found |= _assigned(inner)
+    return found
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def _check(spec: KernelSpec) -> None:
+    _check_used(spec)
+    for dtypes in choices(spec):
+        check_laws(build(spec, dtypes))
+    oracle.check(spec)
+
+
+def _check_used(spec: KernelSpec) -> None:
+    """Everything declared is used, and every output is written."""
+    all_definitions = list(definitions(spec.program.body))
+    written = {target.array for d in all_definitions for target in d.targets}
+    arrays_read, names_read = set[str](), set[str]()
+    for d in all_definitions:
+        if d.others:  # the parts of a tuple need each other
+            arrays_read |= {target.array for target in d.targets}
+        for expr in (d.value, *d.target.indices, d.guard):
+            for part in syntax.descend(expr) if expr else ():
+                if isinstance(part, syntax.Element):
+                    arrays_read.add(part.array)
+                elif isinstance(part, syntax.Name):
+                    names_read.add(part.name)
+    for a in spec.arguments:
+        if a.intent is not ir.Intent.IN and a.name not in written:
+            raise SpecError(f"the output '{a.name}' is never written", a.span)
+        if a.intent is ir.Intent.IN and a.name not in arrays_read | names_read:
+            raise SpecError(f"the argument '{a.name}' is not used", a.span)
+    for t in spec.program.temporaries:
+        if t.name in written and t.name not in arrays_read | names_read:
+            raise SpecError(f"the temporary '{t.name}' is never read", t.span)
+    _check_declared(spec, written, names_read)
+    called = {
+        part.function
+        for d in all_definitions
+        for expr in (d.value, d.guard)
+        for part in (syntax.descend(expr) if expr else ())
+        if isinstance(part, syntax.Apply)
+    }
+    for external in spec.externals:
+        if external.name not in called:
+            raise SpecError(f"the external function '{external.name}' is not used", external.span)
+    for reduction in spec.reductions:
+        if all(d.combiner != reduction.name for d in all_definitions):
+            raise SpecError(f"the reduction '{reduction.name}' is not used", reduction.span)
+
+
+def _check_declared(spec: KernelSpec, written: set[str], names_read: set[str]) -> None:
+    for temporary in spec.temporaries:
+        if temporary.name not in written:
+            raise SpecError(f"the temporary '{temporary.name}' is never defined", temporary.span)
+    in_bounds = spec.program.names_in_bounds().union(
+        *(names_in(axis) for a in spec.arguments for axis in a.shape),
+        *(walk.variables(size.value) for size in spec.sizes),
+    )
+    for size in spec.sizes:
+        if size.name not in names_read | in_bounds:
+            raise SpecError(f"the size '{size.name}' is not used", size.span)
+    for scalar in spec.scalars:
+        if scalar.name not in names_read | in_bounds:
+            raise SpecError(f"the scalar '{scalar.name}' is not used", scalar.span)

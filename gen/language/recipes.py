@@ -1,0 +1,117 @@
+"""The outline of recipes: targets, parameters, variants and steps, whose arguments stay YAML.
+
+Which primitives there are and what they take is the schedule's to say; `yaml.decode` reads a
+step's arguments by the primitive's fields.
+"""
+
+from dataclasses import dataclass
+
+from ..errors import Span, SpecError
+from ..ir import nodes as ir
+from . import yaml
+from .body.indices import condition_expr
+from .model import Param, Recipe, Step, Variant
+from .syntax import grammar
+
+LEVELS = ("v2", "v3", "v4", "neon")  # as lower.target has them
+MAX_VARIANTS = 64  # each call tries them in order
+TARGETS = ("cpu", *(f"cpu.{level}" for level in LEVELS))
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeEntry:
+    target: yaml.Scalar
+    span: Span
+    params: yaml.Map | None = None
+    variants: tuple[yaml.Map, ...] = ()
+    auto: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VariantEntry:
+    steps: yaml.List
+    span: Span
+    when: yaml.Scalar | None = None
+
+
+def read_recipes(node: yaml.List | None, dims: tuple[str, ...]) -> tuple[Recipe, ...]:
+    """The recipes of a spec. Raises SpecError."""
+    recipes: list[Recipe] = []
+    for item in node.items if node else ():
+        recipe = _recipe(item, dims)
+        if any(recipe.target == other.target for other in recipes):
+            raise SpecError(f"the target '{recipe.target}' has a recipe already", item.span)
+        recipes.append(recipe)
+    return tuple(recipes)
+
+
+def _recipe(node: yaml.Node, dims: tuple[str, ...]) -> Recipe:
+    entry = yaml.decode(node, RecipeEntry, "the recipe")
+    if len(entry.variants) > MAX_VARIANTS:
+        found = f"the recipe has {len(entry.variants)} variants; the limit is {MAX_VARIANTS}"
+        raise SpecError(found, entry.variants[MAX_VARIANTS].span)
+    variants = tuple(_variant(v, dims) for v in entry.variants)
+    if entry.auto == bool(variants):
+        raise SpecError("a recipe has either variants or auto: true", entry.span)
+    for variant in variants[:-1]:
+        if variant.when is None:
+            raise SpecError("only the last variant has no 'when'", variant.span)
+    if variants and variants[-1].when is not None:
+        raise SpecError(
+            "the last variant must have no 'when'",
+            variants[-1].span,
+            "add '- steps: []', the plain schedule",
+        )
+    return Recipe(_target(entry.target), _params(entry.params), variants, entry.auto, entry.span)
+
+
+def _target(node: yaml.Scalar) -> str:
+    """A recipe for what nothing is made for would never run, and be read by no one."""
+    if node.text in TARGETS:
+        return node.text
+    known = ", ".join(TARGETS)
+    if node.text.partition(".")[0] == "cuda":
+        hint = f"the targets are {known}"
+        raise SpecError("there is no code for the target 'cuda' yet", node.span, hint)
+    message = f"unknown target '{node.text[:64]}': there are {known}"
+    raise SpecError(message, node.span, yaml.hint(node.text, TARGETS))
+
+
+def _params(node: yaml.Map | None) -> tuple[Param, ...]:
+    params: list[Param] = []
+    for key, value in node.entries if node else ():
+        levels = value.entries if isinstance(value, yaml.Map) else ((None, value),)
+        for level, _ in levels:
+            if level and level.text not in LEVELS:
+                message = f"unknown level '{level.text[:64]}': there are {', '.join(LEVELS)}"
+                raise SpecError(message, level.span, yaml.hint(level.text, LEVELS))
+        values = tuple((level.text if level else "", _value(v)) for level, v in levels)
+        params.append(Param(key.text, values, key.span))
+    return tuple(params)
+
+
+def _value(node: yaml.Node) -> int | str:
+    match node:
+        case yaml.Scalar(int(value) | str(value)) if not isinstance(value, bool):
+            return value
+        case _:
+            raise SpecError("a parameter's value must be an integer or a word", node.span)
+
+
+def _variant(node: yaml.Map, dims: tuple[str, ...]) -> Variant:
+    entry = yaml.decode(node, VariantEntry, "the variant")
+    when: ir.Expr | None = None
+    if entry.when is not None:
+        when = condition_expr(grammar.expression(entry.when), frozenset(dims))
+    return Variant(when, tuple(_step(s) for s in entry.steps.items), entry.span)
+
+
+def _step(node: yaml.Node) -> Step:
+    match node:
+        case yaml.Map(((yaml.Scalar(_, primitive), args),)) if primitive:
+            return Step(primitive, args, node.span)
+        case yaml.Scalar(str(primitive)):
+            return Step(primitive, yaml.Map((), node.span), node.span)
+        case _:
+            hint = "write '- split: {loop: y.j, factors: [8]}'"
+            raise SpecError("a step is one primitive with a map of arguments", node.span, hint)

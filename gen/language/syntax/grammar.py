@@ -1,0 +1,422 @@
+"""The language of `compute:` and of the spec's conditions: Python's syntax, never evaluated.
+
+Input: a YAML scalar's text. Output: the syntax tree of `syntax`, whose spans point into the YAML
+file. Invariant: size, nesting and runs of prefix operators are limited on the text before `ast`
+sees it, and the depth of what `ast` gives before any function recurses into it.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import NoReturn
+
+from ...errors import Span, SpecError
+from ...ir.nodes import BinaryOp, Combiner, UnaryOp
+from ...ir.types import DType
+from .. import yaml
+from ..values import functions
+from . import hints
+from .nodes import (
+    Apply,
+    Assign,
+    Binary,
+    Conditional,
+    Element,
+    Expr,
+    Fold,
+    For,
+    Group,
+    If,
+    Literal,
+    Name,
+    Power,
+    Range,
+    Statement,
+    Unary,
+    parts,
+)
+
+MAX_TEXT = 20_000
+MAX_BRACKETS = 50
+MAX_PREFIXES = 8
+MAX_DEPTH = 100
+MAX_POWER = 16
+
+FUNCTIONS = {
+    "abs": 1, "sqrt": 1, "rsqrt": 1, "exp": 1, "expm1": 1, "sigmoid": 1, "log": 1, "log1p": 1,
+    "pow": 2, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "floor": 1, "ceil": 1, "isnan": 1, "fma": 3,
+    "real": 1, "imag": 1, "conj": 1, "complex": 2,
+}  # fmt: skip
+CONSTANTS = {"inf": float("inf"), "nan": float("nan"), "pi": 3.141592653589793}
+COMBINERS = {combiner.value: combiner for combiner in Combiner}
+RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *COMBINERS, "range", "reversed", "select")).union(
+    dtype.value for dtype in DType
+)
+
+_BINARY: dict[type[ast.operator], BinaryOp] = {
+    ast.Add: BinaryOp.ADD, ast.Sub: BinaryOp.SUB, ast.Mult: BinaryOp.MUL, ast.Div: BinaryOp.DIV,
+    ast.FloorDiv: BinaryOp.FLOORDIV, ast.Mod: BinaryOp.MOD, ast.BitAnd: BinaryOp.BITAND,
+    ast.BitOr: BinaryOp.BITOR, ast.BitXor: BinaryOp.BITXOR, ast.LShift: BinaryOp.SHL,
+    ast.RShift: BinaryOp.SHR,
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], BinaryOp] = {
+    ast.Eq: BinaryOp.EQ, ast.NotEq: BinaryOp.NE, ast.Lt: BinaryOp.LT, ast.LtE: BinaryOp.LE,
+    ast.Gt: BinaryOp.GT, ast.GtE: BinaryOp.GE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the spec adds to the language. casts: names of types, which are functions too.
+    reductions: those that it defines, with how many values each takes. functions: external ones,
+    with how many arguments. operands: names with a dot.
+    """
+
+    casts: frozenset[str] = frozenset()
+    reductions: Mapping[str, int] = field(default_factory=dict)
+    functions: Mapping[str, int] = field(default_factory=dict)
+    operands: frozenset[str] = frozenset()
+
+
+NO_WORDS = Words()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Turns positions in a scalar's text into spans of the file."""
+
+    scalar: yaml.Scalar
+    positions: tuple[tuple[int, int], ...]
+    lines: tuple[str, ...]
+    starts: tuple[int, ...]  # the offset in the text of each line's start
+    words: Words
+
+    def span(self, node: ast.expr | ast.stmt | ast.comprehension) -> Span:
+        if isinstance(node, ast.comprehension):
+            return self.span(node.target)
+        start = self._offset(node.lineno, node.col_offset)
+        end = self._offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        return self.at(start, end)
+
+    def at(self, start: int, end: int) -> Span:
+        """The place of the characters from `start` to `end`, as far as they share a line."""
+        last = len(self.positions) - 1
+        line, column = self.positions[min(start, last)]
+        end_line, end_column = self.positions[min(max(end - 1, start), last)]
+        length = end_column - column + 1 if end_line == line else 1
+        return self.scalar.source.span(line, column, max(1, length))
+
+    def _offset(self, line: int, column_in_bytes: int) -> int:
+        text = self.lines[line - 1].encode()[:column_in_bytes]
+        return self.starts[line - 1] + len(text.decode(errors="ignore"))
+
+
+def statements(scalar: yaml.Scalar, words: Words = NO_WORDS) -> tuple[Statement, ...]:
+    """The statements of a body. Raises SpecError."""
+    place, module = parse(scalar, "exec", words)
+    assert isinstance(module, ast.Module)
+    return tuple(_statement(s, place) for s in module.body)
+
+
+def expression(scalar: yaml.Scalar, words: Words = NO_WORDS) -> Expr:
+    """One expression. Raises SpecError."""
+    place, tree = parse(scalar, "eval", words)
+    assert isinstance(tree, ast.Expression)
+    return _whole(tree.body, place)
+
+
+def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Place, ast.AST]:
+    """The text as Python reads it (mode "exec" or "eval"), within the limits above."""
+    text = scalar.text if mode == "exec" else scalar.text.replace("\n", " ").strip()
+    lines = tuple(text.split("\n"))
+    starts = [0 if mode == "exec" else len(scalar.text) - len(scalar.text.lstrip())]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    place = Place(scalar, scalar.positions(), lines, tuple(starts), words)
+    _check_text(text, place)
+    try:
+        tree = ast.parse(text, mode=mode)
+    except SyntaxError as error:
+        start = place.starts[min(error.lineno or 1, len(lines)) - 1] + max(
+            0, (error.offset or 1) - 1
+        )
+        raise SpecError(
+            f"not an expression or statement: {error.msg}", place.at(start, start + 1)
+        ) from None
+    except (RecursionError, MemoryError, ValueError):
+        raise SpecError(f"the expression nests deeper than {MAX_DEPTH}", scalar.span) from None
+    _check_depth(tree, place)
+    return place, tree
+
+
+def _check_text(text: str, place: Place) -> None:
+    if len(text) > MAX_TEXT:
+        raise SpecError(f"the text is longer than {MAX_TEXT} characters", place.scalar.span)
+    prefixes = re.search(rf"(?:(?:[-+~]|\bnot\b)\s*){{{MAX_PREFIXES + 1}}}", text)
+    if prefixes:
+        where = place.at(prefixes.start(), prefixes.start() + 1)
+        raise SpecError(f"more than {MAX_PREFIXES} prefix operators in a row", where)
+    depth = 0
+    for offset, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if depth > MAX_BRACKETS:
+            raise SpecError(
+                f"brackets nest deeper than {MAX_BRACKETS}", place.at(offset, offset + 1)
+            )
+
+
+def _check_depth(tree: ast.AST, place: Place) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    for node in level:
+        raise _too_deep(place.span(node) if isinstance(node, ast.expr) else place.scalar.span)
+
+
+def _check_joined(expr: Expr) -> Expr:
+    """Chains such as `a and b and ...` are flat in Python and nest here."""
+    level: tuple[Expr, ...] = (expr,)
+    for _ in range(MAX_DEPTH):
+        level = tuple(part for e in level for part in parts(e))
+    for part in level:
+        raise _too_deep(part.span)
+    return expr
+
+
+def _too_deep(span: Span) -> SpecError:
+    hint = "define a part of it as an array of its own"
+    return SpecError(f"the expression nests deeper than {MAX_DEPTH}", span, hint)
+
+
+def _refuse(
+    node: ast.expr | ast.stmt, place: Place, what: str, hint: str | None = None
+) -> NoReturn:
+    raise SpecError(what, place.span(node), hint)
+
+
+# ---------------------------------------------------------------- statements
+
+
+def _statement(node: ast.stmt, place: Place) -> Statement:
+    span = place.span(node)
+    match node:
+        case ast.Assign([ast.Tuple([first, *others])], value):
+            return _several(first, others, value, place, span)
+        case ast.Assign([target], value):
+            return Assign(_target(target, place), None, _whole(value, place), span=span)
+        case ast.AugAssign(target, op, value) if type(op) in _BINARY:
+            return Assign(
+                _target(target, place), _BINARY[type(op)], _whole(value, place), span=span
+            )
+        case ast.For(target, iterable, body, []):
+            over = _range(target, iterable, place)
+            return For(over, tuple(_statement(s, place) for s in body), span=over.span)
+        case ast.If(test, body, []):
+            condition = _whole(test, place)
+            return If(condition, tuple(_statement(s, place) for s in body), span=condition.span)
+        case ast.If(orelse=[first, *_]) | ast.For(orelse=[first, *_]):
+            _refuse(
+                first,
+                place,
+                "'else' is not part of the language",
+                "write a second 'if' with the opposite condition",
+            )
+        case _:
+            _refuse(
+                node,
+                place,
+                "this is not a statement of the language",
+                "a statement is 'a[i] = ...', 'a[i] += ...', 'for i in range(...):' or 'if ...:'",
+            )
+
+
+def _several(
+    first: ast.expr, others: list[ast.expr], value: ast.expr, place: Place, span: Span
+) -> Assign:
+    """`a[i], b[i] = reduction(...)`."""
+    targets = tuple(_target(other, place) for other in others)
+    return Assign(_target(first, place), None, _whole(value, place), others=targets, span=span)
+
+
+def _target(node: ast.expr, place: Place) -> Element:
+    match node:
+        case ast.Name(name):
+            return Element(name, (), span=place.span(node))
+        case ast.Subscript(ast.Name(name), index):
+            return Element(name, _indices(index, place), span=place.span(node))
+        case _:
+            _refuse(node, place, "the left side must be an element of an array, such as a[i, j]")
+
+
+def _indices(node: ast.expr, place: Place) -> tuple[Expr, ...]:
+    items = node.elts if isinstance(node, ast.Tuple) else [node]
+    for item in items:
+        if isinstance(item, ast.Slice):
+            _refuse(item, place, "slices are not part of the language", "use an index")
+    return tuple(_whole(item, place) for item in items)
+
+
+def _range(target: ast.expr, iterable: ast.expr, place: Place) -> Range:
+    if not isinstance(target, ast.Name):
+        _refuse(target, place, "the index of a 'for' must be a name")
+    span = place.span(target)
+    zero = Literal(0, span=place.span(iterable))
+    match iterable:
+        case ast.Name():
+            return Range(target.id, zero, _whole(iterable, place), whole=True, span=span)
+        case ast.Call(ast.Name("range"), [upper], []):
+            return Range(target.id, zero, _whole(upper, place), span=span)
+        case ast.Call(ast.Name("range"), [lower, upper], []):
+            return Range(target.id, _whole(lower, place), _whole(upper, place), span=span)
+        case ast.Call(ast.Name("reversed"), [ast.Call(ast.Name("range")) as inner], []):
+            return replace(_range(target, inner, place), reverse=True)
+        case ast.Call(ast.Name("range"), [_, _, step], []):
+            hint = "use 2*i as the index, say; reversed(range(lower, upper)) runs downwards"
+            _refuse(step, place, "a range has no step", hint)
+        case _:
+            _refuse(iterable, place, "a 'for' runs over a dim, a range or a range reversed")
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def _whole(node: ast.expr, place: Place) -> Expr:
+    return _check_joined(_expr(node, place))
+
+
+def _expr(node: ast.expr, place: Place) -> Expr:
+    span = place.span(node)
+    match node:
+        case ast.Constant(value):
+            return _constant(value, span)
+        case ast.Name(name):
+            return Name(name, span=span)
+        case ast.Subscript(ast.Name(name), index):
+            return Element(name, _indices(index, place), span=span)
+        case ast.Attribute(ast.Name(owner), part) if f"{owner}.{part}" in place.words.operands:
+            return Name(f"{owner}.{part}", span=span)
+        case ast.Subscript(ast.Call(ast.Name("real"), [ast.Name(name)], []), index):
+            return Element(f"real({name})", _indices(index, place), span=span)  # of a type
+        case ast.BinOp(base, ast.Pow(), exponent):
+            return _power(base, exponent, place, span)
+        case ast.BinOp(lhs, op, rhs) if type(op) in _BINARY:
+            return Binary(_BINARY[type(op)], _expr(lhs, place), _expr(rhs, place), span=span)
+        case ast.UnaryOp(op, operand):
+            return _unary(op, _expr(operand, place), span)
+        case ast.BoolOp(op, values):
+            logical = BinaryOp.AND if isinstance(op, ast.And) else BinaryOp.OR
+            return _join(logical, tuple(_expr(v, place) for v in values), span)
+        case ast.Compare(left, ops, comparators):
+            return _comparison(left, ops, comparators, place, span)
+        case ast.IfExp(test, then, otherwise):
+            exprs = (_expr(e, place) for e in (test, then, otherwise))
+            return Conditional(*exprs, span=span)
+        case ast.Call(ast.Name(name), args, []):
+            return _call(name, args, place, span)
+        case _:
+            hint = hints.written(node, {*COMBINERS, *place.words.reductions}, CONSTANTS)
+            _refuse(node, place, "this is not an expression of the language", hint)
+
+
+def _constant(value: object, span: Span) -> Literal:
+    match value:
+        case bool() | int() if value < 2**64:
+            return Literal(value, span=span)
+        case int():
+            raise SpecError("the integer does not fit in 64 bits", span)
+        case float() | complex() if abs(value) != float("inf"):
+            return Literal(value, span=span)
+        case float() | complex():
+            raise SpecError("the number is too large", span, "write inf for infinity")
+        case _:
+            raise SpecError("this is not a number of the language", span)
+
+
+def _power(base: ast.expr, exponent: ast.expr, place: Place, span: Span) -> Expr:
+    match exponent:
+        case ast.Constant(int(value)) if not isinstance(value, bool) and 1 <= value <= MAX_POWER:
+            return Power(_expr(base, place), value, span=span)
+        case ast.Constant(0.5):
+            _refuse(exponent, place, "this is a square root", "write sqrt(...), or pow(..., 0.5)")
+        case _:
+            return Apply("pow", (_expr(base, place), _expr(exponent, place)), span=span)
+
+
+def _unary(op: ast.unaryop, operand: Expr, span: Span) -> Expr:
+    match op, operand:
+        case ast.USub(), Literal(value) if not isinstance(value, bool):
+            return Literal(-value, span=span)
+        case ast.USub(), _:
+            return Unary(UnaryOp.NEG, operand, span=span)
+        case ast.Not(), _:
+            return Unary(UnaryOp.NOT, operand, span=span)
+        case ast.Invert(), _:
+            return Unary(UnaryOp.INVERT, operand, span=span)
+        case _:
+            return operand
+
+
+def _join(op: BinaryOp, values: tuple[Expr, ...], span: Span) -> Expr:
+    return reduce(lambda a, b: Binary(op, a, b, span=span), values)
+
+
+def _comparison(
+    left: ast.expr, ops: list[ast.cmpop], rest: list[ast.expr], place: Place, span: Span
+) -> Expr:
+    if any(type(op) not in _COMPARE for op in ops):
+        raise SpecError("'is' and 'in' are not part of the language", span)
+    values = [_expr(v, place) for v in (left, *rest)]
+    tests = tuple(
+        Binary(_COMPARE[type(op)], a, b, span=span)
+        for op, a, b in zip(ops, values, values[1:], strict=False)
+    )
+    return _join(BinaryOp.AND, tests, span)
+
+
+def _call(name: str, args: list[ast.expr], place: Place, span: Span) -> Expr:
+    own = place.words.reductions
+    if len(args) == 1 and isinstance(args[0], ast.GeneratorExp):
+        if name in COMBINERS:
+            return _fold(COMBINERS[name], _expr(args[0].elt, place), args[0], place, span)
+        if name in own:
+            return _own_fold(name, args[0], place, span)
+    values = tuple(_expr(arg, place) for arg in args)
+    if name in ("min", "max") and len(values) >= 2:
+        return _join(BinaryOp.MIN if name == "min" else BinaryOp.MAX, values, span)
+    if name in COMBINERS or name in own:
+        raise SpecError(f"'{name}' needs a reduction", span, f"write {name}(x[i] for i in n)")
+    if name == "select" and len(values) == 3:
+        return Conditional(*values, span=span)
+    words = place.words
+    known = {**FUNCTIONS, "select": 3, **dict.fromkeys(words.casts, 1), **words.functions}
+    if name not in known:
+        hint = functions.hint(name, {*known, *COMBINERS, *own})
+        raise SpecError(f"unknown function '{name[:64]}'", span, hint)
+    if len(values) != known[name]:
+        needs = f"'{name}' takes {known[name]} argument{'s' * (known[name] > 1)}, not {len(values)}"
+        raise SpecError(needs, span)
+    return Apply(name, values, span=span)
+
+
+def _own_fold(name: str, node: ast.GeneratorExp, place: Place, span: Span) -> Fold:
+    """A reduction that the spec defines, over as many values as it says."""
+    takes = place.words.reductions[name]
+    values = node.elt.elts if isinstance(node.elt, ast.Tuple) else [node.elt]
+    if len(values) != takes:
+        counts = f"takes {takes} value{'s' * (takes > 1)}, not {len(values)}"
+        raise SpecError(f"'{name}' {counts}", place.span(node.elt))
+    group = Group(tuple(_expr(v, place) for v in values), span=place.span(node.elt))
+    return _fold(name, group if takes > 1 else group.values[0], node, place, span)
+
+
+def _fold(
+    combiner: Combiner | str, value: Expr, node: ast.GeneratorExp, place: Place, span: Span
+) -> Fold:
+    over = tuple(_range(g.target, g.iter, place) for g in node.generators)
+    if any(r.reverse for r in over):
+        raise SpecError("a reduction has no order", span, "write range(lower, upper)")
+    tests = tuple(_expr(test, place) for g in node.generators for test in g.ifs)
+    condition = _join(BinaryOp.AND, tests, tests[0].span) if tests else None
+    return Fold(combiner, value, over, condition, span=span)

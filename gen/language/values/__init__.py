@@ -1,0 +1,3 @@
+"""Typed values: `types` says which type operands share, `values` what they are made of,
+`functions` what the language computes of them.
+"""

@@ -1,0 +1,375 @@
+"""Guards become loop bounds, and loops are cut into parts where that makes guards empty.
+
+Input: a tree whose blocks carry their guards as predicates. Output: the same instances in the same
+order, in which
+  - a guard that all blocks of a serial or parallel loop share, and that no loop further in takes
+    part in, is that loop's bound;
+  - a serial or parallel loop around unrolled or vectorized loops is cut into a head, a full part
+    and a tail where the guards (and the clamped indices) of the full part are provably true;
+  - guards that no loop inside changes stand in an If around it.
+What is left in a vectorized loop is a mask.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import assert_never, final
+
+from ..ir.algebra import conjunction, conjuncts
+from ..ir.index.facts import Facts, of_kernel
+from ..ir.index.inequalities import Ranges, inequalities, least, threshold
+from ..ir.index.linear import Linear, constant, linear
+from ..ir.nodes import (
+    Allocate,
+    Barrier,
+    Binary,
+    BinaryOp,
+    Block,
+    Buffer,
+    Delinearize,
+    Expr,
+    If,
+    Kernel,
+    Loop,
+    LoopKind,
+    Scope,
+    Select,
+    Seq,
+    Stmt,
+    Transfer,
+    Var,
+)
+from ..ir.walk import blocks, loads, loops, remembered, seq, substitute, variables, walk
+from ..schedule.nests import tensorized
+
+_WHOLE = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
+
+
+def split_guards(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), in_edge=False))
+
+
+def _visit(stmt: Stmt, facts: Facts, in_edge: bool) -> Stmt:
+    match stmt:
+        case Barrier() | Transfer():
+            return stmt
+        case Block():
+            left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
+            return replace(stmt, predicate=conjunction(*left))
+        case Loop():
+            return _loop(stmt, facts, in_edge)
+        case Delinearize() | If():
+            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt), in_edge))
+        case Allocate():
+            return replace(stmt, body=_visit(stmt.body, facts, in_edge))
+        case Seq(body_):
+            return seq(tuple(_visit(s, facts, in_edge) for s in body_))
+        case _:
+            assert_never(stmt)
+
+
+def implied(condition: Expr, facts: Facts) -> bool:
+    forms = inequalities(condition)
+    return forms is not None and all(facts.holds(form) for form in forms)
+
+
+def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
+    if loop.kind in _WHOLE:
+        return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
+    loop = tightened(loop, facts)
+    first, last = _full_part(loop, facts, in_edge)
+    if first is None and last is None:
+        return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
+    begin = greater(loop.lower, first, facts) if first else loop.lower
+    end = lesser(loop.upper, last, facts) if last else loop.upper
+    head_end = lesser(begin, loop.upper, facts) if first else loop.lower
+    tail_begin = greater(end, head_end, facts) if last else loop.upper
+    reach = _reach(loop, facts)
+    parts = []
+    for lower, upper, edge in (
+        (reach.lower if first else loop.lower, head_end, True),
+        (begin, end, in_edge),  # empty where begin >= end
+        (tail_begin, reach.upper if last else loop.upper, True),
+    ):
+        part = replace(loop, lower=lower, upper=upper)
+        if lower == upper:
+            continue
+        if edge:
+            part = _reached(part, facts)
+        if edge and _at_most_once(part, facts):
+            part = replace(part, kind=LoopKind.SERIAL)
+        parts.append(replace(part, body=_visit(part.body, facts.loop(part), edge)))
+    return seq(tuple(parts))
+
+
+def _reached(edge: Loop, facts: Facts) -> Loop:
+    """The edge without iterations in which no lane of any block is active."""
+    inner = _bound_inside(edge.body)
+    ends: list[list[Linear]] = []
+    for block, ranges, _ in _placed(edge.body, (), frozenset()):
+        forms = _forms(block.predicate)
+        best = [low * -1 for f in forms if (low := least(f * -1, ranges))]
+        ends.append([f for f in best if not f.variables() & inner])
+    for form in ends[0] if ends else ():
+        shared = all(form in others for others in ends)
+        alone = edge.var not in form.without(Var(edge.var)).variables()
+        if form.coefficient(edge.var) and shared and alone:
+            edge = bounded(edge, form, facts)
+    return edge
+
+
+def _at_most_once(loop: Loop, facts: Facts) -> bool:
+    return facts.holds(linear(loop.lower) - linear(loop.upper) + 1)
+
+
+def lesser(a: Expr, b: Expr, facts: Facts) -> Expr:
+    """The minimum, as one of the two where the facts decide."""
+    if facts.holds(linear(b) - linear(a)):
+        return a
+    return b if facts.holds(linear(a) - linear(b)) else Binary(BinaryOp.MIN, a, b)
+
+
+def greater(a: Expr, b: Expr, facts: Facts) -> Expr:
+    if facts.holds(linear(a) - linear(b)):
+        return a
+    return b if facts.holds(linear(b) - linear(a)) else Binary(BinaryOp.MAX, a, b)
+
+
+# ---------------------------------------------------------------- guards as bounds
+
+
+def tightened(loop: Loop, facts: Facts) -> Loop:
+    """The loop with the guards that all its blocks share, of its own variable alone, as bounds."""
+    inner = _bound_inside(loop.body)
+    inside = blocks(loop.body)
+    for guard in conjuncts(inside[0].predicate) if inside else ():
+        forms = None if loads(guard) else inequalities(guard)
+        if forms is None or any(guard not in conjuncts(b.predicate) for b in inside):
+            continue
+        if variables(guard) & inner or not all(f.coefficient(loop.var) for f in forms):
+            continue
+        for form in forms:
+            loop = bounded(loop, form, facts)
+        loop = replace(loop, body=_without(loop.body, guard))
+    return loop
+
+
+def _forms(condition: Expr) -> list[Linear]:
+    """What is at least 0 where the condition holds; not of data, which is no bound before the last
+    proof (`narrow`).
+    """
+    parts = (part for part in conjuncts(condition) if not loads(part))
+    return [form for part in parts for form in inequalities(part) or ()]
+
+
+def _reach(loop: Loop, facts: Facts) -> Loop:
+    """The loop without the iterations at its ends in which the guards of its blocks hold for no
+    iteration of the unrolled and vectorized loops inside: those that are alike in all blocks.
+    """
+    inner = _bound_inside(loop.body)
+    found = [
+        [f * -1 for g in guards if (f := least(g * -1, ranges)) is not None]
+        for guards, ranges in _guards(loop.body, ())
+    ]
+    for form in found[0] if found else ():
+        shared = all(form in forms for forms in found)
+        if shared and form.coefficient(loop.var) and not form.variables() & inner:
+            loop = bounded(loop, form, facts)
+    return loop
+
+
+def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Linear], Ranges]]:
+    """What each block's guards hold >= 0, and the unrolled and vectorized loops around it."""
+    match stmt:
+        case Barrier() | Transfer():
+            pass
+        case Block():
+            yield _forms(stmt.predicate), ranges
+        case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
+            inside = (*ranges, (var, linear(lower), linear(upper) - 1))
+            yield from _guards(stmt.body, inside)
+        case Loop() | Delinearize() | If() | Allocate():
+            yield from _guards(stmt.body, ranges)
+        case Seq(body):
+            for s in body:
+                yield from _guards(s, ranges)
+        case _:
+            assert_never(stmt)
+
+
+def bounded(loop: Loop, form: Linear, facts: Facts) -> Loop:
+    """The loop over those of its iterations in which the form is >= 0."""
+    end = threshold(form, loop.var)
+    if form.coefficient(loop.var) < 0:
+        return replace(loop, upper=lesser(loop.upper, end, facts))
+    return replace(loop, lower=greater(loop.lower, end, facts))
+
+
+def _without(stmt: Stmt, guard: Expr) -> Stmt:
+    match stmt:
+        case Barrier() | Transfer():
+            return stmt
+        case Block():
+            left = (p for p in conjuncts(stmt.predicate) if p != guard)
+            return replace(stmt, predicate=conjunction(*left))
+        case Loop() | Delinearize() | If() | Allocate():
+            return replace(stmt, body=_without(stmt.body, guard))
+        case Seq(body):
+            return seq(tuple(_without(s, guard) for s in body))
+        case _:
+            assert_never(stmt)
+
+
+@remembered
+def _bound_inside(stmt: Stmt) -> frozenset[str]:
+    """Variables that loops and Delinearize nodes below bind."""
+    parts = (n.vars for n in walk(stmt) if isinstance(n, Delinearize))
+    return frozenset(loop.var for loop in loops(stmt)).union(*parts)
+
+
+# ---------------------------------------------------------------- full parts
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A form that the full part makes >= 0, over the unrolled and vectorized loops inside."""
+
+    form: Linear
+    ranges: Ranges
+    vectorized: frozenset[str]
+
+
+def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Expr | None]:
+    """Where the full part begins and ends; None where it is not cut.
+
+    In an edge only vectorized loops are worth another cut, and tiles, whose edges are small (see
+    `edges`): what else is unrolled keeps its guards.
+    """
+    first: Expr | None = None
+    last: Expr | None = None
+    inner = facts.loop(loop)
+    tile = any(b.scope is Scope.REGISTER for b in _temporaries(loop.body))
+    for want in _wanted(loop.body):
+        c = want.form.coefficient(loop.var)
+        names = {atom.name for atom in want.form.terms if isinstance(atom, Var)}
+        if not c or not names & {name for name, _, _ in want.ranges}:
+            continue
+        if in_edge and not names & want.vectorized and not tile:
+            continue
+        bound = least(want.form, want.ranges)
+        if bound is None or bound.variables() & _bound_inside(loop.body):
+            continue
+        if loop.var in bound.without(Var(loop.var)).variables():
+            continue
+        if inner.holds(bound):
+            continue
+        limit = threshold(bound, loop.var)
+        if c < 0:
+            last = limit if last is None else lesser(last, limit, facts)
+        else:
+            first = limit if first is None else greater(first, limit, facts)
+    return first, last
+
+
+def _temporaries(stmt: Stmt) -> Iterator[Buffer]:
+    return (b for n in walk(stmt) if isinstance(n, Allocate) for b in n.buffers)
+
+
+def _wanted(stmt: Stmt) -> Iterator[_Wanted]:
+    for block, ranges, vectorized in _placed(stmt, (), frozenset()):
+        forms = _forms(block.predicate)
+        if vectorized:
+            forms += _clamps(block)
+        yield from (_Wanted(f, ranges, vectorized) for f in forms)
+
+
+def _placed(
+    stmt: Stmt, ranges: Ranges, vectorized: frozenset[str]
+) -> Iterator[tuple[Block, Ranges, frozenset[str]]]:
+    """The blocks, each with the unrolled and vectorized loops around it, and which of them are
+    vectorized, or computed by an intrinsic.
+    """
+    match stmt:
+        case Barrier() | Transfer():
+            pass
+        case Block():
+            yield stmt, ranges, vectorized
+        case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
+            inside = (*ranges, (var, linear(lower), linear(upper) - 1))
+            lanes = vectorized | {var} if kind is LoopKind.VECTORIZED else vectorized
+            if tensorized(stmt):
+                lanes |= {own.var for own in loops(stmt)}
+            yield from _placed(stmt.body, inside, lanes)
+        case Loop() | Delinearize() | If() | Allocate():
+            yield from _placed(stmt.body, ranges, vectorized)
+        case Seq(body):
+            for s in body:
+                yield from _placed(s, ranges, vectorized)
+        case _:
+            assert_never(stmt)
+
+
+def _clamps(block: Block) -> list[Linear]:
+    """What makes the block's clamped indices and affine selections take their first choice."""
+    values = {it.name: b for it, b in zip(block.iters, block.bindings, strict=True)}
+    forms: list[Linear] = []
+    for node in walk(block.body):
+        if isinstance(node, Select):
+            forms += _forms(substitute(node.condition, values))
+    for load in loads(block.body):
+        for i in load.indices:
+            forms += _unclamped(substitute(i, values))[1]
+    return [f for f in forms if not any(map(loads, f.terms))]
+
+
+def _unclamped(expr: Expr) -> tuple[Expr, list[Linear]]:
+    """The expression with each clamp replaced by the side that moves, and what that takes."""
+    match expr:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+            (a, fa), (b, fb) = _unclamped(lhs), _unclamped(rhs)
+            moving, fixed = (a, b) if len(linear(a).terms) >= len(linear(b).terms) else (b, a)
+            room = linear(fixed) - linear(moving)
+            return moving, [*fa, *fb, room if op is BinaryOp.MIN else room * -1]
+        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs):
+            (a, fa), (b, fb) = _unclamped(lhs), _unclamped(rhs)
+            return replace(expr, lhs=a, rhs=b), [*fa, *fb]
+        case _:
+            return expr, []
+
+
+# ---------------------------------------------------------------- guards around loops
+
+
+def hoist_guards(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=hoist(kernel.body))
+
+
+def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
+    """Guards that all blocks of a loop share and that nothing inside it changes, around it.
+
+    lanes: of intrinsics around; what guards those is a mask, and stays with the block.
+    """
+    match stmt:
+        case Block() | Barrier() | Transfer():
+            return stmt
+        case Loop():
+            bound = {stmt.var} | _bound_inside(stmt.body) | lanes
+            inside = blocks(stmt.body)
+            shared = [
+                guard
+                for guard in (conjuncts(inside[0].predicate) if inside else ())
+                if not variables(guard) & bound
+                and all(guard in conjuncts(b.predicate) for b in inside)
+            ]
+            body = stmt.body
+            for guard in shared:
+                body = _without(body, guard)
+            inner = lanes | {stmt.var} if tensorized(stmt) else lanes
+            new = replace(stmt, body=hoist(body, inner))
+            return If(conjunction(*shared), new) if shared else new
+        case Delinearize() | If() | Allocate():
+            return replace(stmt, body=hoist(stmt.body, lanes))
+        case Seq(body_):
+            return seq(tuple(hoist(s, lanes) for s in body_))
+        case _:
+            assert_never(stmt)

@@ -1,0 +1,197 @@
+"""Loops over all that a condition on data may let through run over what it does.
+
+Input: a lowered tree in which blocks are in the loops' variables. Output: the tree in which a
+serial loop that only combines `value if condition else identity` into places runs from where the
+condition can begin to hold to where it ceases to, as far as it compares the loop's variable. So
+`sum(... for k in range(start[i], start[i + 1]))`, which is a sum over all k, reads one row, and
+`count[x[i]] += 1`, which is an update for all places, makes one. It runs after the last proof: what
+it leaves out would have combined the identity, and what the bounds do not say of the condition
+stays where it is. A bound is read even where the loop then runs nothing, so where its place may lie
+outside the array it is looked at first: by the proof no iteration reads there, so there is none.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never, final
+
+from ..ir.algebra import (
+    TRUE,
+    ceildiv,
+    conjunction,
+    conjuncts,
+    dtype_of,
+    floordiv,
+    maximum,
+    minimum,
+)
+from ..ir.index.facts import Facts
+from ..ir.index.inequalities import inequalities, least
+from ..ir.index.linear import Linear, linear
+from ..ir.interpret.evaluate import identity
+from ..ir.nodes import (
+    Allocate,
+    Barrier,
+    Binary,
+    BinaryOp,
+    Block,
+    Const,
+    Delinearize,
+    Expr,
+    If,
+    Loop,
+    LoopKind,
+    Select,
+    Seq,
+    Stmt,
+    Transfer,
+    Update,
+    Var,
+)
+from ..ir.types import INDEX
+from ..ir.walk import blocks, loads, loops, map_children, seq, targets, walk
+from ..ir.wrapping import is_small
+
+FAR = 2**62
+"""Beyond all that data is compared with: the limits of sizes and scalars see to that, and that
+sums of it and what it is compared with do not overflow (`index_limits`)."""
+
+Shapes = Mapping[str, tuple[Expr, ...]]
+
+
+def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
+    """The tree. Inner loops come first: what their bounds say needs no condition further out.
+
+    facts: what holds around it; shapes: of all arrays.
+    """
+    match stmt:
+        case Block() | Barrier() | Transfer():
+            return stmt
+        case Loop():
+            new = replace(stmt, body=narrow(stmt.body, facts.loop(stmt), shapes))
+            return _narrowed(new, facts, shapes) if new.kind is LoopKind.SERIAL else new
+        case Delinearize() | If():
+            return replace(stmt, body=narrow(stmt.body, facts.inside(stmt), shapes))
+        case Allocate():
+            return replace(stmt, body=narrow(stmt.body, facts, shapes))
+        case Seq(parts):
+            return seq(tuple(narrow(s, facts, shapes) for s in parts))
+        case _:
+            assert_never(stmt)
+
+
+def _narrowed(loop: Loop, facts: Facts, shapes: Shapes) -> Stmt:
+    body = blocks(loop.body)
+    condition = _condition(body[0])
+    if condition is None or any(_condition(block) != condition for block in body):
+        return loop
+    written = {t.buffer for block in body for t in targets(block.body)}
+    left: list[Expr] = []
+    read: list[Expr] = []
+    for part in conjuncts(condition):
+        forms = inequalities(part) if loads(part) else None
+        if forms is None or written & {read.buffer for read in loads(part)}:
+            left.append(part)
+            continue
+        bounds = [_bound(form, loop) for form in forms]
+        for bound in bounds:
+            if bound is not None:
+                loop = bound.on(loop)
+                read.append(bound.rest.expr())
+        if not all(bound is not None and bound.exact for bound in bounds):
+            left.append(part)
+    new = replace(loop, body=_with_condition(loop.body, conjunction(*left)))
+    inside = [c for rest in read for c in _inside(rest, facts, shapes)]
+    return If(conjunction(*dict.fromkeys(inside)), new) if inside else new
+
+
+def _inside(expr: Expr, facts: Facts, shapes: Shapes) -> Iterator[Expr]:
+    """That what it reads is in the arrays, as far as that is not known; what has to hold for the
+    next comparison to be made comes first.
+    """
+    for load in reversed(loads(expr)):
+        for i, extent in zip(load.indices, shapes[load.buffer], strict=True):
+            if not facts.holds(linear(i)):
+                yield Binary(BinaryOp.GE, i, Const(0, INDEX))
+            if not facts.holds(linear(extent) - linear(i) - 1):
+                yield Binary(BinaryOp.LT, i, extent)
+
+
+def _with_condition(stmt: Stmt, condition: Expr) -> Stmt:
+    """The statement with another condition in its blocks."""
+    if not isinstance(stmt, Block):
+        return map_children(stmt, lambda s: _with_condition(s, condition))
+    assert isinstance(stmt.body, Update)
+    values = tuple(
+        v.then if condition == TRUE else replace(v, condition=condition)
+        for v in stmt.body.values
+        if isinstance(v, Select)
+    )
+    return replace(stmt, body=replace(stmt.body, values=values))
+
+
+def _condition(block: Block) -> Expr | None:
+    """What the block combines anything under; None where that is not all that it does."""
+    match block.body:
+        case Update(combiner, _, (Select(condition, _, _), *_) as values):
+            dtypes = tuple(dtype_of(v) for v in values)
+            for value, none in zip(values, identity(combiner, dtypes), strict=True):
+                match value:
+                    case Select(c, _, Const(otherwise)) if c == condition and otherwise == none:
+                        continue
+                return None
+            return condition
+        case _:
+            return None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """by * variable + rest is at least 0 wherever the condition holds; exact: and nowhere else."""
+
+    by: int
+    rest: Linear
+    exact: bool
+
+    def on(self, loop: Loop) -> Loop:
+        if self.by > 0:  # variable >= -rest / by, rounded up
+            least_ = ceildiv((self.rest * -1).expr(), self.by)
+            return replace(loop, lower=maximum(loop.lower, least_))
+        quotient = linear(floordiv(self.rest.expr(), -self.by))
+        return replace(loop, upper=minimum(loop.upper, (quotient + 1).expr()))
+
+
+def _bound(form: Linear, loop: Loop) -> _Bound | None:
+    """What `form` being at least 0 says of the loop's variable, whatever those of inner loops are;
+    None where that is not known before the loop starts.
+    """
+    by = form.coefficient(loop.var)
+    inner = tuple((i.var, linear(i.lower), linear(i.upper) - 1) for i in loops(loop.body))
+    smallest = least(form.without(Var(loop.var)) * -1, inner)
+    if not by or smallest is None:
+        return None
+    rest = _held(smallest * -1)
+    if rest is None or rest.variables() & {loop.var, *_bound_in(loop.body)}:
+        return None
+    return _Bound(by, rest, abs(by) == 1 and not form.variables() & {i[0] for i in inner})
+
+
+def _bound_in(stmt: Stmt) -> frozenset[str]:
+    """The variables that are bound inside."""
+    of_loops = (i.var for i in loops(stmt))
+    of_parts = (v for n in walk(stmt) if isinstance(n, Delinearize) for v in n.vars)
+    return frozenset((*of_loops, *of_parts))
+
+
+def _held(form: Linear) -> Linear | None:
+    """The form, what is read from memory held between -FAR and FAR so that nothing overflows; None
+    where that could change it: one large number can be held, several cannot.
+    """
+    read = {atom: by for atom, by in form.terms.items() if loads(atom)}
+    if any(isinstance(n, Select) for atom in read for n in walk(atom)):
+        return None
+    large = {atom: by for atom, by in read.items() if not is_small(atom)}
+    if any(abs(by) > 4 for by in read.values()) or [*large.values()] not in ([], [1], [-1]):
+        return None
+    held = {maximum(minimum(atom, FAR), -FAR): by for atom, by in large.items()}
+    return form - Linear(large) + Linear(held)

@@ -1,0 +1,69 @@
+"""A kernel under a variant's condition: scalars that the condition fixes are numbers.
+
+Input: the plain schedule, and a condition such as `stride == 1 and n <= 64`. Output: the plain
+schedule in which `i * stride` is `i`, which assumes the condition, and what named sizes come to
+where that is affine now, and without the clamps that these make superfluous. Invariant: for sizes
+and scalars under which the condition holds, both compute the same, block for block.
+"""
+
+from dataclasses import replace
+
+from ..ir import algebra, walk
+from ..ir import nodes as ir
+from ..ir.index.facts import Facts, of_kernel
+from ..ir.index.linear import linear
+from ..ir.index.simplify import resolve
+from ..ir.nodes import BinaryOp
+from ..language.body.indices import tidy
+from ..language.model import NamedSize
+from ..language.shapes import is_affine
+from ..poly.rewrites.equivalence import check_unchanged
+
+
+def where(kernel: ir.Kernel, condition: ir.Expr, sizes: tuple[NamedSize, ...]) -> ir.Kernel:
+    """The kernel under the condition. sizes: the spec's."""
+    scalars = {s.name for s in kernel.scalars}
+    fixed: dict[str, ir.Expr] = {}
+    for part in algebra.conjuncts(condition):
+        match part:
+            case ir.Binary(BinaryOp.EQ, ir.Var(name), ir.Const() as number) if name in scalars:
+                fixed[name] = number
+    if not fixed:
+        return replace(kernel, assumptions=(*kernel.assumptions, condition))
+    values = ((s.name, walk.substitute(s.value, fixed)) for s in sizes)
+    known = (
+        ir.Binary(BinaryOp.EQ, ir.Var(name), tidy(value))
+        for name, value in values
+        if is_affine(value)
+    )
+    assumed = replace(kernel, assumptions=(*kernel.assumptions, condition, *known))
+    start = replace(assumed, body=walk.substitute(kernel.body, fixed))
+    settled = replace(start, body=_settled(start.body, of_kernel(start)))
+    check_unchanged(start, settled)  # all is proved against this one
+    return settled
+
+
+def _settled(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:
+    """The tree with 0 for iteration variables that have no other value, and indices resolved."""
+    if not isinstance(stmt, ir.Block):
+        return walk.map_children(stmt, lambda s: _settled(s, facts) if _is_stmt(s) else s)
+    only: dict[str, ir.Expr] = {}
+    for v in stmt.iters:
+        if (v.lower, v.upper) == (algebra.index(0), algebra.index(1)):
+            only[v.name] = algebra.index(0)
+        name = linear(ir.Var(v.name))
+        within = (name - linear(v.lower), linear(v.upper) - name - 1)
+        facts = Facts((*facts.order, v.name), (*facts.known, *within))
+    return replace(stmt, body=_resolved(walk.substitute(stmt.body, only), facts))
+
+
+def _resolved(node: walk.N, facts: Facts) -> walk.N:
+    """The node with the indices of its loads resolved."""
+    new = walk.map_children(node, lambda child: _resolved(child, facts))
+    if isinstance(new, ir.Load):
+        return replace(new, indices=tuple(resolve(i, facts) for i in new.indices))
+    return new
+
+
+def _is_stmt(node: ir.Node) -> bool:
+    return isinstance(node, ir.Stmt)

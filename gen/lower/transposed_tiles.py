@@ -1,0 +1,89 @@
+"""Tiles that are written along one axis and read along another, at the edges of arrays.
+
+Input: a tree after its guards became bounds. Output: the same instances. A tile that is turned has
+its rows all written before a column is read, so at an edge nothing is gained by unrolling: an
+unrolled loop over the tile's rows or columns that has guards left becomes a serial one that ends
+where they do. So an edge takes two short loops, not a guard at each row; what these store is not
+streamed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from ..ir.index.facts import Facts, of_kernel
+from ..ir.nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Delinearize,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    LoopKind,
+    Scope,
+    Seq,
+    Stmt,
+    Target,
+    Transfer,
+)
+from ..ir.walk import blocks, loops, map_children, seq, substitute, variables, walk
+from .loop_bounds import tightened
+
+
+def turned_edges(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel)))
+
+
+def _visit(stmt: Stmt, facts: Facts) -> Stmt:
+    match stmt:
+        case Block() | Barrier() | Transfer():
+            return stmt
+        case Loop() | Delinearize() | If():
+            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt)))
+        case Seq(body_):
+            return seq(tuple(_visit(s, facts) for s in body_))
+        case Allocate(_, Seq(body_)) if _is_turned(stmt):
+            return replace(stmt, body=seq(tuple(_rolled(s, facts) for s in body_)))
+        case Allocate():
+            return replace(stmt, body=_visit(stmt.body, facts))
+        case _:
+            assert_never(stmt)
+
+
+def _rolled(stmt: Stmt, facts: Facts) -> Stmt:
+    if not isinstance(stmt, Loop) or stmt.kind is not LoopKind.UNROLLED:
+        return stmt
+    bounded = tightened(stmt, facts)
+    if bounded == stmt:
+        return stmt
+    return replace(bounded, kind=LoopKind.SERIAL, body=_through_caches(bounded.body))
+
+
+def _through_caches(stmt: Stmt) -> Stmt:
+    def go(s: Stmt) -> Stmt:
+        if isinstance(s, Block):
+            kept = tuple(a for a in s.annotations if a[0] != "stream")
+            return replace(s, annotations=kept)
+        return map_children(s, lambda child: go(child) if isinstance(child, Stmt) else child)
+
+    return go(stmt)
+
+
+def _is_turned(allocate: Allocate) -> bool:
+    """Whether it is of a register tile that vectors walk along more than one axis."""
+    tiles = [b.name for b in allocate.buffers if b.scope is Scope.REGISTER]
+    return any(len(set(_axes(allocate.body, tile))) > 1 for tile in tiles)
+
+
+def _axes(body: Stmt, tile: str) -> Iterator[int]:
+    """The axes along which lanes access the tile."""
+    for loop in loops(body):
+        for block in blocks(loop) if loop.kind is LoopKind.VECTORIZED else ():
+            values = {it.name: b for it, b in zip(block.iters, block.bindings, strict=True)}
+            for node in walk(block.body):
+                if isinstance(node, Load | Target) and node.buffer == tile:
+                    for axis, i in enumerate(node.indices):
+                        if loop.var in variables(substitute(i, values)):
+                            yield axis

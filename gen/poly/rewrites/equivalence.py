@@ -1,0 +1,203 @@
+"""Does a rewritten tree run the same instances in the same order, each computing the same?
+
+Input: a proved tree, and what a rewriting made of it. Output: nothing; raises Refused where the two
+differ. What is proved of the one then holds of the other: values, bounds, races, and what may share
+an array. The two are gone through side by side, and each block is looked at where it stands, so
+that it takes a time in proportion to the length of the tree.
+
+What may differ:
+
+- unrolled loops of constant extents may be written out, and lanes of a vectorized loop of blocks
+  alone may run a block at a time (they carry no dependence);
+- iteration variables may be replaced by their values;
+- index expressions may be others that are equal wherever the block runs, and guards may be gone
+  that hold there; a selection may be the side that is taken there, and a load one of several that
+  are selected between;
+- products of floats that are added may be fused: equal over the reals.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+from typing import assert_never, cast
+
+from ...ir.algebra import conjuncts, index
+from ...ir.nodes import (
+    Allocate,
+    Barrier,
+    Binary,
+    BinaryOp,
+    Block,
+    Delinearize,
+    Expr,
+    If,
+    Init,
+    Kernel,
+    Loop,
+    LoopKind,
+    Node,
+    Seq,
+    Stmt,
+    Store,
+    Target,
+    Transfer,
+    Update,
+    Var,
+)
+from ...ir.text.print_expr import expr_to_text
+from ...ir.walk import children, substitute
+from ..sets.extract import outline
+from ..witness import Refused
+from .expressions import Around, Place, Unknown, head_of
+
+MOST_TRIPS = 64  # of an unrolled loop that may be written out
+
+
+def check_unchanged(before: Kernel, after: Kernel) -> None:
+    """Returns if the trees do the same. Raises Refused, naming the block or loop that does not."""
+    if replace(after, body=before.body) != before:
+        raise Refused("what is emitted has other arguments than what is proved")
+    nothing = outline(replace(before, body=Seq(()))).empty
+    _check(before.body, after.body, Around(nothing.parameters, nothing.context))
+
+
+# ---------------------------------------------------------------- statements
+
+
+def _check(before: Stmt, after: Stmt, around: Around) -> None:
+    for old, new in zip_longest(_parts(before, around), _parts(after, around)):
+        match old, new:
+            case Block(), Block():
+                _check_block(old, new, around)
+            case Loop(), Loop() if _header(old) == _header(new) and _runs_once(old, around):
+                value = {old.var: old.lower}
+                _check(substitute(old.body, value), substitute(new.body, value), around)
+            case Loop(), Loop() if _header(old) == _header(new):
+                v = Var(old.var)
+                bounds = Binary(BinaryOp.GE, v, old.lower), Binary(BinaryOp.LT, v, old.upper)
+                _check(old.body, new.body, around.enter((old.var,), *bounds))
+            case Delinearize(), Delinearize() if _header(old) == _header(new):
+                pairs = [(Var(v), e) for v, e in zip(old.vars, old.extents, strict=True)]
+                above = [Binary(BinaryOp.GE, v, index(0)) for v, _ in pairs]
+                below = [Binary(BinaryOp.LT, v, e) for v, e in pairs]
+                _check(old.body, new.body, around.enter(old.vars, *above, *below))
+            case If(), If() if _header(old) == _header(new):
+                _check(old.body, new.body, around.enter((), old.condition))
+            case Allocate(), Allocate() if _header(old) == _header(new):
+                _check(old.body, new.body, around)
+            case (Barrier(), Barrier()) | (Transfer(), Transfer()) if old == new:
+                pass
+            case _:
+                raise Refused(
+                    f"{_called(new)} is emitted where {_called(old)} is proved",
+                    span=(new or old or after).span,
+                )
+
+
+def _parts(stmt: Stmt, around: Around) -> Iterator[Stmt]:
+    """The statements one after another, unrolled loops written out, and vectorized loops of blocks
+    a block at a time.
+    """
+    match stmt:
+        case Seq(body):
+            for s in body:
+                yield from _parts(s, around)
+        case Loop(var, lower, upper, LoopKind.UNROLLED, body):
+            first, last = around.constant(lower), around.constant(upper)
+            if first is None or last is None or last - first > MOST_TRIPS:
+                yield stmt
+                return
+            for k in range(first, last):
+                yield from _parts(substitute(body, {var: index(k)}), around)
+        case Loop(kind=LoopKind.VECTORIZED):
+            parts = tuple(_parts(stmt.body, around))
+            alone = all(isinstance(s, Block) for s in parts)
+            yield from (replace(stmt, body=s) for s in parts) if alone else (stmt,)
+        case _:
+            yield stmt
+
+
+def _runs_once(loop: Loop, around: Around) -> bool:
+    first, last = around.constant(loop.lower), around.constant(loop.upper)
+    return first is not None and last == first + 1
+
+
+def _header(stmt: Loop | Delinearize | If | Allocate) -> str:
+    """What of a statement is not below it, nor a note."""
+    match stmt:
+        case Loop(var, lower, upper, kind):
+            return repr((var, lower, upper, kind))
+        case Delinearize(vars_, extents, value):
+            return repr((vars_, extents, value))
+        case If(condition):
+            return repr(condition)
+        case Allocate(buffers):
+            return repr(buffers)
+        case _:
+            assert_never(stmt)
+
+
+def _called(stmt: Stmt | None) -> str:
+    match stmt:
+        case None:
+            return "nothing"
+        case Block(name):
+            return f"block '{name}'"
+        case Loop(var, lower, upper, kind):
+            ends = f"{expr_to_text(lower)}, {expr_to_text(upper)}"
+            return f"{kind.value} loop '{var}' over ({ends})"
+        case If(condition):
+            return f"a condition `{expr_to_text(condition)}`"
+        case _:
+            return f"a statement {type(stmt).__name__}"
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def _check_block(old: Block, new: Block, around: Around) -> None:
+    unknown: tuple[Expr, ...] = ()
+    while True:
+        try:
+            wrong = _difference(old, new, around, unknown)
+            if wrong is None:
+                return
+            Place(around, conjuncts(old.predicate), unknown).require_known()
+            raise Refused(f"block '{old.name}' {wrong}", span=old.span)
+        except Unknown as found:
+            unknown = (*unknown, found.expr)
+
+
+def _difference(old: Block, new: Block, around: Around, unknown: tuple[Expr, ...]) -> str | None:
+    """What a block does that it is not to do."""
+    if (old.name, old.initialises) != (new.name, new.initialises):
+        return f"is emitted as '{new.name}'"
+    guards, left = conjuncts(old.predicate), conjuncts(new.predicate)
+    texts = {repr(p) for p in left}
+    kept = Place(around, tuple(p for p in guards if repr(p) in texts), unknown)
+    for p in left:
+        if not any(repr(p) == repr(guard) for guard in guards):
+            return f"is emitted under `{expr_to_text(p)}`, which is not proved to hold"
+    for p in guards:
+        if repr(p) not in texts and not kept.implies(p):
+            return f"is emitted without the guard `{expr_to_text(p)}`"
+    place = Place(around, guards, unknown)
+    ours, theirs = _bound(old), _bound(new)
+    if head_of(ours) != head_of(theirs) or not place.same_combiner(ours, theirs):
+        return "is emitted as a statement of another kind"
+    for a, b in zip(children(ours), children(theirs), strict=True):
+        if not place.same(a, b):
+            return f"is emitted with `{_text(b)}` where `{_text(a)}` is proved"
+    return None
+
+
+def _bound(block: Block) -> Store | Init | Update:
+    """The body in the loops' variables."""
+    values = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
+    return substitute(block.body, values)
+
+
+def _text(node: Node) -> str:
+    if isinstance(node, Target):
+        return f"{node.buffer}[{', '.join(map(expr_to_text, node.indices))}]"
+    return expr_to_text(cast(Expr, node))

@@ -1,0 +1,314 @@
+"""Are two expressions equal where a block runs?
+
+Input: what is around a block, and two expressions there. Output: True only where they are equal for
+all sizes, or where the second rounds products that are added once less. Equal are index expressions
+whose sums are, or that isl finds equal. To isl, what is not affine, such as a product of sizes or
+what is read from memory, is an unknown number: a coordinate of its own. So is a sum of data that
+may wrap around (`ir.wrapping`).
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast, final
+
+import islpy as isl
+
+from ...ir.algebra import conjuncts, dtype_of
+from ...ir.nodes import (
+    Binary,
+    BinaryOp,
+    Call,
+    Const,
+    DefinedCombiner,
+    Expr,
+    Function,
+    Init,
+    Load,
+    Node,
+    Select,
+    Store,
+    Target,
+    Unary,
+    UnaryOp,
+    Update,
+    Var,
+)
+from ...ir.types import INDEX
+from ...ir.walk import children, map_children, walk
+from ...ir.wrapping import wraps
+from ..sets.affine import Frame, NotAffine, affine, frame, region
+from ..values.match import head
+
+
+@final
+@dataclass(frozen=True)
+class Around:
+    """What is around a statement: variables, and conditions on them that hold.
+
+    outer: what is around that, if anything is; its own variables and conditions come first.
+    """
+
+    parameters: isl.Space
+    context: isl.Set
+    variables: tuple[str, ...] = ()
+    conditions: tuple[Expr, ...] = ()
+    outer: "Around | None" = None
+
+    def enter(self, variables: Sequence[str], *conditions: Expr) -> "Around":
+        return Around(self.parameters, self.context, tuple(variables), conditions, self)
+
+    @property
+    def all_variables(self) -> tuple[str, ...]:
+        return (*(self.outer.all_variables if self.outer else ()), *self.variables)
+
+    @property
+    def all_conditions(self) -> tuple[Expr, ...]:
+        return (*(self.outer.all_conditions if self.outer else ()), *self.conditions)
+
+    def constant(self, expr: Expr) -> int | None:
+        """The value of an index expression that is one number, whatever variables are."""
+        if isinstance(expr, Const) and expr.dtype is INDEX:
+            return int(cast(int, expr.value))
+        try:
+            value = affine(expr, frame(self.parameters, self.all_variables))
+        except NotAffine:
+            return None
+        return int(value.max_val().to_python()) if value.is_cst() else None
+
+    @cached_property
+    def domain(self) -> isl.Set:
+        """Where the conditions hold, of which isl can say all."""
+        if self.outer is None:
+            start = frame(self.parameters, ()).space
+            return isl.Set.universe(start).intersect_params(self.context)
+        wider = self.outer.domain.add_dims(isl.dim_type.set, len(self.variables))
+        return Place(self, (), ()).within(wider, self.conditions)
+
+
+class Unknown(Exception):
+    """An expression that isl cannot say is to be taken for an unknown number."""
+
+    def __init__(self, expr: Expr) -> None:
+        super().__init__()
+        self.expr = expr
+
+
+def head_of(node: Node) -> tuple[object, ...]:
+    """What of a node is not below it, but for a combiner's own expressions."""
+    match node:
+        case Load(buffer):
+            return (*head(node), buffer)
+        case Target(buffer, indices):
+            return (Target, buffer, len(indices))
+        case Store():
+            return (Store,)
+        case Init(combiner, places):
+            return (Init, combiner.value, len(places))
+        case Update(combiner, places, values):
+            return (Update, combiner.value, len(places), len(values))
+        case _:
+            return head(cast(Expr, node))
+
+
+@final
+@dataclass(frozen=True)
+class Place:
+    """Where a block runs. guards: it runs where they hold, too. unknown: what is a coordinate of
+    its own to isl.
+    """
+
+    around: Around
+    guards: tuple[Expr, ...]
+    unknown: tuple[Expr, ...]
+
+    @cached_property
+    def at(self) -> Frame:
+        names = (f"unknown {k}" for k in range(len(self.unknown)))
+        return frame(self.around.parameters, (*self.around.all_variables, *names))
+
+    @cached_property
+    def domain(self) -> isl.Set:
+        """Where the block runs, at most."""
+        if not self.unknown:
+            return self.within(self.around.domain, self.guards)
+        everywhere = isl.Set.universe(self.at.space).intersect_params(self.around.context)
+        return self.within(everywhere, (*self.around.all_conditions, *self.guards))
+
+    def within(self, points: isl.Set, conditions: Iterable[Expr]) -> isl.Set:
+        """Those of the points where the conditions hold, as far as isl can say."""
+        for part in (p for condition in conditions for p in conjuncts(condition)):
+            try:
+                holds = self.region(part)
+            except Unknown:
+                continue
+            points = points if holds is None else points.intersect(holds)
+        return points
+
+    def require_known(self) -> None:
+        """Raises Unknown for what isl cannot say of where the block runs."""
+        for condition in (*self.around.all_conditions, *self.guards):
+            for part in conjuncts(condition):
+                self.region(part)
+
+    def implies(self, condition: Expr) -> bool:
+        holds = self.region(condition)
+        return holds is not None and self.domain.is_subset(holds)
+
+    def region(self, condition: Expr) -> isl.Set | None:
+        """Where a condition holds; None for one on other things than indices."""
+        named = self._named(condition)
+        try:
+            return region(named, self.at)
+        except NotAffine as e:
+            _require_known(named, e.expr)
+            return None
+
+    def affine(self, expr: Expr, where: isl.Set | None) -> isl.PwAff | None:
+        named = self._named(expr, lambda known, e: self._alike(known, e, where))
+        try:
+            return affine(named, self.at)
+        except NotAffine as e:
+            _require_known(named, e.expr)
+            return None
+
+    def _named(self, expr: Expr, is_it: Callable[[Expr, Expr], bool] = operator.eq) -> Expr:
+        """The expression with names for the unknown numbers in it. Raises Unknown for a sum that
+        may wrap around and has no name: named, its parts would seem to add up as numbers do.
+        """
+        if not self.unknown:
+            return expr
+        new = map_children(expr, lambda e: self._named(e, is_it))
+        said = self._is_said(new)
+        if said and not wraps(expr):
+            return new
+        names = (Var(f"unknown {k}") for k, known in enumerate(self.unknown) if is_it(known, new))
+        found = next(names, None)
+        if said and found is None:
+            raise Unknown(new)
+        return found or new
+
+    def _is_said(self, expr: Expr) -> bool:
+        """Whether isl can say it without a name for the whole."""
+        try:
+            affine(expr, self.at)
+        except NotAffine:
+            return False
+        return True
+
+    # ------------------------------------------------------------ expressions
+
+    def same(self, a: Node, b: Node, where: isl.Set | None = None) -> bool:
+        """Whether the second is equal to the first, or rounds it once less, in `where`: by default,
+        everywhere that the block runs.
+        """
+        if a is b:
+            return True
+        if isinstance(a, Expr) and isinstance(b, Expr):
+            if dtype_of(a) is not dtype_of(b):
+                return False
+            if dtype_of(a) is INDEX and self._equal(a, b, where):
+                return True
+            if self._alike(a, b, where) or self._fused(a, b, where):
+                return True
+            for select in (a, b):
+                if isinstance(select, Select):
+                    holds = self.region(select.condition)
+                    if holds is not None:
+                        return self._same_sides(a, b, select, holds, where)
+            return self._same_selections(a, b, where)
+        return self._alike(a, b, where)
+
+    def _alike(self, a: Node, b: Node, where: isl.Set | None) -> bool:
+        """Whether the two are one node of parts that are the same."""
+        below, others = children(a), children(b)
+        alone = head_of(a) == head_of(b) and len(below) == len(others)
+        return alone and all(self.same(x, y, where) for x, y in zip(below, others, strict=True))
+
+    def same_combiner(self, a: Store | Init | Update, b: Store | Init | Update) -> bool:
+        """Whether what a spec defines combines the same; names of others are in their heads."""
+        match a, b:
+            case (Init(DefinedCombiner() as ours), Init(DefinedCombiner() as theirs)) | (
+                Update(DefinedCombiner() as ours),
+                Update(DefinedCombiner() as theirs),
+            ):
+                alone = Place(Around(self.around.parameters, self.around.context), (), self.unknown)
+                return repr(replace(ours, combined=())) == repr(
+                    replace(theirs, combined=())
+                ) and all(
+                    alone.same(x, y) for x, y in zip(ours.combined, theirs.combined, strict=True)
+                )
+            case _:
+                return True
+
+    def _equal(self, a: Expr, b: Expr, where: isl.Set | None) -> bool:
+        ours, theirs = self.affine(a, where), self.affine(b, where)
+        if ours is None or theirs is None:
+            return False
+        here = self.domain if where is None else where
+        return bool(here.is_subset(ours.eq_set(theirs)))
+
+    def _same_sides(
+        self, a: Expr, b: Expr, select: Select, holds: isl.Set, where: isl.Set | None
+    ) -> bool:
+        """Where one of the two is a selection whose side is known."""
+        here = self.domain if where is None else where
+        for side, part in (
+            (select.then, here.intersect(holds)),
+            (select.otherwise, here.subtract(holds)),
+        ):
+            ours, theirs = (side if e is select else e for e in (a, b))
+            if not part.is_empty() and not self.same(ours, theirs, part):
+                return False
+        return True
+
+    def _same_selections(self, a: Expr, b: Expr, where: isl.Set | None) -> bool:
+        """Whether two selections by the same condition, of which isl can say a part, have the same
+        sides: the first counts where that part holds.
+        """
+        match a, b:
+            case Select(one, then, otherwise), Select(other, then_, otherwise_):
+                inside = self.within(self.domain if where is None else where, (one,))
+                return (
+                    self.same(one, other, where)
+                    and self.same(then, then_, inside)
+                    and self.same(otherwise, otherwise_, where)
+                )
+            case _:
+                return False
+
+    def _fused(self, a: Expr, b: Expr, where: isl.Set | None) -> bool:
+        """Whether the second is `a*b + c`, `a*b - c` or `c - a*b` of the first as one operation."""
+        if not (dtype_of(a).is_float or dtype_of(a).is_complex):
+            return False
+        match a, b:
+            case Binary(BinaryOp.ADD, lhs, rhs), Call(Function.FMA, (x, y, z)):
+                ways = [(lhs, rhs, x, y, z), (rhs, lhs, x, y, z)]
+            case Binary(BinaryOp.SUB, lhs, rhs), Call(Function.FMA, (x, y, z)):
+                ways = []
+                if isinstance(z, Unary) and z.op is UnaryOp.NEG:
+                    ways.append((lhs, rhs, x, y, z.operand))
+                if isinstance(x, Unary) and x.op is UnaryOp.NEG:
+                    ways.append((rhs, lhs, x.operand, y, z))
+            case _:
+                return False
+        return any(
+            isinstance(product, Binary)
+            and product.op is BinaryOp.MUL
+            and self.same(term, z, where)
+            and self.same(product.lhs, x, where)
+            and self.same(product.rhs, y, where)
+            for product, term, x, y, z in ways
+        )
+
+
+def _require_known(whole: Expr, part: Expr) -> None:
+    """Raises Unknown for the least index expression around what isl cannot say, if there is any."""
+    around = [
+        n
+        for n in walk(whole)
+        if isinstance(n, Expr) and dtype_of(n) is INDEX and any(m is part for m in walk(n))
+    ]
+    if around:
+        raise Unknown(around[-1])

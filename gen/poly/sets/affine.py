@@ -1,0 +1,311 @@
+"""Index expressions and conditions as isl functions and sets.
+
+Input: expressions, and the values of their variables as functions of the point of one set space (a
+`Frame`). Output: piecewise quasi-affine functions and sets over that space, exactly equal to the
+expressions at all points that the frame is for; what isl cannot say raises `NotAffine`, so nothing
+is ever approximated here. Only INDEX arithmetic counts: narrower integers wrap.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import assert_never, final
+
+import islpy as isl
+
+from ...ir.algebra import dtype_of
+from ...ir.nodes import (
+    COMPARISONS,
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from ...ir.types import INDEX, DType, Kind
+from ...ir.wrapping import wraps
+
+
+class NotAffine(Exception):
+    """The expression is not quasi-affine in the frame's variables and the dims."""
+
+    def __init__(self, expr: Expr) -> None:
+        super().__init__()
+        self.expr = expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The variables' values at each point of `space`; dims are parameters of the space.
+
+    known: holds all the points that functions and sets are taken at, if something is known of
+        them. Elsewhere these may be anything.
+    """
+
+    space: isl.Space
+    values: Mapping[str, isl.PwAff]
+    known: isl.Set | None = None
+
+    def bind(self, names: Mapping[str, isl.PwAff]) -> "Frame":
+        return replace(self, values={**self.values, **names})
+
+    def constant(self, value: int) -> isl.PwAff:
+        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.space))
+        return isl.PwAff.from_aff(aff.set_constant_val(isl.Val(str(value))))
+
+
+def frame(parameters: isl.Space, variables: tuple[str, ...]) -> Frame:
+    """The frame of the space whose coordinates are the variables."""
+    space = parameters.set_from_params().add_dims(isl.dim_type.set, len(variables))
+    local = isl.LocalSpace.from_space(space)
+    values = {
+        str(space.get_dim_name(isl.dim_type.param, k)): isl.PwAff.var_on_domain(
+            local, isl.dim_type.param, k
+        )
+        for k in range(space.dim(isl.dim_type.param))
+    }
+    for k, name in enumerate(variables):
+        values[name] = isl.PwAff.var_on_domain(local, isl.dim_type.set, k)
+    return Frame(space, values)
+
+
+def affine(expr: Expr, at: Frame) -> isl.PwAff:
+    """The integer expression as a function of the frame's point. Raises NotAffine."""
+    match expr:
+        case Var(name, _) if name in at.values:
+            return at.values[name]
+        case Const(int() as value, dtype) if dtype is INDEX:
+            return at.constant(value)
+        case Unary(UnaryOp.NEG, operand):
+            return affine(operand, at).neg()
+        case Cast(dtype, operand) if dtype is INDEX:
+            return affine(operand, at)
+        case Select(condition, then, otherwise):
+            holds = region(condition, at)
+            taken = affine(then, at).intersect_domain(holds)
+            return taken.union_add(affine(otherwise, at).intersect_domain(holds.complement()))
+        case Binary():
+            return _arithmetic(expr, at)
+        case Var() | Const() | Unary() | Cast() | Call() | Load():
+            raise NotAffine(expr)
+        case _:
+            assert_never(expr)
+
+
+def _arithmetic(expr: Binary, at: Frame) -> isl.PwAff:
+    lhs, rhs = affine(expr.lhs, at), affine(expr.rhs, at)
+    match expr.op:
+        case BinaryOp.ADD:
+            return lhs.add(rhs)
+        case BinaryOp.SUB:
+            return lhs.sub(rhs)
+        case BinaryOp.MIN:
+            return lhs.min(rhs)
+        case BinaryOp.MAX:
+            return lhs.max(rhs)
+        case BinaryOp.MUL if lhs.is_cst() or rhs.is_cst():
+            return lhs.mul(rhs)
+        case BinaryOp.FLOORDIV | BinaryOp.MOD:
+            quotient = lhs.div(rhs).floor() if _positive(rhs) else _quotient(lhs, rhs, at)
+            if quotient is None:
+                raise NotAffine(expr)
+            return quotient if expr.op is BinaryOp.FLOORDIV else lhs.sub(quotient.mul(rhs))
+        case _:
+            raise NotAffine(expr)
+
+
+MOST_QUOTIENT = 16
+
+
+def _quotient(lhs: isl.PwAff, rhs: isl.PwAff, at: Frame) -> isl.PwAff | None:
+    """The quotient, rounded down, by a positive number that is no constant: of `i + 1` by n it is 0
+    or 1 where i < n. None where it may be beyond MOST_QUOTIENT, above or below 0, at the frame's
+    points.
+    """
+    if at.known is None:
+        return None
+    rest, pieces = at.known, list[tuple[isl.PwAff, isl.Set]]()
+    for numbers in (range(MOST_QUOTIENT + 1), range(-1, -MOST_QUOTIENT - 1, -1)):
+        for quotient in map(at.constant, numbers):
+            low = rhs.mul(quotient)
+            least, most = lhs.ge_set(low), lhs.lt_set(low.add(rhs))
+            if rest.is_disjoint(least if numbers.step > 0 else most):
+                break  # nor is it further from 0
+            here = least.intersect(most)  # so the divisor is positive
+            if rest.is_disjoint(here):
+                continue
+            pieces.append((quotient, here.gist(at.known)))
+            rest = rest.subtract(here)
+    if not rest.is_empty():
+        return None
+    *others, (result, _) = pieces or [(at.constant(0), rest)]
+    for quotient, here in others:
+        elsewhere = result.intersect_domain(here.complement())
+        result = quotient.intersect_domain(here).union_add(elsewhere)
+    return result
+
+
+def _positive(value: isl.PwAff) -> bool:
+    return bool(value.is_cst()) and bool(value.pos_set().is_equal(value.domain()))
+
+
+def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+    """The least and greatest value, where they are known: an affine expression has itself for both,
+    a clamp, a remainder or a mask of bits bounds even what isl cannot say, and sums of such.
+    """
+    try:
+        value = affine(expr, at)
+    except NotAffine:
+        pass
+    else:
+        return value, value
+    match expr:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+            (low, high), (other_low, other_high) = interval(lhs, at), interval(rhs, at)
+            if op is BinaryOp.MIN:
+                return _both(isl.PwAff.min, low, other_low), _any(isl.PwAff.min, high, other_high)
+            return _any(isl.PwAff.max, low, other_low), _both(isl.PwAff.max, high, other_high)
+        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if dtype_of(expr) is INDEX:
+            (low, high), (other_low, other_high) = interval(lhs, at), interval(rhs, at)
+            if low is None or high is None or other_low is None or other_high is None:
+                return None, None
+            if wraps(expr):
+                return None, None
+            if op is BinaryOp.ADD:
+                return low.add(other_low), high.add(other_high)
+            return low.sub(other_high), high.sub(other_low)
+        case Binary(BinaryOp.MOD, _, divisor) if (number := _divisor(divisor, at)) is not None:
+            return at.constant(0), number.sub(at.constant(1))
+        case Binary(BinaryOp.BITAND, _, Const(int() as mask)) | Binary(
+            BinaryOp.BITAND, Const(int() as mask), _
+        ) if not isinstance(mask, bool) and mask >= 0:
+            return at.constant(0), at.constant(mask)
+        case Const(int() as number, dtype) if dtype.is_integer:
+            return at.constant(number), at.constant(number)
+        case Cast(dtype, operand) if dtype is INDEX and dtype_of(operand).is_integer:
+            return _widened(operand, at)
+        case _:
+            return None, None
+
+
+def _divisor(expr: Expr, at: Frame) -> isl.PwAff | None:
+    """A number that is positive at all of the frame's points."""
+    if isinstance(expr, Const) and isinstance(expr.value, int):
+        return at.constant(expr.value) if expr.value > 0 else None
+    try:
+        value = affine(expr, at)
+    except NotAffine:
+        return None
+    return value if at.known is not None and at.known.is_subset(value.pos_set()) else None
+
+
+def _widened(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+    """The interval of an integer as INDEX: within that of its type; a uint64 that may be too large
+    for INDEX may be anything.
+    """
+    low, high = interval(expr, at)
+    dtype = dtype_of(expr)
+    if dtype.kind is Kind.UNSIGNED:
+        low = _any(isl.PwAff.max, low, at.constant(0))
+    elif dtype.bits < 64:
+        low = _any(isl.PwAff.max, low, at.constant(-(2 ** (dtype.bits - 1))))
+    if dtype.bits < 64:
+        largest = 2 ** (dtype.bits - (dtype.kind is Kind.SIGNED)) - 1
+        high = _any(isl.PwAff.min, high, at.constant(largest))
+    return (None, None) if dtype is DType.UINT64 and high is None else (low, high)
+
+
+_Combine = Callable[[isl.PwAff, isl.PwAff], isl.PwAff]
+
+
+def _both(f: _Combine, a: isl.PwAff | None, b: isl.PwAff | None) -> isl.PwAff | None:
+    return None if a is None or b is None else f(a, b)
+
+
+def _any(f: _Combine, a: isl.PwAff | None, b: isl.PwAff | None) -> isl.PwAff | None:
+    return b if a is None else a if b is None else f(a, b)
+
+
+def region(condition: Expr, at: Frame) -> isl.Set:
+    """Where the condition holds. Raises NotAffine."""
+    match condition:
+        case Const(value, _):
+            everywhere = isl.Set.universe(at.space)
+            return everywhere if value else isl.Set.empty(at.space)
+        case Unary(UnaryOp.NOT, operand):
+            return region(operand, at).complement()
+        case Binary(BinaryOp.AND, lhs, rhs):
+            return region(lhs, at).intersect(region(rhs, at))
+        case Binary(BinaryOp.OR, lhs, rhs):
+            return region(lhs, at).union(region(rhs, at))
+        case Binary(BinaryOp.LT | BinaryOp.LE as op, lhs, rhs):
+            return _below(op, lhs, rhs, at)
+        case Binary(BinaryOp.GT, lhs, rhs):
+            return _below(BinaryOp.LT, rhs, lhs, at)
+        case Binary(BinaryOp.GE, lhs, rhs):
+            return _below(BinaryOp.LE, rhs, lhs, at)
+        case Binary(op, lhs, rhs) if op in COMPARISONS:
+            return _comparison(op, affine(lhs, at), affine(rhs, at))
+        case _:
+            raise NotAffine(condition)
+
+
+def _below(op: BinaryOp, lhs: Expr, rhs: Expr, at: Frame) -> isl.Set:
+    """Where the greatest of some is below the least of others each is below each: one convex piece,
+    where the extremes themselves are functions of several.
+    """
+    low = [affine(e, at) for e in _extreme(BinaryOp.MAX, lhs)]
+    high = [affine(e, at) for e in _extreme(BinaryOp.MIN, rhs)]
+    pairs = (_comparison(op, a, b) for a in low for b in high)
+    return reduce(isl.Set.intersect, pairs)
+
+
+def _extreme(op: BinaryOp, e: Expr) -> tuple[Expr, ...]:
+    """Expressions whose minimum, or maximum, the expression is: sums and quotients keep the order
+    of what they are made of.
+    """
+    other = BinaryOp.MAX if op is BinaryOp.MIN else BinaryOp.MIN
+    match e:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX as found, a, b) if found is op:
+            return (*_extreme(op, a), *_extreme(op, b))
+        case Binary(BinaryOp.ADD, a, b):
+            return _each(e, _extreme(op, a), _extreme(op, b))
+        case Binary(BinaryOp.SUB, a, b):
+            return _each(e, _extreme(op, a), _extreme(other, b))
+        case Binary(BinaryOp.FLOORDIV | BinaryOp.MUL, a, Const(int() as c) as b) if c > 0:
+            return _each(e, _extreme(op, a), (b,))
+        case _:
+            return (e,)
+
+
+def _each(e: Binary, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The expression of each pair of operands."""
+    if len(lhs) * len(rhs) == 1:
+        return (e,)
+    return tuple(replace(e, lhs=a, rhs=b) for a in lhs for b in rhs)
+
+
+def _comparison(op: BinaryOp, lhs: isl.PwAff, rhs: isl.PwAff) -> isl.Set:
+    match op:
+        case BinaryOp.LT:
+            return lhs.lt_set(rhs)
+        case BinaryOp.LE:
+            return lhs.le_set(rhs)
+        case BinaryOp.EQ:
+            return lhs.eq_set(rhs)
+        case _:
+            return lhs.ne_set(rhs)
+
+
+def tuple_map(functions: tuple[isl.PwAff, ...], at: Frame) -> isl.Map:
+    """The map from the frame's points to the tuples of the functions' values."""
+    start = isl.Map.from_domain(isl.Set.universe(at.space))
+    parts = (isl.Map.from_pw_aff(f) for f in functions)
+    return reduce(isl.Map.flat_range_product, parts, start)

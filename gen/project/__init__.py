@@ -1,0 +1,77 @@
+"""A new project of kernels: what `tilesmith init` writes.
+
+Input: a name. Output: a folder from whose specs Meson builds a wheel, with a first kernel, tests
+and CI. The texts are the files of `templates/`, in which `%name` stands for the project, `%package`
+for what Python imports and `%version` for this generator's version.
+"""
+
+import keyword
+import re
+import string
+import sys
+from pathlib import Path
+
+from .. import __version__
+from ..errors import TilesmithError
+from ..reference import schema
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+FILES = {
+    "README.md": "README.md",
+    "pyproject.toml": "pyproject.toml.in",
+    "meson.build": "meson.build",
+    "kernels_spec/meson.build": "kernels_spec/meson.build",
+    "kernels_spec/normalize.yaml": "kernels_spec/normalize.yaml",
+    "src/%package/__init__.py": "package/__init__.py.in",
+    "tests/test_kernels.py": "tests/test_kernels.py.in",
+    ".github/workflows/ci.yml": "ci.yml",
+    ".gitignore": "gitignore",
+}
+"""The template of each file of a project."""
+
+_TAKEN = frozenset({"numpy", "tilesmith", "tests", "build", "dist", "kernels_spec"})
+
+
+class _Template(string.Template):
+    """Templates hold `$` of YAML, shells and Actions; `%` is theirs alone."""
+
+    delimiter = "%"
+
+
+def create(name: str, folder: Path) -> list[Path]:
+    """Writes the project `name` into `folder`, which must not exist. Returns the files.
+
+    The package is the name with underscores. Raises TilesmithError for a name that is none, and
+    where the folder exists; OSError where it cannot be written.
+    """
+    package = package_name(name)
+    if folder.exists():
+        raise TilesmithError(f"{folder} exists already: init makes a new folder")
+    words = {"name": name, "package": package, "version": __version__}
+    texts = {
+        _Template(path).substitute(words): _Template(_read(template)).substitute(words)
+        for path, template in FILES.items()
+    }
+    texts |= {f"src/{package}/py.typed": "", "tilesmith.schema.json": schema.text()}
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return [folder / path for path in texts]
+
+
+def package_name(name: str) -> str:
+    """What Python imports of a project. Raises TilesmithError where the name is none."""
+    if not re.fullmatch(r"[A-Za-z](?:[-_]?[A-Za-z0-9])*", name) or len(name) > 64:
+        raise TilesmithError(
+            f"{name[:64]!r} is no name for a project: take letters, digits, and single hyphens or"
+            " underscores between them"
+        )
+    package = name.replace("-", "_")
+    if keyword.iskeyword(package) or package in sys.stdlib_module_names | _TAKEN:
+        raise TilesmithError(f"Python or the build has another {package!r}: take another name")
+    return package
+
+
+def _read(template: str) -> str:
+    return (TEMPLATES / template).read_text("utf-8")

@@ -1,0 +1,1 @@
+"""What authors look up: `primitives` (what a step takes), `schema` (of specs, for editors)."""

@@ -1,0 +1,109 @@
+"""What `tilesmith primitives` prints: the steps that a recipe can take, or one of them in full.
+
+Input: the registry and the primitives' own documentation, fields and examples. Output: texts.
+"""
+
+import json
+from dataclasses import MISSING, Field, fields
+from enum import Enum
+from inspect import cleandoc
+from textwrap import indent
+from types import NoneType, UnionType
+from typing import Literal, get_args, get_origin, get_type_hints
+
+from ..errors import TilesmithError
+from ..schedule.base import OF_ANY, Primitive
+from ..schedule.edit.tree import CannotApply
+from ..schedule.registry import PRIMITIVES, lookup
+
+
+def names() -> str:
+    """A line a primitive."""
+    lines = []
+    for p in PRIMITIVES:
+        also = f" (also {', '.join(p.aliases)})" if p.aliases else ""
+        lines.append(f"{p.name:24} {p.layer.value:4} {p.summary()}{also}")
+    return "\n".join(lines)
+
+
+def as_json() -> str:
+    """The primitives with their arguments' names, for programs."""
+    rows = [
+        {
+            "name": p.name,
+            "layer": p.layer.value,
+            "aliases": list(p.aliases),
+            "arguments": [f.name.rstrip("_") for f in fields(p) if f.name not in OF_ANY],
+            "summary": p.summary(),
+        }
+        for p in PRIMITIVES
+    ]
+    return json.dumps(rows, indent=2)
+
+
+def step(name: str) -> str:
+    """A primitive in full: documentation, arguments and its first example that applies. Raises
+    TilesmithError for a name that is none.
+    """
+    try:
+        primitive = lookup(name)
+    except CannotApply as unknown:
+        hint = unknown.hint or "`tilesmith primitives` lists them"
+        raise TilesmithError(unknown.reason, hint=hint) from None
+    rows = [[cell.replace("`", "") for cell in row] for row in arguments(primitive)]
+    wide, wider = (max((len(row[k]) for row in rows), default=0) for k in (0, 1))
+    also = f" (also {', '.join(primitive.aliases)})" if primitive.aliases else ""
+    parts = [f"{primitive.name}{also}", cleandoc(primitive.__doc__ or "")]
+    if rows:
+        table = (f"{a:{wide}}  {b:{wider}}  {c}".rstrip() for a, b, c in rows)
+        parts += ["Arguments, with what they are where left out", indent("\n".join(table), "  ")]
+    example = next((e for e in primitive.EXAMPLES if not e.refused), None)
+    if example is not None:
+        parts += [f"Example: {example.title}"]
+        parts += [indent(text.strip(), "  ") for text in (example.before, example.steps)]
+        parts += ["gives", indent(example.after.strip(), "  ")]
+    return "\n\n".join(parts)
+
+
+def arguments(primitive: type[Primitive]) -> list[tuple[str, str, str]]:
+    """Of each argument, its name, what it takes, and its default, in Markdown."""
+    hints = get_type_hints(primitive)
+    return [_field(f, hints[f.name]) for f in fields(primitive) if f.name not in OF_ANY]
+
+
+def _field(field: Field[object], hint: object) -> tuple[str, str, str]:
+    """The row of an argument; one that may be left out and has no default is optional."""
+    match field.default:
+        case value if value is MISSING:
+            default = ""
+        case None | ():
+            default = "optional"
+        case Enum() as member:
+            default = f"`{member.value}`"
+        case value:
+            default = f"`{value}`"
+    inner = [part for part in get_args(hint) if part is not NoneType]
+    words = " or ".join(map(_described, inner)) if field.default is None else _described(hint)
+    return f"`{field.name.rstrip('_')}`", words, default
+
+
+def _described(hint: object) -> str:
+    """The values that an argument takes, in words."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is UnionType:
+        return " or ".join(map(_described, inner))
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in inner)
+    if origin is tuple:
+        return f"[{_described(inner[0])}, ...]"
+    if origin is dict:
+        return f"{{name: {_described(inner[1])}, ...}}"
+    words = {int: "integer", float: "number", bool: "`true` or `false`", str: "name"}
+    if isinstance(hint, type):
+        if hint is NoneType:
+            return "`null`"
+        if issubclass(hint, Enum):
+            return " or ".join(f"`{member.value}`" for member in hint)
+        if hint in words:
+            return words[hint]
+    raise TypeError(f"an argument of a primitive cannot be {hint}")

@@ -1,0 +1,109 @@
+"""Where temporaries are allocated.
+
+Input: a tree and its flow. Output: the same with every temporary allocated at the root (`hoist`:
+what primitives work on, so that no allocation stands between two loops), or in the innermost
+loop that holds all its accesses and that every read shares with its writer (`sink`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ...ir.nodes import Allocate, Block, Buffer, Load, Loop, LoopKind, Seq, Stmt, Target
+from ...ir.walk import accessed, children, loads, seq, substitute, targets, variables, walk
+from ...poly.certificate import Flow, Scheduled
+from .tree import under, update_stmts, with_body
+
+
+def hoist(state: Scheduled) -> Scheduled:
+    """The tree with one allocation, at the root, in textual order."""
+    kernel = state.kernel
+    found = tuple(b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
+    body = update_stmts(kernel.body, _unwrap)
+    return replace(state, kernel=replace(kernel, body=Allocate(found, body) if found else body))
+
+
+def _unwrap(stmt: Stmt) -> Stmt:
+    match stmt:
+        case Allocate(_, body):
+            return body
+        case Seq(items):
+            return seq(items)
+        case _:
+            return stmt
+
+
+def sink(state: Scheduled) -> Scheduled:
+    """The hoisted tree with each temporary allocated where its values live."""
+    kernel = state.kernel
+    if not isinstance(kernel.body, Allocate):
+        return state
+    root = kernel.body.body
+    nests = _nests(root)
+    homes = {b.name: _home(nests, state.flow, b.name) for b in kernel.body.buffers}
+    here = tuple(b for b in kernel.body.buffers if homes[b.name] is None)
+    inside: dict[str, tuple[Buffer, ...]] = {}
+    for b in kernel.body.buffers:
+        home = homes[b.name]
+        if home is not None:
+            inside[home] = (*inside.get(home, ()), b)
+    body = update_stmts(root, lambda s: _allocate(s, inside))
+    return replace(state, kernel=replace(kernel, body=Allocate(here, body) if here else body))
+
+
+def home(state: Scheduled, buffer: str) -> str | None:
+    """The loop in which `sink` allocates a buffer of a hoisted tree; None for the whole kernel."""
+    return _home(_nests(state.kernel.body), state.flow, buffer)
+
+
+def _allocate(stmt: Stmt, inside: Mapping[str, tuple[Buffer, ...]]) -> Stmt:
+    if isinstance(stmt, Loop) and stmt.var in inside:
+        return with_body(stmt, (Allocate(inside[stmt.var], seq(under(stmt))),))
+    return stmt
+
+
+def _nests(stmt: Stmt, around: tuple[Loop, ...] = ()) -> list[tuple[Block, tuple[Loop, ...]]]:
+    """Each block with the loops around it, outermost first."""
+    match stmt:
+        case Block():
+            return [(stmt, around)]
+        case Loop():
+            return _nests(stmt.body, (*around, stmt))
+        case _:
+            return [
+                nest for s in children(stmt) if isinstance(s, Stmt) for nest in _nests(s, around)
+            ]
+
+
+def _home(nests: Sequence[tuple[Block, tuple[Loop, ...]]], flow: Flow, buffer: str) -> str | None:
+    """The loop in whose iterations the buffer's values live; None for the whole kernel."""
+    users = [(block, around) for block, around in nests if buffer in accessed(block)]
+    sources = [
+        flow[block.name, number]
+        for block, _ in users
+        for number, load in enumerate(loads(block.body))
+        if load.buffer == buffer
+    ]
+    if not sources:
+        return None
+    home = None
+    for loop, *others in zip(*(around for _, around in users), strict=False):
+        if any(other is not loop for other in others):
+            break
+        if any(loop.var not in source.shared for source in sources):
+            break
+        vector = loop.kind is LoopKind.VECTORIZED
+        if vector and all(_moves(block, buffer, loop.var) for block, _ in users):
+            break  # one buffer of all lanes, of which each has its own elements, is a vector
+        home = loop.var
+    return home
+
+
+def _moves(block: Block, buffer: str, lane: str) -> bool:
+    """Whether all the block's accesses of the buffer depend on the lane."""
+    at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
+    accesses: list[Load | Target] = [*loads(block.body), *targets(block.body)]
+    return all(
+        any(lane in variables(substitute(i, at)) for i in a.indices)
+        for a in accesses
+        if a.buffer == buffer
+    )

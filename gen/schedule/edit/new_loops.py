@@ -1,0 +1,239 @@
+"""New loops for a block that moves: which instances it runs, and under which loops.
+
+Input: a block, the variables in scope at its new place, and the region of a buffer that it must
+cover there. Output: loops named after the block's iteration variables, its new bindings and
+predicate. The region may be covered generously, never short; domains are never left.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from ...ir.algebra import add, ceildiv, conjunction, conjuncts, floordiv, index, less, sub
+from ...ir.index.bounds import Range, at_most, highest, larger, lowest, normal, sides, smaller
+from ...ir.index.linear import constant, linear, same
+from ...ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, IterVar, Loop, Stmt, Var
+from ...ir.walk import substitute, variables
+from .tree import CannotApply, fresh, nest, ranges_of, scope_of, serial_loop
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """`lower <= index <= upper`."""
+
+    lower: Expr
+    upper: Expr
+
+
+Region = tuple[Interval | None, ...]
+"""An interval an axis; None where nothing is known, so the whole axis."""
+
+
+def touched(
+    block: Block, indices: Sequence[Expr], inside: Iterable[Stmt], around: tuple[Range, ...]
+) -> Region:
+    """The places that a block's accesses cover while the loops among `inside` run and those of
+    `around` stand still.
+    """
+    loops = ranges_of(inside)
+    iters: list[Range] = []
+    unbounded: set[str] = set()
+    for v, binding in zip(block.iters, block.bindings, strict=True):
+        lower, upper = lowest(binding, loops), highest(binding, loops)
+        if lower is None or upper is None:
+            unbounded.add(v.name)
+            continue
+        if not same(lower, upper):
+            known = (*around, *iters)
+            lower = larger(lower, v.lower, known)
+            upper = smaller(upper, sub(v.upper, 1), known)
+        iters.append(Range(v.name, lower, upper))
+
+    def interval(i: Expr) -> Interval | None:
+        lower, upper = lowest(i, iters), highest(i, iters)
+        if lower is None or upper is None or variables(i) & unbounded:
+            return None
+        return Interval(lower, upper)
+
+    return tuple(map(interval, indices))
+
+
+def union(a: Region, b: Region, ranges: tuple[Range, ...]) -> Region:
+    """The smallest box around both."""
+
+    def both(x: Interval | None, y: Interval | None) -> Interval | None:
+        if x is None or y is None:
+            return None
+        return Interval(smaller(x.lower, y.lower, ranges), larger(x.upper, y.upper, ranges))
+
+    return tuple(both(x, y) for x, y in zip(a, b, strict=True))
+
+
+def required(places: Sequence[Expr], region: Region, iters: frozenset[str]) -> dict[str, Interval]:
+    """What a region means for the iteration variables that index it.
+
+    An axis `a*v + rest`, `a` not 0, gives `v`'s interval where `rest` has no other of `iters`.
+    """
+    result: dict[str, Interval] = {}
+    for place, interval in zip(places, region, strict=True):
+        form = linear(place)
+        inner = [(atom, c) for atom, c in form.terms.items() if variables(atom) & iters]
+        if not all(isinstance(atom, Var) for atom, _ in inner):
+            continue
+        if interval is None or len(inner) != 1:
+            continue
+        atom, c = inner[0]
+        assert isinstance(atom, Var)
+        rest = form.without(atom).expr()
+        low, high = sub(interval.lower, rest), sub(interval.upper, rest)
+        if c < 0:
+            low, high, c = sub(0, high), sub(0, low), -c
+        found = Interval(ceildiv(normal(low), c), floordiv(normal(high), c))
+        result.setdefault(atom.name, found)
+    return result
+
+
+@dataclass(slots=True)
+class _Placing:
+    """The nest so far, from outside in."""
+
+    ranges: tuple[Range, ...]
+    loops: list[Loop]
+    guards: list[Expr]
+    values: dict[str, Expr]
+
+
+def place(
+    block: Block,
+    around: Sequence[Stmt],
+    kept: frozenset[str],
+    wanted: Mapping[str, Interval],
+    used: Iterable[str],
+) -> Stmt:
+    """The block in loops of its own, to stand below `around`.
+
+    kept: iteration variables whose bindings stay. wanted: what must be covered of the others, all
+    of the domain where nothing is said; a single value gets no loop. used: names that the loops
+    may not take. Raises CannotApply where the predicate cannot be said at the new place.
+    """
+    p = _Placing(ranges_of(around), [], [], {})
+    taken = set(used)
+    for v, binding in zip(block.iters, block.bindings, strict=True):
+        if v.name in kept:
+            p.values[v.name] = binding
+            continue
+        lower, upper = substitute(v.lower, p.values), substitute(v.upper, p.values)
+        want = wanted.get(v.name) or Interval(lower, sub(upper, 1))
+        if same(want.lower, want.upper):
+            value = normal(want.lower)
+            p.values[v.name] = value
+            if not at_most(lower, value, p.ranges):
+                p.guards.append(Binary(BinaryOp.LE, lower, value))
+            if not at_most(add(value, 1), upper, p.ranges):
+                p.guards.append(less(value, upper))
+            continue
+        var = fresh(f"{block.name}.{v.name}", taken)
+        taken.add(var)
+        _add_loop(
+            p,
+            v,
+            var,
+            larger(lower, want.lower, p.ranges),
+            smaller(upper, add(want.upper, 1), p.ranges),
+        )
+    in_scope = frozenset(scope_of((*around, *p.loops)))
+    conditions = predicate_at(block, p.values, in_scope)
+    moved = replace(
+        block,
+        bindings=tuple(p.values[v.name] for v in block.iters),
+        predicate=conjunction(*conditions, *p.guards),
+    )
+    return nest(p.loops, moved)
+
+
+def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> None:
+    """One more loop, inside the others, for lower <= v < upper.
+
+    Where the interval lies in a tile of constant size, the loop has that size, so that it can be
+    unrolled and vectorized, and what leaves the interval gets a guard.
+    """
+    start: Expr = index(0)
+    if (tile := _tile(lower, upper)) is not None:
+        start, size = tile
+        p.ranges = (*p.ranges, Range(var, index(0), index(size - 1)))
+        value = add(start, Var(var))
+        for side in sides(BinaryOp.MAX, lower):
+            if not at_most(side, value, p.ranges):
+                p.guards.append(Binary(BinaryOp.LE, side, value))
+        for side in sides(BinaryOp.MIN, upper):
+            if not at_most(add(value, 1), side, p.ranges):
+                p.guards.append(less(value, side))
+        p.loops.append(serial_loop(var, index(0), index(size)))
+        p.values[v.name] = value
+        return
+    if v.kind is IterKind.REDUCTION and not is_over_dims(lower):
+        # The binding has to name the loops that the reduction goes on over: its init is
+        # before the outermost of them.
+        start, lower, upper = lower, index(0), sub(upper, lower)
+    p.loops.append(serial_loop(var, lower, upper))
+    p.ranges = (*p.ranges, Range(var, lower, sub(upper, 1)))
+    p.values[v.name] = add(start, Var(var))
+
+
+def _tile(lower: Expr, upper: Expr) -> tuple[Expr, int] | None:
+    """Start and size of the smallest tile of constant size that covers lower <= v < upper.
+
+    None where there is none, or where both ends are constant already.
+    """
+    tiles: list[tuple[int, Expr]] = []
+    for start in sides(BinaryOp.MAX, lower):
+        for end in sides(BinaryOp.MIN, upper):
+            size = constant(sub(end, start))
+            if size is not None and size > 0:
+                tiles.append((size, start))
+    if not tiles or (constant(sub(upper, lower)) is not None and is_over_dims(lower)):
+        return None
+    size_, start = min(tiles, key=lambda tile: tile[0])
+    return start, size_
+
+
+def predicate_at(
+    block: Block, values: Mapping[str, Expr], in_scope: frozenset[str]
+) -> tuple[Expr, ...]:
+    """The conditions in the variables of the new place; those that only keep an iteration variable
+    within its bounds are dropped, since the new loops do that.
+    """
+    pairs = tuple(zip(block.iters, block.bindings, strict=True))
+    loops = {b.name: values[v.name] for v, b in pairs if isinstance(b, Var)}
+    old = {v.name: b for v, b in pairs}
+    bounds = [(b, substitute(v, old)) for v, b in pairs]
+    stay = [b for v, b in pairs if values[v.name] == b]
+    result: list[Expr] = []
+    for condition in conjuncts(block.predicate):
+        if any(_is_bound(condition, b, v) for b, v in bounds if b not in stay):
+            continue
+        new = substitute(condition, loops)
+        foreign = [v for v in sorted(variables(new)) if "." in v and v not in in_scope]
+        if foreign:
+            raise CannotApply(
+                f"the condition of block '{block.name}' on '{foreign[0]}' is not one on its "
+                "iteration variables; place it before that loop is made"
+            )
+        result.append(new)
+    return tuple(result)
+
+
+def is_over_dims(e: Expr) -> bool:
+    """Whether the expression has no loop variables."""
+    return not any("." in name for name in variables(e))
+
+
+def _is_bound(condition: Expr, binding: Expr, of: IterVar) -> bool:
+    match condition:
+        case Binary(BinaryOp.LT, lhs, rhs):
+            return same(lhs, binding) and same(rhs, of.upper)
+        case Binary(BinaryOp.LE, lhs, rhs):
+            return same(lhs, of.lower) and same(rhs, binding)
+        case _:
+            return False

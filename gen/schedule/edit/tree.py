@@ -1,0 +1,420 @@
+"""Edits of trees that every primitive is made of.
+
+Input: kernels whose temporaries are all allocated at the root (`allocation.hoist`), and names.
+Output: nodes, found by name, and new trees. A name that is not there is refused with the nearest
+one that is.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from operator import is_
+from typing import assert_never
+
+from ...ir.algebra import conjunction, conjuncts, index, sub
+from ...ir.index.bounds import Range
+from ...ir.nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Buffer,
+    Delinearize,
+    Expr,
+    If,
+    Kernel,
+    Loop,
+    LoopKind,
+    Scope,
+    Seq,
+    Stmt,
+    Transfer,
+)
+from ...ir.walk import (
+    accessed,
+    ancestors,
+    blocks,
+    loops,
+    replace_stmt,
+    seq,
+    substitute,
+    targets,
+    variables,
+    walk,
+)
+from ...poly.certificate import Flow, Scheduled, Source
+
+
+class CannotApply(Exception):
+    """Why a step does not apply; the base class adds which step it is."""
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """A hint for a misspelt name."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"did you mean '{close[0]}'?" if close else None
+
+
+# ---------------------------------------------------------------- kernels
+
+
+def tree(kernel: Kernel) -> Stmt:
+    """The statement below the allocation at the root."""
+    return kernel.body.body if isinstance(kernel.body, Allocate) else kernel.body
+
+
+def temporaries(kernel: Kernel) -> tuple[Buffer, ...]:
+    return kernel.body.buffers if isinstance(kernel.body, Allocate) else ()
+
+
+def rebuild(kernel: Kernel, body: Stmt, buffers: tuple[Buffer, ...] | None = None) -> Kernel:
+    """The kernel with another tree, and other temporaries if given; unused ones are dropped."""
+    used = accessed(body)
+    all_ = temporaries(kernel) if buffers is None else buffers
+    kept = tuple(b for b in all_ if b.name in used)
+    return replace(kernel, body=Allocate(kept, body) if kept else body)
+
+
+def buffer_named(kernel: Kernel, name: str) -> Buffer:
+    known = {b.name: b for b in (*(p.buffer for p in kernel.parameters), *temporaries(kernel))}
+    if name not in known:
+        raise CannotApply(f"there is no buffer '{name}'", nearest(name, known))
+    return known[name]
+
+
+def loop_named(kernel: Kernel, name: str) -> Loop:
+    known = {loop.var: loop for loop in loops(kernel.body)}
+    if name not in known:
+        raise CannotApply(f"there is no loop '{name}'", nearest(name, known))
+    return known[name]
+
+
+def block_named(kernel: Kernel, name: str) -> Block:
+    known = {block.name: block for block in blocks(kernel.body)}
+    if name not in known:
+        raise CannotApply(f"there is no block '{name}'", nearest(name, known))
+    return known[name]
+
+
+def names(kernel: Kernel) -> frozenset[str]:
+    """Every name that a new loop, block or buffer may not take."""
+    bound = {v for n in walk(kernel.body) if isinstance(n, Delinearize) for v in n.vars}
+    arrays = {p.buffer.name for p in kernel.parameters} | {b.name for b in temporaries(kernel)}
+    scalars = {s.name for s in kernel.scalars} | {p.name for p in kernel.phases}
+    scalars |= set(kernel.dims)
+    return frozenset(
+        bound
+        | arrays
+        | scalars
+        | {loop.var for loop in loops(kernel.body)}
+        | {block.name for block in blocks(kernel.body)}
+    )
+
+
+def fresh(name: str, taken: Iterable[str]) -> str:
+    """The name, or it with the first number from 2 that is free."""
+    used = set(taken)
+    candidates = (name if k == 1 else f"{name}_{k}" for k in range(1, len(used) + 2))
+    return next(c for c in candidates if c not in used)
+
+
+def local_name(kernel: Kernel, name: str, iters: Iterable[str]) -> str:
+    """A name for an iteration variable: one that no other of the block, dim or scalar has."""
+    return fresh(name, {*iters, *kernel.dims, *(s.name for s in kernel.scalars)})
+
+
+def taken(kernel: Kernel, wanted: Iterable[str], freed: Iterable[str] = ()) -> str | None:
+    """The refusal where a step would create a name that exists, or one twice."""
+    used = set(names(kernel)) - set(freed)
+    for name in wanted:
+        if name in used:
+            return f"the name '{name}' is taken; give another one with `as`"
+        used.add(name)
+    return None
+
+
+def taken_loops(kernel: Kernel, wanted: Iterable[str], freed: Iterable[str] = ()) -> str | None:
+    """The same for loops, whose names hold a dot."""
+    wanted = tuple(wanted)
+    for name in wanted:
+        if not all(part.isidentifier() for part in name.split(".")) or "." not in name:
+            return f"'{name}' is no name for a loop; those are like 'block.index'"
+    return taken(kernel, wanted, freed)
+
+
+def taken_buffer(kernel: Kernel, name: str) -> str | None:
+    """The same for a buffer and the block that fills it."""
+    if not name.isidentifier():
+        return f"'{name}' is no name for a buffer"
+    return taken(kernel, (name,))
+
+
+def index_of(var: str) -> str:
+    """The part of a loop's name after its block: `j_0` of `y.j_0`."""
+    return var.rpartition(".")[2]
+
+
+# ---------------------------------------------------------------- around a node
+
+
+def loops_around(root: Stmt, node: Stmt) -> tuple[Loop, ...]:
+    """The loops from the root down to `node`, itself not counted."""
+    return tuple(s for s in ancestors(root, node) if isinstance(s, Loop))
+
+
+def scope_of(stmts: Iterable[Stmt]) -> tuple[str, ...]:
+    """The variables that loops and delinearizations among the statements bind, in order."""
+    bound: list[str] = []
+    for s in stmts:
+        match s:
+            case Loop():
+                bound.append(s.var)
+            case Delinearize():
+                bound.extend(s.vars)
+            case Block() | Barrier() | Transfer() | If() | Allocate() | Seq():
+                pass
+            case _:
+                assert_never(s)
+    return tuple(bound)
+
+
+def ranges_of(stmts: Iterable[Stmt]) -> tuple[Range, ...]:
+    """The ranges of the variables that the statements bind, outermost first."""
+    result: list[Range] = []
+    for s in stmts:
+        match s:
+            case Loop():
+                result.append(Range(s.var, s.lower, sub(s.upper, 1)))
+            case Delinearize():
+                parts = zip(s.vars, s.extents, strict=True)
+                result += [Range(v, index(0), sub(extent, 1)) for v, extent in parts]
+            case Block() | Barrier() | Transfer() | If() | Allocate() | Seq():
+                pass
+            case _:
+                assert_never(s)
+    return tuple(result)
+
+
+def under(loop: Loop) -> tuple[Stmt, ...]:
+    """The statements of a loop's body, below its delinearization if it has one."""
+    body = loop.body.body if isinstance(loop.body, Delinearize) else loop.body
+    return body.body if isinstance(body, Seq) else (body,)
+
+
+def with_body(loop: Loop, statements: tuple[Stmt, ...]) -> Loop:
+    """The loop around other statements, below its delinearization if it has one."""
+    inner = loop.body
+    new = replace(inner, body=seq(statements)) if isinstance(inner, Delinearize) else None
+    return replace(loop, body=new or seq(statements))
+
+
+def containing(statements: tuple[Stmt, ...], wanted: Callable[[Block], bool]) -> tuple[int, ...]:
+    """Positions of the statements that hold a wanted block."""
+    return tuple(k for k, s in enumerate(statements) if any(map(wanted, blocks(s))))
+
+
+# ---------------------------------------------------------------- changing trees
+
+
+def insert(statements: tuple[Stmt, ...], position: int, new: Stmt) -> tuple[Stmt, ...]:
+    return (*statements[:position], new, *statements[position:])
+
+
+def remove(root: Stmt, node: Stmt) -> Stmt:
+    """The tree without `node` (by identity) and without the statements that this empties."""
+
+    def go(s: Stmt) -> Stmt | None:
+        if s is node:
+            return None
+        match s:
+            case Block() | Barrier() | Transfer():
+                return s
+            case Loop() | Delinearize() | If() | Allocate():
+                body = go(s.body)
+                return s if body is s.body else body and replace(s, body=body)
+            case Seq(items):
+                kept = [new for x in items if (new := go(x)) is not None]
+                unchanged = len(kept) == len(items) and all(map(is_, kept, items))
+                return s if unchanged else (seq(tuple(kept)) if kept else None)
+            case _:
+                assert_never(s)
+
+    return go(root) or Seq(())
+
+
+def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
+    """The tree with `f` applied to every statement, inner ones first."""
+
+    def go(s: Stmt) -> Stmt:
+        match s:
+            case Block() | Barrier() | Transfer():
+                return f(s)
+            case Loop() | Delinearize() | If() | Allocate():
+                body = go(s.body)
+                return f(s if body is s.body else replace(s, body=body))
+            case Seq(items):
+                new = tuple(map(go, items))
+                return f(s if all(map(is_, new, items)) else seq(new))
+            case _:
+                assert_never(s)
+
+    return go(stmt)
+
+
+def update_blocks(stmt: Stmt, f: Callable[[Block], Block]) -> Stmt:
+    """The tree with `f` applied to every block."""
+    return update_stmts(stmt, lambda s: f(s) if isinstance(s, Block) else s)
+
+
+def guarded(stmt: Stmt, *guards: Expr) -> Stmt:
+    """The tree whose blocks run only where the guards hold, too."""
+    if not guards:
+        return stmt
+    return update_blocks(stmt, lambda b: replace(b, predicate=conjunction(b.predicate, *guards)))
+
+
+def nest(around: Iterable[Loop], body: Stmt) -> Stmt:
+    """The loops, outermost first, around `body`."""
+    for loop in reversed(tuple(around)):
+        body = replace(loop, body=body)
+    return body
+
+
+def serial_loop(var: str, lower: Expr, upper: Expr) -> Loop:
+    """A loop that is still to be put around something."""
+    return Loop(var, lower, upper, LoopKind.SERIAL, Seq(()))
+
+
+def renumbered(state: Scheduled, loop: Loop, lower: Expr, upper: Expr, value: Expr) -> Scheduled:
+    """The state with the loop over another range; `value` says what its variable was before."""
+    new = replace(loop, lower=lower, upper=upper, body=substitute(loop.body, {loop.var: value}))
+    kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
+    return replace(state, kernel=kernel, flow=unshared(state, loop, value))
+
+
+def chain(outer: Loop, count: int) -> tuple[Loop, ...]:
+    """The loop and those directly inside it, up to `count`, each its parent's only child."""
+    found = [outer]
+    while len(found) < count and isinstance(found[-1].body, Loop):
+        found.append(found[-1].body)
+    return tuple(found)
+
+
+def perfect_nest(kernel: Kernel, wanted: tuple[str, ...]) -> tuple[Loop, ...]:
+    """The loops from the outermost to the innermost wanted one, each the only child of the last.
+
+    Raises CannotApply where they are not such a chain.
+    """
+    root = tree(kernel)
+    found = [loop_named(kernel, name) for name in wanted]
+    if len(set(wanted)) < len(wanted):
+        raise CannotApply("a loop is named twice")
+    depths = {loop.var: len(loops_around(root, loop)) for loop in found}
+    ordered = sorted(found, key=lambda loop: depths[loop.var])
+    outer, inner = ordered[0], ordered[-1]
+    whole = chain(outer, depths[inner.var] - depths[outer.var] + 1)
+    missing = [loop.var for loop in ordered if not any(loop is x for x in whole)]
+    if missing:
+        raise CannotApply(
+            f"loop '{missing[0]}' is not directly nested in '{outer.var}': "
+            "there must be only loops between them"
+        )
+    return whole
+
+
+def serial(loop: Loop) -> str | None:
+    """The refusal of a loop that is not serial any more."""
+    if loop.kind is LoopKind.SERIAL:
+        return None
+    return f"loop '{loop.var}' is {loop.kind.value} already"
+
+
+def unfused(loop: Loop) -> str | None:
+    """The refusal of a loop that runs over several variables, or is not serial any more."""
+    if isinstance(loop.body, Delinearize):
+        return f"loop '{loop.var}' is fused already; do this before"
+    return serial(loop)
+
+
+def reduction_loops(block: Block) -> frozenset[str]:
+    return loops_of(block, "reduction")
+
+
+def spatial_loops(block: Block) -> frozenset[str]:
+    return loops_of(block, "spatial")
+
+
+def loops_of(block: Block, kind: str) -> frozenset[str]:
+    """Variables that the block's iteration variables of one kind depend on."""
+    pairs = zip(block.iters, block.bindings, strict=True)
+    bound = (b for v, b in pairs if v.kind.value == kind)
+    return frozenset(name for b in bound for name in variables(b))
+
+
+def without_loops(predicate: Expr, dropped: frozenset[str]) -> tuple[Expr, ...]:
+    """The conjuncts that use none of the variables."""
+    return tuple(c for c in conjuncts(predicate) if not variables(c) & dropped)
+
+
+def feeding(names_: frozenset[str], around: tuple[Stmt, ...]) -> frozenset[str]:
+    """The variables, and those of fused loops that they are parts of."""
+    for s in reversed(around):
+        if isinstance(s, Delinearize) and names_ & set(s.vars):
+            names_ |= variables(s.value)
+    return names_
+
+
+def written(block: Block) -> frozenset[str]:
+    """The buffers that the block writes."""
+    return frozenset(t.buffer for t in targets(block.body))
+
+
+def is_argument(kernel: Kernel, buffer: str) -> bool:
+    return buffer_named(kernel, buffer).scope is Scope.GLOBAL
+
+
+# ---------------------------------------------------------------- flows
+
+
+def rename_shared(flow: Flow, new: Mapping[str, tuple[str, ...]]) -> Flow:
+    """The flow with loops in `shared` replaced by those that they became."""
+
+    def renamed(source: Source) -> Source:
+        shared = tuple(n for s in source.shared for n in new.get(s, (s,)))
+        return replace(source, shared=tuple(dict.fromkeys(shared)))
+
+    return {read: renamed(source) for read, source in flow.items()}
+
+
+def unshared(state: Scheduled, loop: Loop, value: Expr) -> Flow:
+    """The flow without the loop in `shared` where its iterations are numbered anew, by `value`,
+    which depends on loops around that are not shared: a number is not one iteration there.
+    """
+    depends = variables(value) & set(scope_of(ancestors(tree(state.kernel), loop)))
+
+    def numbered(source: Source) -> Source:
+        kept = tuple(v for v in source.shared if v != loop.var)
+        return source if depends <= set(kept) else replace(source, shared=kept)
+
+    return {read: numbered(source) for read, source in state.flow.items()}
+
+
+def prune_shared(kernel: Kernel, flow: Flow) -> Flow:
+    """The flow with only those loops in `shared` that are around the reader and all writers."""
+    root = tree(kernel)
+    around = {b.name: tuple(x.var for x in loops_around(root, b)) for b in blocks(root)}
+
+    def pruned(reader: str, source: Source) -> Source:
+        both = set(around[reader]).intersection(*(around[w] for w in source.writers))
+        return replace(source, shared=tuple(v for v in source.shared if v in both))
+
+    return {read: pruned(read[0], source) for read, source in flow.items()}
+
+
+def readers(flow: Flow, writer: str) -> tuple[tuple[str, int], ...]:
+    """The reads that take values from a block."""
+    return tuple(read for read, source in flow.items() if writer in source.writers)

@@ -1,0 +1,49 @@
+"""How many statements loops come to once they are written out: what short loops are found by."""
+
+from typing import assert_never
+
+from ...ir.algebra import sub
+from ...ir.index.linear import constant
+from ...ir.nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Delinearize,
+    If,
+    Loop,
+    LoopKind,
+    Seq,
+    Stmt,
+    Transfer,
+)
+from ...ir.walk import remembered
+from .notes import UNROLL, noted
+
+
+def written_out(loop: Loop) -> int | None:
+    """How many statements all iterations of the loop are; None where its extent is not constant, or
+    loops stay in it.
+    """
+    count, extent = statements(loop.body), constant(sub(loop.upper, loop.lower))
+    return None if count is None or extent is None else count * max(extent, 0)
+
+
+@remembered
+def statements(stmt: Stmt) -> int | None:
+    """How many statements it comes to with its unrolled loops written out, a vector statement being
+    one; None where other loops stay.
+    """
+    match stmt:
+        case Block() | Barrier() | Transfer():
+            return 1
+        case Seq(body):
+            counts = [statements(s) for s in body]
+            known = [count for count in counts if count is not None]
+            return sum(known) if len(known) == len(counts) else None
+        case Delinearize() | If() | Allocate() | Loop(kind=LoopKind.VECTORIZED):
+            return statements(stmt.body)
+        case Loop():
+            unrolled = stmt.kind is LoopKind.UNROLLED or UNROLL in noted(stmt)
+            return written_out(stmt) if unrolled else None
+        case _:
+            assert_never(stmt)

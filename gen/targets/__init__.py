@@ -1,0 +1,1 @@
+"""What code is made for: a folder a target. `c` is text that all C-like targets share."""

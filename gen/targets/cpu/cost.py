@@ -1,0 +1,94 @@
+"""How much work an iteration of a parallel loop is, so that chunks are worth a thread.
+
+Input: a loop. Output: C text of the least number of iterations a chunk, from a count of operations
+that is roughly right: trip counts are exact, an operation counts as one whatever its type.
+"""
+
+from typing import assert_never
+
+from ...ir.algebra import add, index, maximum, mul, sub
+from ...ir.index.linear import constant, tidy
+from ...ir.nodes import (
+    Allocate,
+    Barrier,
+    Binary,
+    Block,
+    Call,
+    Delinearize,
+    Expr,
+    External,
+    Function,
+    If,
+    Load,
+    Loop,
+    LoopKind,
+    Select,
+    Seq,
+    Stmt,
+    Transfer,
+    Unary,
+)
+from ...ir.walk import loads, substitute, walk
+from ..c.expr import Scalars
+
+CHUNK = 40_000  # operations; some 10 microseconds
+UNKNOWN = 16  # iterations of a loop whose bounds are read from an array
+
+_DEAR = frozenset(
+    {
+        Function.EXP,
+        Function.EXPM1,
+        Function.SIGMOID,
+        Function.LOG,
+        Function.LOG1P,
+        Function.POW,
+        Function.TANH,
+        Function.ERF,
+        Function.SIN,
+        Function.COS,
+    }
+)
+
+
+def grain(loop: Loop, scalars: Scalars) -> str:
+    work = scalars.index(substitute(_work(loop.body), {loop.var: loop.lower}))
+    if work.isdigit():
+        return str(max(1, CHUNK // max(1, int(work))))
+    return f"1 + {CHUNK} / ts_max_i64_s(1, {work})"
+
+
+def _work(stmt: Stmt) -> Expr:
+    match stmt:
+        case Barrier() | Transfer():
+            return index(0)
+        case Block(body=body):
+            return index(1 + sum(_operations(node) for node in walk(body)))
+        case Loop(var, lower, upper, kind, body):
+            inner = substitute(_work(body), {var: lower})
+            if kind is LoopKind.VECTORIZED:
+                return inner
+            trips = index(UNKNOWN) if loads(lower) + loads(upper) else tidy(sub(upper, lower))
+            if constant(trips) is None:
+                trips = maximum(trips, 0)
+            return mul(trips, inner)
+        case Delinearize(vars_, _, _, body):
+            return substitute(_work(body), dict.fromkeys(vars_, index(0)))
+        case If() | Allocate():
+            return _work(stmt.body)
+        case Seq(body_):
+            total: Expr = index(0)
+            for s in body_:
+                total = add(total, _work(s))
+            return total
+        case _:
+            assert_never(stmt)
+
+
+def _operations(node: object) -> int:
+    match node:
+        case Call(function, _):
+            return 20 if function in _DEAR or isinstance(function, External) else 1
+        case Binary() | Unary() | Load() | Select():
+            return 1
+        case _:
+            return 0

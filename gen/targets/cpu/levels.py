@@ -1,0 +1,65 @@
+"""ISA levels: what lowering and emission know of the machine.
+
+Output: for a level, its lanes per element type, its registers and its compiler flags.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never, final
+
+from ...ir.types import DType
+
+
+@final
+class Level(Enum):
+    """An instruction set that a kernel is compiled for; the value is its name in symbols."""
+
+    V2 = "v2"
+    V3 = "v3"
+    V4 = "v4"
+    NEON = "neon"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A CPU at one ISA level. features: what it has beyond that, as C compilers name it."""
+
+    level: Level
+    features: frozenset[str] = frozenset()
+
+    @property
+    def vector_bytes(self) -> int:
+        match self.level:
+            case Level.V2 | Level.NEON:
+                return 16
+            case Level.V3:
+                return 32
+            case Level.V4:
+                return 64
+            case _:
+                assert_never(self.level)
+
+    @property
+    def registers(self) -> int:
+        """Vector registers."""
+        return 32 if self.level in (Level.V4, Level.NEON) else 16
+
+    @property
+    def has_fma(self) -> bool:
+        return self.level is not Level.V2
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What a compiler needs to be told to generate code for the level."""
+        match self.level:
+            case Level.V2 | Level.V3 | Level.V4:
+                return (f"-march=x86-64-{self.level.value}",)
+            case Level.NEON:
+                return ("-march=armv8-a",)
+            case _:
+                assert_never(self.level)
+
+    def lanes(self, dtype: DType) -> int:
+        """Elements of `dtype` in one native vector; of a complex type in two, one a part."""
+        return self.vector_bytes // dtype.real.bytes

@@ -1,0 +1,177 @@
+"""Running reductions of the lanes of a vector: which loops are those, and their C.
+
+Input: a lowered tree, unrolled and inlined. Output: one in which a vectorized loop that reduces,
+for each lane, over the lanes up to it is a statement of all lanes at once: an Update that is marked
+as a scan. `ts_scan.h` does it by log-step shifts.
+
+What is a scan of lanes, in a vectorized loop over `lane`:
+
+    [store the identity in t[.. + lane]]
+    [if lane < count:]
+        for k in range(0, lane + 1):
+            t[.. + lane] = combine(t[.. + lane], value(k))
+
+where `value` does not depend on the lane, is read from other buffers than t, and the guard, if
+there is one, keeps the first lanes, so that all that the last of them takes is of lanes that run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from ....ir.algebra import conjunction, conjuncts, index
+from ....ir.index.inequalities import inequalities
+from ....ir.index.linear import linear
+from ....ir.nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Combiner,
+    Delinearize,
+    Expr,
+    If,
+    Init,
+    Loop,
+    LoopKind,
+    Seq,
+    Stmt,
+    Transfer,
+    Update,
+    Var,
+)
+from ....ir.types import DType
+from ....ir.walk import loads, seq, substitute, targets, variables
+from ...c.expr import COMBINE, suffix
+from ..updates import store
+from ..vectors.expr import Vectors
+from ..vectors.forms import WORDS, moves_alone
+from ..vectors.masks import Bits
+from ..vectors.prelude import Parts
+from .unroll import has_vector_form, in_lanes
+
+SCAN = "scan"  # annotates a block; the value says what the running reduction is added to
+ANEW, ONTO = "anew", "onto"
+
+
+def scans(stmt: Stmt, dtypes: Mapping[str, DType]) -> Stmt:
+    """The tree with the scans of lanes marked. dtypes: of all buffers."""
+    match stmt:
+        case Block() | Barrier() | Transfer():
+            return stmt
+        case Loop(var, _, _, LoopKind.VECTORIZED):
+            body = _marked(stmt.body, var, dtypes)
+            return replace(stmt, body=body) if in_lanes(body, var) else stmt
+        case Loop() | Delinearize() | If() | Allocate():
+            return replace(stmt, body=scans(stmt.body, dtypes))
+        case Seq(body_):
+            return seq(tuple(scans(s, dtypes) for s in body_))
+        case _:
+            assert_never(stmt)
+
+
+def _marked(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Stmt:
+    statements = list(stmt.body) if isinstance(stmt, Seq) else [stmt]
+    result: list[Stmt] = []
+    for s in statements:
+        found = _scan(s, lane, dtypes)
+        if found is None:
+            result.append(s)
+        elif result and _starts(result[-1], found):
+            result[-1] = _annotated(found, ANEW)
+        else:
+            result.append(_annotated(found, ONTO))
+    return seq(tuple(result))
+
+
+def _scan(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Block | None:
+    """The scan of lanes that a statement of a vectorized loop is."""
+    match stmt:
+        case If(condition, Loop() as loop):
+            inner = _scan(loop, lane, dtypes)
+            if inner is None:
+                return None
+            block = replace(inner, predicate=conjunction(condition, inner.predicate))
+        case Loop(k, lower, upper, LoopKind.SERIAL, Block() as inside):
+            if lower != index(0) or linear(upper) != linear(Var(lane)) + 1:
+                return None
+            if not _runs_over(inside, k, lane):
+                return None
+            block = replace(inside, body=substitute(inside.body, {k: Var(lane)}))
+        case _:
+            return None
+    whole = all(_keeps_first(p, lane) for p in conjuncts(block.predicate))
+    words = all(dtypes[t.buffer] in WORDS for t in targets(block.body))
+    return block if whole and words and has_vector_form(block, lane, dtypes) else None
+
+
+def _runs_over(block: Block, k: str, lane: str) -> bool:
+    match block.body:
+        case Update(combiner, (target,), (value,)) if combiner in COMBINE:
+            return (
+                k not in variables(target) | variables(block.predicate)
+                and lane in variables(target)
+                and lane not in variables(value)
+                and k in variables(value)
+                and all(load.buffer != target.buffer for load in loads(value))
+            )
+        case _:
+            return False
+
+
+def _keeps_first(guard: Expr, lane: str) -> bool:
+    """Whether a guard leaves out no lane before one that it keeps."""
+    if lane not in variables(guard):
+        return True
+    forms = inequalities(guard)
+    return forms is not None and all(
+        moves_alone(form, lane) and form.coefficient(lane) < 0 for form in forms
+    )
+
+
+def _starts(stmt: Stmt, scan: Block) -> bool:
+    """Whether a statement stores the identity where the scan goes, in the same lanes."""
+    match stmt:
+        case Block(body=Init(combiner, places)):
+            same = isinstance(scan.body, Update) and scan.body.combiner == combiner
+            guards = set(conjuncts(stmt.predicate)) == set(conjuncts(scan.predicate))
+            return same and guards and places == targets(scan.body)
+        case _:
+            return False
+
+
+def _annotated(block: Block, how: str) -> Block:
+    return replace(block, annotations=(*block.annotations, (SCAN, how)))
+
+
+def marked(block: Block) -> bool:
+    return any(key == SCAN for key, _ in block.annotations)
+
+
+def vector(block: Block, dtype: DType, code: Vectors) -> list[str]:
+    """A marked block, all active lanes at once. dtype: the target's type."""
+    assert not isinstance(code.mask, Bits), "the guards keep the first lanes"
+    match block.body:
+        case Update(Combiner() as combiner, (target,), (value,)):
+            parts = _running(combiner, code.parts(value), dtype, code)
+            if (SCAN, ONTO) in block.annotations:
+                old = code.load(target.buffer, target.indices, dtype)
+                form = f"ts_{COMBINE[combiner]}_{suffix(dtype)}"
+                parts = tuple(f"{form}({a}, {b})" for a, b in zip(old, parts, strict=True))
+            return store(target, dtype, parts, code)
+        case _:
+            raise AssertionError(f"{block.name} is no scan")
+
+
+def _running(combiner: Combiner, values: Parts, dtype: DType, code: Vectors) -> Parts:
+    """The native vectors of the running reductions, each part on top of those before."""
+    s, form = suffix(dtype), COMBINE[combiner]
+    scanned = [f"ts_scan_{form}_{s}({value})" for value in values]
+    if len(scanned) == 1:
+        return tuple(scanned)
+    names: list[str] = []
+    for text in scanned:
+        if names:
+            text = f"ts_{form}_{s}(ts_last_{s}({names[-1]}), {text})"
+        names.append(code.before.name("scan"))
+        code.before.lines.append(f"const ts_{s} {names[-1]} = {text};")
+    return tuple(names)

@@ -1,0 +1,337 @@
+"""Stores, inits and updates as C: of one instance, and of all lanes of a vectorized loop at once.
+
+Input: a statement in the loops' variables. Output: C lines. A product that a sum takes is added by
+a fused multiply-add, in scalar and in vector code alike.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import assert_never
+
+from ...ir.algebra import dtype_of, index
+from ...ir.nodes import (
+    AnyCombiner,
+    Binary,
+    BinaryOp,
+    Block,
+    Cast,
+    Combiner,
+    DefinedCombiner,
+    Expr,
+    Init,
+    Store,
+    Target,
+    Update,
+)
+from ...ir.types import DType
+from ...ir.walk import loads, targets
+from ..c.expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix, unwrapped
+from ..c.lines import indented
+from ..c.names import NUMBER
+from ..c.views import Dense, Registers, View, at_lane, register_number, steps, vectors
+from . import combiners
+from .context import Kept, Push
+from .passes.index_ties import in_order
+from .vectors import masks
+from .vectors.casts import as_accessed
+from .vectors.expr import Vectors, advanced
+from .vectors.forms import VECTOR_TYPES
+from .vectors.masks import All, Bits
+from .vectors.prelude import Parts
+
+# ---------------------------------------------------------------- one instance
+
+
+def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars) -> list[str]:
+    """One instance. dtypes: the targets' types."""
+
+    def place(target: Target) -> str:
+        return code.element(target.buffer, target.indices, code.facts)
+
+    match body:
+        case Store(target, value):
+            return [f"{place(target)} = {unwrapped(code.value(value))};"]
+        case Init(combiner, targets):
+            return [
+                f"{place(t)} = {identity(combiner, d, k)};"
+                for k, (t, d) in enumerate(zip(targets, dtypes, strict=True))
+            ]
+        case Update(Combiner.ARGMIN | Combiner.ARGMAX as combiner, targets, values):
+            new = [unwrapped(code.value(v)) for v in values]
+            return _pair(combiner, [place(t) for t in targets], new, dtypes)
+        case Update(DefinedCombiner() as combiner, targets, values):
+            new = [unwrapped(code.value(v)) for v in values]
+            return combiners.scalar(combiner, [place(t) for t in targets], new, code)
+        case Update(Combiner() as combiner, (target,), (value,)):
+            return [_update(combiner, place(target), value, dtypes[0], code)]
+        case _:
+            raise AssertionError(f"{body} has one target")
+
+
+def _update(combiner: Combiner, place: str, value: Expr, dtype: DType, code: Scalars) -> str:
+    match value:
+        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and not dtype.is_integer:
+            x, y = unwrapped(code.value(a)), unwrapped(code.value(b))
+            return f"{place} = ts_fma_{suffix(dtype)}_s({x}, {y}, {place});"
+        case _:
+            return f"{place} = {combined(combiner, dtype, place, code.value(value))};"
+
+
+def _pair(
+    combiner: Combiner, places: list[str], new: list[str], dtypes: tuple[DType, ...]
+) -> list[str]:
+    return [
+        "{",
+        f"    const {c_type(dtypes[0])} value = {new[0]}, best = {places[0]};",
+        f"    const {c_type(dtypes[1])} at = {new[1]}, best_at = {places[1]};",
+        f"    if ({beats(combiner, ('best', 'best_at'), ('value', 'at'))}) {{",
+        f"        {places[0]} = value;",
+        f"        {places[1]} = at;",
+        "    }",
+        "}",
+    ]
+
+
+# ---------------------------------------------------------------- all lanes
+
+
+def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+    """All active lanes of one statement."""
+    match body := block.body:
+        case Store(target, value) if target in code.pushes:
+            return _pushed(code.pushes[target], target, dtypes[0], code.parts(value), code)
+        case Store(target, Cast(dtype, value)) if _as_stored(target, dtype, value, code):
+            return store(target, dtype, code.parts(value), code, dtype_of(value))
+        case Store(target, value):
+            parts = code.parts(value)
+            if target in code.again:
+                parts = code.before.keep(target, parts, f"ts_{suffix(dtypes[0])}")
+            return store(target, dtypes[0], parts, code)
+        case Init(combiner, targets):
+            lines = []
+            for k, (target, dtype) in enumerate(zip(targets, dtypes, strict=True)):
+                none = f"ts_set_{suffix(dtype)}({identity(combiner, dtype, k)})"
+                parts = (none,) * code.shape.parts(dtype.lane_bits)
+                lines += store(target, dtype, parts, code)
+            return lines
+        case Update(_, targets) if not any(code.varies(i) for t in targets for i in t.indices):
+            return _tree(body, dtypes, code)
+        case Update(Combiner.ARGMIN | Combiner.ARGMAX):
+            return _pairs(body, dtypes, code, in_order(block))
+        case Update(DefinedCombiner() as combiner, targets, values):
+            held = [_old(body, k, dtype, code) for k, dtype in enumerate(dtypes)]
+            before, found = combiners.vector(combiner, held, [code.parts(v) for v in values], code)
+            stores = zip(targets, dtypes, found, strict=True)
+            lines = [line for t, dtype, parts in stores for line in store(t, dtype, parts, code)]
+            return ["{", *indented(before + lines), "}"]
+        case Update(Combiner() as combiner, (target,), (value,)):
+            old = code.load(target.buffer, target.indices, dtypes[0])
+            return store(target, dtypes[0], _combine(combiner, old, value, code), code)
+        case _:
+            raise AssertionError(f"{body} has one target")
+
+
+def _pushed(push: Push, target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str]:
+    """Vectors that pass the caches by."""
+    s, line, n = suffix(dtype), _place(target, code), code.shape.native(dtype.bits)
+    match push:
+        case "":
+            return [f"ts_stream_{s}({line} + {q * n}, {p});" for q, p in enumerate(parts)]
+        case str():
+            return [f"ts_row_push_{s}(&{push}, {p});" for p in parts]
+        case Kept(place, first):
+            lines, whole = [], max(1, 512 // (dtype.bits * n))
+            for q in range(0, len(parts), whole):
+                vectors = f"(ts_{s}[]){{{', '.join(parts[q : q + whole])}}}"
+                start = "false" if q else first
+                lines.append(f"ts_line_push_{s}({place}, {line} + {q * n}, {vectors}, {start});")
+            return lines
+        case _:
+            assert_never(push)
+
+
+def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Parts:
+    s = suffix(dtype_of(value))
+    match value:
+        case Binary(BinaryOp.MUL, a, b) if (
+            combiner is Combiner.SUM and not dtype_of(value).is_integer
+        ):
+            terms = zip(code.parts(a), code.parts(b), old, strict=True)
+            return tuple(f"ts_fma_{s}({x}, {y}, {z})" for x, y, z in terms)
+        case _:
+            pairs = zip(old, code.parts(value), strict=True)
+            return tuple(f"ts_{COMBINE[combiner]}_{s}({x}, {y})" for x, y in pairs)
+
+
+def _as_stored(target: Target, dtype: DType, value: Expr, code: Vectors) -> bool:
+    """Whether a cast of the value can be made as it is stored."""
+    in_memory = not isinstance(code.views[target.buffer], Registers) and target not in code.again
+    wide = dtype_of(value)
+    return (
+        in_memory
+        and not isinstance(code.mask, Bits)
+        and wide in VECTOR_TYPES
+        and as_accessed(dtype, wide)
+    )
+
+
+def store(
+    target: Target, dtype: DType, parts: Parts, code: Vectors, wide: DType | None = None
+) -> list[str]:
+    """Stores the active lanes; of a register, the others keep their value if they have one.
+
+    wide: the type of the parts, where it is not that of the target: memory is stored from it.
+    """
+    view = code.views[target.buffer]
+    s, bits = suffix(dtype), dtype.lane_bits
+    if wide is not None:
+        s, bits = f"{suffix(wide)}_as_{NUMBER[dtype]}", wide.lane_bits
+    if isinstance(view, Registers):
+        number = register_number(view, target.indices, code.lane, stores=True)
+        assert number is not None
+        places = vectors(view, number, len(parts), code.scalars)
+        if view.blend and not isinstance(code.mask, All):
+            on = masks.as_bits(code.mask, bits, code.shape).parts
+            triples = zip(on, parts, places, strict=True)
+            parts = tuple(f"ts_select_{s}({m}, {p}, {old})" for m, p, old in triples)
+        return [f"{place} = {p};" for place, p in zip(places, parts, strict=True)]
+    step = steps(view, target.indices, code.lane, code.scalars)
+    assert step is not None
+    base = _place(target, code)
+    lines = []
+    for q, p in enumerate(parts):
+        form, last = code.access(bits, q)
+        place = advanced(base, q * code.shape.native(bits), step)
+        if step.unit:
+            lines.append(f"ts_store{form}_{s}({', '.join((place, p, *last))});")
+        else:
+            given = ", ".join((place, step.stride, p, *last))
+            lines.append(f"ts_store_strided{form}_{s}({given});")
+    return lines
+
+
+def loaded_again(blocks: Sequence[Block], views: Mapping[str, View]) -> frozenset[Target]:
+    """Places of temporaries in memory that one of the blocks stores into, no other does, and a
+    later one loads.
+    """
+    written = [t.buffer for block in blocks for t in targets(block.body)]
+    found = set()
+    for k, block in enumerate(blocks):
+        if isinstance(block.body, Store) and written.count(block.body.target.buffer) == 1:
+            target = block.body.target
+            reads = (Target(x.buffer, x.indices) for b in blocks[k + 1 :] for x in loads(b.body))
+            if isinstance(views[target.buffer], Dense) and target in reads:
+                found.add(target)
+    return frozenset(found)
+
+
+def _place(target: Target, code: Vectors) -> str:
+    """The address of the first lane."""
+    first = at_lane(target.indices, code.lane, index(0))
+    return f"&{code.scalars.element(target.buffer, first, code.scalars.facts)}"
+
+
+# ---------------------------------------------------------------- lane trees
+
+
+def _tree(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+    """All lanes combined into one place; lanes that are not active hold the identity."""
+    values = [_active(body.combiner, v, k, code) for k, v in enumerate(body.values)]
+    places = [code.scalars.element(t.buffer, t.indices, code.scalars.facts) for t in body.targets]
+    if isinstance(body.combiner, DefinedCombiner):
+        return combiners.tree(body.combiner, places, values, code)
+    if body.combiner in (Combiner.ARGMIN, Combiner.ARGMAX):
+        return _tree_of_pairs(body.combiner, places, values, dtypes, code)
+    dtype, form, parts = dtypes[0], COMBINE[body.combiner], values[0]
+    s = suffix(dtype)
+    total = parts[0]
+    for part in parts[1:]:
+        total = f"ts_{form}_{s}({total}, {part})"
+    reduced = f"ts_reduce_{form}_{s}({total})"
+    return [f"{places[0]} = {combined(body.combiner, dtype, places[0], reduced)};"]
+
+
+def _active(combiner: AnyCombiner, value: Expr, position: int, code: Vectors) -> Parts:
+    dtype, mask = dtype_of(value), code.mask
+    parts = code.parts(value)
+    if isinstance(mask, All) and not code.shape.partial(dtype.lane_bits):
+        return parts
+    s = suffix(dtype)
+    none = f"ts_set_{s}({identity(combiner, dtype, position)})"
+    on = masks.as_bits(mask, dtype.lane_bits, code.shape).parts
+    return tuple(f"ts_select_{s}({m}, {p}, {none})" for m, p in zip(on, parts, strict=True))
+
+
+def _tree_of_pairs(
+    combiner: Combiner,
+    places: list[str],
+    values: list[Parts],
+    dtypes: tuple[DType, ...],
+    code: Vectors,
+) -> list[str]:
+    """The extreme value of all lanes, a NaN if there is one; then the least index that has it."""
+    (s, t), (b, index_bits) = map(suffix, dtypes), (d.bits for d in dtypes)
+    form = "max" if combiner is Combiner.ARGMAX else "min"
+    lines = [f"const ts_{s} held{q} = {p};" for q, p in enumerate(values[0])]
+    lines += [f"const ts_{t} ats{q} = {p};" for q, p in enumerate(values[1])]
+    names = [f"held{q}" for q in range(len(values[0]))]
+    top = reduce(lambda x, y: f"ts_{form}_{s}({x}, {y})", names)
+    lines.append(f"const {c_type(dtypes[0])} top = ts_reduce_{form}_{s}({top});")
+    has = tuple(f"ts_eq_{s}({n}, ts_set_{s}(top))" for n in names)
+    if dtypes[0].is_float:
+        has = tuple(f"ts_mor_m{b}({h}, ts_isnan_{s}({n}))" for h, n in zip(has, names, strict=True))
+    on = masks.widths(has, b, index_bits, code.shape)
+    none = f"ts_set_{t}({identity(combiner, dtypes[1], 1)})"
+    found = [f"ts_select_{t}({m}, ats{q}, {none})" for q, m in enumerate(on)]
+    least = f"ts_reduce_min_{t}({reduce(lambda x, y: f'ts_min_{t}({x}, {y})', found)})"
+    lines.append(f"const {c_type(dtypes[1])} first = {least};")
+    return ["{", *indented(lines + _pair(combiner, places, ["top", "first"], dtypes)), "}"]
+
+
+def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:
+    """(value, index) lanes combined with those of the targets, lane by lane. in_order: no index
+    is before the one that is there, unless none is.
+    """
+    (value_type, index_type), b = dtypes, dtypes[0].bits
+    s, t = suffix(value_type), suffix(index_type)
+    lines = ["{"]
+    for name, suf, parts in (
+        ("value", s, code.parts(body.values[0])),
+        ("at", t, code.parts(body.values[1])),
+        ("best", s, _old(body, 0, value_type, code)),
+        ("best_at", t, _old(body, 1, index_type, code)),
+    ):
+        lines += [f"    const ts_{suf} {name}{q} = {p};" for q, p in enumerate(parts)]
+    count = code.shape.parts(b)
+    index_bits = index_type.bits
+    nobody = f"ts_set_{t}({identity(body.combiner, index_type, 1)})"
+    nearer = tuple(
+        f"ts_eq_{t}(best_at{q}, {nobody})" if in_order else f"ts_lt_{t}(at{q}, best_at{q})"
+        for q in range(code.shape.parts(index_bits))
+    )
+    tie = masks.widths(nearer, index_bits, b, code.shape)
+    sign = "le" if body.combiner is Combiner.ARGMAX else "ge"
+    wins = []
+    for q in range(count):
+        v, best = f"value{q}", f"best{q}"
+        beyond = (
+            f"ts_mand_m{b}(ts_mnot_m{b}(ts_{sign}_{s}({v}, {best})), ts_eq_{s}({best}, {best}))"
+        )
+        nans = f"ts_mand_m{b}(ts_ne_{s}({v}, {v}), ts_ne_{s}({best}, {best}))"
+        equal = f"ts_mor_m{b}(ts_eq_{s}({v}, {best}), {nans})"
+        nearest = tie[q] if in_order else f"ts_mand_m{b}({equal}, {tie[q]})"
+        lines.append(f"    const ts_m{b} wins{q} = ts_mor_m{b}({beyond}, {nearest});")
+        wins.append(f"wins{q}")
+    for position, (name, dtype) in enumerate(zip(("value", "at"), dtypes, strict=True)):
+        on = masks.widths(tuple(wins), b, dtype.bits, code.shape)
+        old = "best" if position == 0 else "best_at"
+        new = tuple(
+            f"ts_select_{suffix(dtype)}({m}, {name}{q}, {old}{q})" for q, m in enumerate(on)
+        )
+        lines += indented(store(body.targets[position], dtype, new, code))
+    return [*lines, "}"]
+
+
+def _old(body: Update, position: int, dtype: DType, code: Vectors) -> Parts:
+    target = body.targets[position]
+    return code.load(target.buffer, target.indices, dtype)

@@ -1,0 +1,207 @@
+"""Which native vectors a register buffer is made of.
+
+Input: a buffer of register scope and what runs while it lives, unrolled and inlined. Output: the
+vectors that hold it, where all its accesses are of whole vectors at constant places, reads shifted
+by constants too, or reads of one constant element; else it is a local array of its own type, whose
+elements a C compiler keeps in registers where it can.
+
+A square tile of lanes x lanes that is written row by row, and then read column by column, is held
+too: it is transposed in its registers between the last write and the first read.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never, final
+
+from ....ir.algebra import conjuncts, dtype_of
+from ....ir.index.inequalities import inequalities
+from ....ir.index.linear import Linear, constant
+from ....ir.nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Buffer,
+    Delinearize,
+    Expr,
+    If,
+    Load,
+    Loop,
+    LoopKind,
+    Node,
+    Seq,
+    Stmt,
+    Target,
+    Transfer,
+    Update,
+    Var,
+)
+from ....ir.types import DType
+from ....ir.walk import children, loads, substitute, variables, walk
+from ...c.views import Registers, Turn, flat, register_number
+from ..levels import Target as Machine
+from ..passes.unroll import has_vector_form, in_lanes
+from .forms import WORDS, by_lane, maskable
+from .shifts import readable
+
+_LANE = "@"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar.
+    guards: those on the lane, which is _LANE in them. reads, writes: what it does there.
+    """
+
+    indices: tuple[Expr, ...]
+    lane: str
+    lanes: int
+    guards: tuple[Expr, ...]
+    reads: bool
+    writes: bool
+
+
+def register_view(
+    name: str, buffer: Buffer, body: Stmt, machine: Machine, dtypes: Mapping[str, DType]
+) -> Registers | None:
+    """How the buffer, of that C name, is held in vectors; None where it is a local array: it has
+    other accesses than those, or vectors of several lengths. dtypes: of all buffers.
+    """
+    found = tuple(_accesses(body, buffer.name, dtypes, "", 0))
+    lone = tuple(a for a in found if not a.lane and not a.writes and _constant(buffer, a))
+    accesses = tuple(a for a in found if a not in lone)
+    native = machine.lanes(buffer.dtype)
+    lanes = min((native, *(a.lanes for a in accesses)))
+    if lanes == 1 or not accesses:
+        return None
+    view = Registers(name, buffer, lanes, _blend(accesses, body))
+    held = all(
+        (a.lanes == lanes or (lanes == native and a.lanes % lanes == 0)) and _held(view, a, native)
+        for a in accesses
+    )
+    if held:
+        return view
+    return _turned(name, buffer, body, native, dtypes)
+
+
+def _turned(
+    name: str, buffer: Buffer, body: Stmt, native: int, dtypes: Mapping[str, DType]
+) -> Registers | None:
+    """The buffer as vectors that are transposed once, if it is a tile for that: square, its side a
+    multiple of the native lanes, of which each row is stored once and whole, and then only whole
+    columns are loaded; or the other way about.
+
+    A lane that a guard leaves out of a store holds anything: no other store has written it.
+    """
+    side, *others = (constant(extent) or 0 for extent in buffer.shape)
+    if others != [side] or side % native or not isinstance(body, Seq):
+        return None
+    if buffer.dtype not in WORDS or buffer.dtype.is_complex:
+        return None
+    parts = [(s, tuple(_accesses(s, buffer.name, dtypes, "", 0))) for s in body.body]
+    first = next((k for k, (_, part) in enumerate(parts) if any(a.reads for a in part)), 0)
+    stores = [a for _, part in parts[:first] for a in part]
+    loaded = [a for _, part in parts[first:] for a in part]
+    if any(a.writes for a in loaded) or any(a.lanes != side for a in (*stores, *loaded)):
+        return None
+    walked = [n.var for s, part in parts[:first] if part for n in _repeated(s)]
+    for columns in (False, True):
+        view = Registers(name, buffer, native, False, Turn(first, columns, side // native))
+        to = [register_number(view, a.indices, a.lane, stores=True) for a in stores]
+        at = [register_number(view, a.indices, a.lane) for a in loaded]
+        if None not in (*to, *at) and _once([n for n in to if n], walked):
+            return view
+    return None
+
+
+def _repeated(stmt: Stmt) -> Iterator[Loop]:
+    """The loops that run what is in them more than once."""
+    loops = (n for n in walk(stmt) if isinstance(n, Loop))
+    return (n for n in loops if n.kind is not LoopKind.VECTORIZED)
+
+
+def _once(stored: Sequence[Linear], walked: Sequence[str]) -> bool:
+    """Whether stores to vectors of these numbers, in loops over these variables, are to different
+    ones: they are constants, or there is one, in a loop that walks the vectors.
+    """
+    if walked:
+        return len(stored) == len(walked) == 1 and stored[0].coefficient(walked[0]) != 0
+    return len({n.constant for n in stored if not n.terms}) == len(stored)
+
+
+def _held(view: Registers, access: _Access, native: int) -> bool:
+    """Whether an access is of vectors as they are, or reads them shifted by a constant."""
+    if register_number(view, access.indices, access.lane, stores=access.writes) is not None:
+        return True
+    shiftable = view.lanes == native and not access.writes
+    return shiftable and readable(view, access.indices, access.lane, access.lanes)
+
+
+def _constant(buffer: Buffer, access: _Access) -> bool:
+    """Whether an access is of one element whatever loops run: it can be taken from its vector."""
+    return not flat(buffer, access.indices).terms
+
+
+def _accesses(
+    stmt: Stmt, name: str, dtypes: Mapping[str, DType], lane: str, lanes: int
+) -> Iterator[_Access]:
+    match stmt:
+        case Barrier() | Transfer():
+            pass
+        case Block():
+            vector = lane if lane and has_vector_form(stmt, lane, dtypes) else ""
+            on_lane = (p for p in conjuncts(stmt.predicate) if lane and lane in variables(p))
+            guards = tuple(substitute(p, {lane: Var(_LANE)}) for p in on_lane)
+            for node, moving in _places(stmt, vector):
+                if node.buffer == name:
+                    reads = isinstance(node, Load) or isinstance(stmt.body, Update)
+                    writes = isinstance(node, Target)
+                    width = lanes if moving else 1
+                    yield _Access(node.indices, moving, width, guards, reads, writes)
+        case Loop(var, _, upper, LoopKind.VECTORIZED) if not lane and in_lanes(stmt.body, var):
+            yield from _accesses(stmt.body, name, dtypes, var, constant(upper) or 1)
+        case Loop() | Delinearize() | If() | Allocate():
+            yield from _accesses(stmt.body, name, dtypes, lane, lanes)
+        case Seq(parts):
+            for s in parts:
+                yield from _accesses(s, name, dtypes, lane, lanes)
+        case _:
+            assert_never(stmt)
+
+
+def _blend(accesses: Sequence[_Access], body: Stmt) -> bool:
+    """Whether a lane may be accessed where another access leaves it out: not if all have the same
+    guards on it, of what does not change while the buffer lives.
+    """
+    inside = {n.var for n in walk(body) if isinstance(n, Loop)}
+    inside |= {v for n in walk(body) if isinstance(n, Delinearize) for v in n.vars}
+    guards = [guard for a in accesses for guard in a.guards]
+    if any(loads(guard) or variables(guard) & inside for guard in guards):
+        return True
+    forms = [[f for guard in a.guards for f in inequalities(guard) or ()] for a in accesses]
+    if any(inequalities(guard) is None for guard in guards):
+        return True
+    return len(set(map(frozenset, forms))) > 1
+
+
+def _places(block: Block, lane: str) -> Iterator[tuple[Load | Target, str]]:
+    """The block's accesses, with the lane where a vector of them is accessed at once."""
+
+    def go(node: Node, lane: str) -> Iterator[tuple[Load | Target, str]]:
+        if isinstance(node, Load | Target):
+            yield node, lane if lane in variables(node) else ""
+            lane = ""  # indices are scalars
+        elif lane and isinstance(node, Expr) and not _in_vectors(node, lane):
+            lane = ""
+        for child in children(node):
+            yield from go(child, lane)
+
+    yield from go(block.predicate, lane)
+    yield from go(block.body, lane)
+
+
+def _in_vectors(expr: Expr, lane: str) -> bool:
+    """Whether the expression is computed for all lanes at once, conditions as masks."""
+    if lane not in variables(expr):
+        return True
+    return maskable(expr, lane) if dtype_of(expr) is DType.BOOL else not by_lane(expr, lane)

@@ -1,0 +1,54 @@
+"""What `tilesmith check` does with a file, whatever is in it: it ends.
+
+Input: a spec's path and levels. Output: the first error, in words. All of it happens in a child
+process of SECONDS, since isl may take for ever and cannot be stopped from within.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .. import language as specs
+from ..binding.manifest import LEVELS, validate
+from ..display.text import unproved
+from ..errors import SpecError, TilesmithError, told
+from ..pipeline import Plain, manifest_entry, schedule
+from ..poly.limit import Died, OutOfTime, within
+from ..targets.cpu.levels import Level, Target
+
+SECONDS = 60.0
+"""The longest that a file may take, of processor time: what ships takes under 5."""
+
+
+def error(path: Path, levels: Sequence[str]) -> str | None:
+    """What is wrong with a spec or with a step of its recipes; nothing is proved."""
+    try:
+        return within(SECONDS, _error, path, levels)
+    except OutOfTime:
+        return (
+            f"error: {path}: no answer within {SECONDS:g} seconds: the spec, or a step of its"
+            " recipes, is too large"
+        )
+    except Died as died:
+        return f"error: {path}: the check ended with exit code {died.exitcode} and no answer"
+
+
+def _error(path: Path, levels: Sequence[str]) -> str | None:
+    try:
+        spec = specs.load(path)
+        _require_callable(spec)
+        for plain in (Plain(spec, dtypes) for dtypes in specs.choices(spec)):
+            for level in levels:
+                schedule(spec, plain.dtypes, Target(Level(level)), unproved, plain=plain)
+    except (TilesmithError, OSError) as wrong:
+        return told(wrong)
+    except RecursionError:
+        return f"error: {path}: something in it nests too deep"
+    return None
+
+
+def _require_callable(spec: specs.KernelSpec) -> None:
+    """Refuses what `generate` would, once all is proved. Raises SpecError."""
+    try:
+        validate(manifest_entry(spec, LEVELS, {}, frozenset()))
+    except TilesmithError as wrong:
+        raise SpecError(wrong.message, wrong.span or spec.span, wrong.hint) from None

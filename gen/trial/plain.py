@@ -1,0 +1,81 @@
+"""The plain schedule, compiled: what the spec's body says, computed as it is written.
+
+Input: a spec and a call's arrays. Output: the results of the call, where the spec has no oracle to
+ask, or the temporaries that its accuracy names.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import language as specs
+from ..ir.interpret.evaluate import numpy_dtype
+from ..ir.nodes import Intent
+from ..ir.types import DType
+from ..language.formulas import oracle
+from ..language.model import KernelSpec
+from ..lower.lower import lower
+from ..pipeline import Dtypes
+from ..poly.certificate import Scheduled
+from ..poly.values.flow import plain_flow
+from ..targets.cpu import jit
+from ..targets.cpu.levels import Target
+from .sizes import kernel_dims
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+
+
+def results(
+    spec: KernelSpec, dtypes: Dtypes, arrays: Arrays, sizes: Mapping[str, int]
+) -> dict[str, Array]:
+    """The outputs of a call. arrays: its arguments; they are not changed."""
+    given = _computed(spec, dtypes, arrays, sizes, None)
+    return {a.name: given[a.name] for a in spec.arguments if a.intent is not Intent.IN}
+
+
+def temporaries(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    arrays: Arrays,
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, float] | None = None,
+) -> dict[str, Array]:
+    """The values of the temporaries that the accuracy formula names."""
+    if not (wanted := oracle.needed_temporaries(spec)):
+        return {}
+    given = _computed(spec, dtypes, arrays, sizes, scalars)
+    return {name: given[name] for name in wanted}
+
+
+def _computed(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    arrays: Arrays,
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, float] | None,
+) -> dict[str, Array]:
+    """All arrays after a call."""
+    compiled = _exposing(spec, tuple(dtypes.items()))
+    given, dims = dict(arrays), kernel_dims(spec, sizes, scalars)
+    values = {**oracle.defaults(spec), **(scalars or {}), **dims}
+    for p in compiled.kernel.parameters:
+        name = p.buffer.name
+        if name not in given or p.intent is Intent.OUT:
+            shape = jit.shape_of(p.buffer, values)
+            given[name] = np.empty(shape, numpy_dtype(p.buffer.dtype))
+        elif p.intent is Intent.INOUT:
+            given[name] = given[name].copy()
+    compiled(given, values, dims=dims)
+    return given
+
+
+@cache
+def _exposing(spec: KernelSpec, dtypes: tuple[tuple[str, DType], ...]) -> jit.Compiled:
+    """The plain schedule, compiled, with the temporaries that its accuracy names as outputs."""
+    plain = oracle.expose(specs.build(spec, dict(dtypes)), oracle.needed_temporaries(spec))
+    state, level = Scheduled(plain, plain_flow(plain)), jit.lowest_level()
+    return jit.compile_kernel(lower(state, Target(level)).kernel, level)

@@ -1,0 +1,104 @@
+"""Every step of a spec's recipes proved: what `tilesmith prove` prints.
+
+Input: a spec and levels. Output: a Proof a step, up to the first refusal of each choice.
+"""
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from ..errors import NoCode, TilesmithError
+from ..ir.nodes import Kernel
+from ..language.build import choices
+from ..language.model import KernelSpec
+from ..pipeline import Plain, schedule, suffix
+from ..poly.certificate import Scheduled
+from ..poly.prove import prove
+from ..progress import SILENT, Progress
+from ..targets.cpu.levels import Level, Target
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A step of a variant, or its lowering, and how its proof went. status: "refused", or what is
+    proved: "proved", "proved given LAW"; "no code": all steps are proved, and nothing is lowered.
+    """
+
+    kernel: str
+    dtypes: str
+    level: str
+    step: str
+    status: str
+    seconds: float
+    detail: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.kernel} {self.dtypes} {self.level}"
+        line = f"{where:28} {self.status:8} {self.seconds:6.3f} s  {self.step}"
+        return f"{line}\n{self.detail}" if self.detail else line
+
+    @property
+    def refused(self) -> bool:
+        return self.status == "refused"
+
+    def as_json(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in Proof.__dataclass_fields__}
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def summary(results: Sequence[Proof]) -> Iterator[str]:
+    """A line for each way in which kernels came out: how many, and for how many types and levels.
+
+    What a step takes for granted, all after it do: the last says what is true of a kernel.
+    """
+    last = {(r.kernel, r.dtypes, r.level): r.status for r in results}
+    for status in dict.fromkeys(last.values()):
+        those = (key for key in last if last[key] == status)
+        kernels, dtypes, levels = map(set, zip(*those, strict=True))
+        parts = counted(len(kernels), "kernel"), counted(len(dtypes), "type")
+        yield f"{status}: {', '.join(parts)}, {counted(len(levels), 'level')}"
+
+
+def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) -> Iterator[Proof]:
+    """A result for each step of each variant, dtype choice and level, up to the first refusal.
+
+    shown: gets a part for each choice of dtypes and level.
+    """
+    plains = [Plain(spec, dtypes) for dtypes in choices(spec)]
+    for level, plain in itertools.product(levels, plains):
+        dtypes = plain.dtypes
+        shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+        times: list[tuple[Scheduled, float]] = []
+
+        def timed(
+            kernel: Kernel, state: Scheduled, times: list[tuple[Scheduled, float]] = times
+        ) -> None:
+            start = time.perf_counter()
+            prove(kernel, state)
+            times.append((state, time.perf_counter() - start))
+            shown.detail(f"{len(times)} proved")
+
+        where = (spec.name, suffix(dtypes), level.value)
+        try:
+            variants = schedule(spec, dtypes, Target(level), timed, plain=plain)
+        except TilesmithError as error:
+            after = f"after {len(times)} proved" if times else "before the first proof"
+            yield Proof(*where, after, "refused", sum(s for _, s in times), str(error))
+            continue
+        spent = iter(times)
+        for variant in variants:
+            steps = (str(step.primitive) for step in variant.steps)
+            missing = variant.emitted if isinstance(variant.emitted, NoCode) else None
+            last = () if missing else ("lowered, end to end",)
+            for what in ("the plain schedule", *steps, *last):
+                state, seconds = next(spent)
+                yield Proof(*where, f"{variant.name}: {what}", str(state.standing), seconds)
+            if missing:
+                what = f"{variant.name}: no code for this target yet"
+                yield Proof(*where, what, "no code", 0.0, str(missing))

@@ -1,0 +1,234 @@
+"""Kernels tried: what `tilesmith run` prints.
+
+`run`: a kernel compiled and compared with its oracle, or with its plain schedule where the spec has
+none, on random arrays of the sizes asked for, on small sizes around its vectors' lengths and on
+sizes on either side of each variant's `when`; and on inputs of each `Kind`.
+"""
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from .. import language as specs
+from ..errors import TilesmithError
+from ..ir.nodes import Kernel
+from ..ir.text.print_expr import expr_to_text
+from ..language.model import KernelSpec
+from ..language.shapes import not_negative
+from ..pipeline import Dtypes, emit, limits_of, prover, schedule, suffix
+from ..poly.certificate import Scheduled
+from ..progress import SILENT, Progress
+from ..schedule.base import Prover
+from ..targets.cpu import jit
+from ..targets.cpu.levels import Level, Target
+from .comparison import MUTE, Case, compare, mute, tried
+from .inputs import MOST_WORK, Call, Kind, kinds, long_sizes, near, random_arrays, strided
+from .sizes import edges, kernel_dims, sides
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A kernel's run: the asked-for case and its time, the edge cases, and those of other inputs.
+
+    oracle: whether there is one; without it the kernel is compared with its plain schedule.
+    variants: the names of all, in the order in which they are tried.
+    """
+
+    kernel: str
+    dtypes: str
+    level: str
+    case: Case
+    milliseconds: float
+    edges: tuple[Case, ...]
+    oracle: bool
+    variants: tuple[str, ...] = ()
+    others: tuple[Case, ...] = ()
+
+    @property
+    def mute(self) -> bool:
+        return self.case.mute or mute((self.case, *self.edges))
+
+    @property
+    def right(self) -> bool:
+        return not self.mute and not _wrong((self.case, *self.edges, *self.others))
+
+    def __str__(self) -> str:
+        random, others = _wrong((self.case, *self.edges)), _wrong(self.others)
+        lines = [
+            f"{self.kernel} {self.dtypes} {self.level}  {_sizes(self.case)}",
+            f"  time   {self.milliseconds:.3f} ms on one thread, median of 7",
+            f"  error  {self._error()}",
+            f"  edges  {len(self.edges)} small sizes, {len(random)} wrong",
+        ]
+        if self.others:
+            counts = Counter(c.kind.value for c in self.others)
+            told = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+            lines.append(f"  inputs {told}; {len(others)} wrong")
+        if len(self.variants) > 1:
+            lines.append(f"  ran    {self._ran()}")
+        for c in (*random[:5], *others[:5]):
+            inputs = "" if c.kind is Kind.RANDOM else f", {c.kind.value}"
+            lines.append(f"  wrong  {_sizes(c)}{inputs}: error {c.error:.2e} at {c.place}")
+        if self.mute and not random:
+            lines.append(f"  wrong  {MUTE}")
+        return "\n".join(lines)
+
+    def _error(self) -> str:
+        case, other = self.case, "oracle" if self.oracle else "plain schedule"
+        if not case.compared:
+            return "nothing compared: the outputs have no elements at these sizes"
+        if not case.finite and case.worst <= 1:
+            return f"nothing compared: all results are NaN or infinite, as the {other}'s are"
+        allows = "the spec allows" if self.oracle else "is allowed: the spec has no oracle"
+        return f"{case.error:.2e} from the {other}, {case.worst:.3g} of what {allows}"
+
+    def _ran(self) -> str:
+        """Which variants ran, at how many sizes."""
+        counts = Counter(c.variant for c in (self.case, *self.edges))
+        told = (f"variant {v} at {counts[v] or 'none'}" for v in self.variants)
+        return f"of {counts.total()} sizes {', '.join(told)}"
+
+
+def _wrong(cases: tuple[Case, ...]) -> tuple[Case, ...]:
+    return tuple(c for c in cases if not c.worst <= 1)
+
+
+def _sizes(case: Case) -> str:
+    return " ".join(f"{name}={size}" for name, size in case.sizes.items())
+
+
+def compiled(
+    spec: KernelSpec, dtypes: Dtypes, level: Level, shown: Progress = SILENT
+) -> jit.Loaded:
+    """The kernel scheduled, proved and compiled; proofs and libraries are remembered.
+
+    Raises SpecError, ScheduleError, and TilesmithError where a scalar has no default to run with,
+    or where there is no compiler.
+    """
+    _need_defaults(spec)
+    prove_ = counting(prover(jit.cache_folder() / "proofs"), shown)
+    variants = schedule(spec, dtypes, Target(level), prove_)
+    source = emit(spec, {suffix(dtypes): variants}, level)
+    shown.detail("compiling")
+    return jit.load(spec, dtypes, source, level, limits=limits_of(variants))
+
+
+def _need_defaults(spec: KernelSpec) -> None:
+    if missing := [s.name for s in spec.scalars if s.default is None]:
+        raise TilesmithError(f"{spec.name}: the scalar {missing[0]!r} has no default to run with")
+
+
+def counting(prove: Prover, shown: Progress) -> Prover:
+    """The prover, with the number of proofs so far shown."""
+    done = itertools.count(1)
+
+    def counted(plain: Kernel, state: Scheduled) -> None:
+        prove(plain, state)
+        shown.detail(f"{next(done)} proved")
+
+    return counted
+
+
+def run(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    level: Level,
+    sizes: Mapping[str, int],
+    seed: int = 0,
+    shown: Progress = SILENT,
+) -> Report:
+    """Compiles and runs the kernel. sizes: of dims; those not given are 64, or what the constraints
+    allow near it. shown: gets two parts.
+
+    Raises TilesmithError for an unknown dim, sizes that are not allowed, and as `compiled` does.
+    """
+    full = chosen(spec, sizes)
+    shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+    kernel = compiled(spec, dtypes, level, shown)
+    rng = np.random.default_rng(seed)
+    shown.part("comparing")
+    arrays = random_arrays(spec, dtypes, full, rng)
+    dims, times = kernel_dims(spec, full), []
+    case = tried(spec, dtypes, kernel, arrays, full, rng)
+    case = replace(case, variant=kernel.variant(arrays, dims))
+    for _ in range(7):
+        start = time.perf_counter()
+        kernel(arrays, dims)
+        times.append(time.perf_counter() - start)
+    small = []
+    for sizes_ in (*edges(spec, _lanes(dtypes, level)), *sides(spec, level)):
+        arrays = random_arrays(spec, dtypes, sizes_, rng)
+        variant = kernel.variant(arrays, kernel_dims(spec, sizes_))
+        small.append(replace(tried(spec, dtypes, kernel, arrays, sizes_, rng), variant=variant))
+    return Report(
+        spec.name,
+        suffix(dtypes),
+        level.value,
+        case,
+        sorted(times)[3] * 1e3,
+        tuple(small),
+        bool(spec.oracle),
+        kernel.compiled.names,
+        tuple(others(spec, dtypes, level, kernel, rng)),
+    )
+
+
+def others(
+    spec: KernelSpec, dtypes: Dtypes, level: Level, kernel: Call, rng: np.random.Generator
+) -> Iterator[Case]:
+    """The kernel on inputs of each kind that says something of it: at each small size on one kind,
+    in turn, and on all kinds at a size that is larger than the recipes' tiles; and on long ones.
+    """
+    plain = specs.build(spec, dtypes)
+    known = kinds(plain)
+    small = [*edges(spec, _lanes(dtypes, level)), *sides(spec, level)]
+    turns = [*zip(itertools.cycle(known), small, strict=False)]
+    if (middle := near(spec, plain, {}, (37, 19, 11, 7), MOST_WORK)) is not None:
+        turns += [(kind, middle) for kind in known]
+    turns += [(Kind.LONG, sizes) for sizes in long_sizes(spec, plain)]
+    for kind, sizes in turns:
+        arrays = random_arrays(spec, dtypes, sizes, rng, kind=kind)
+        called = strided(spec, kernel, rng) if kind is Kind.STRIDED else kernel
+        yield compare(spec, dtypes, called, arrays, sizes, kind)
+
+
+def _lanes(dtypes: Dtypes, level: Level) -> int:
+    return Target(level).lanes(next(iter(dtypes.values())).computed)
+
+
+def checks(
+    spec: KernelSpec, dtypes: Dtypes, level: Level, kernel: Call, rng: np.random.Generator
+) -> Iterator[Case]:
+    """The kernel beside its oracle at small sizes around the level's vectors' length."""
+    for edge in edges(spec, _lanes(dtypes, level)):
+        yield tried(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge, rng)
+
+
+def chosen(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int]:
+    """A size for each dim: 64 where it is not given and the constraints allow that; less in kernels
+    of so many dims that this would take minutes.
+
+    Raises TilesmithError for an unknown dim, sizes that are not allowed, and where a scalar has no
+    default: sizes may follow from it.
+    """
+    _need_defaults(spec)
+    if unknown := [name for name in given if name not in spec.dims]:
+        raise TilesmithError(
+            f"{spec.name} has no dim {unknown[0]!r}: it has {', '.join(spec.dims)}"
+        )
+    plain = specs.build(spec, specs.choices(spec)[0])
+    if (found := near(spec, plain, given, (64, 32, 16, 8), _WAITED)) is not None:
+        return found
+    texts = [*(f"{d} >= {n}" for d, n in specs.least_sizes(spec).items())]
+    texts += [expr_to_text(c) for c in (*specs.relations(spec), *not_negative(spec))]
+    raise TilesmithError(f"{spec.name}: give sizes for which {' and '.join(texts)}")
+
+
+_WAITED = 2**26
+"""The most that innermost blocks run, where nobody says the sizes: some seconds."""

@@ -1,0 +1,211 @@
+"""A kernel timed beside its oracle, as a user of NumPy would run that: `tilesmith bench`.
+
+Input: a spec, dtypes, levels, numbers of threads and sizes. Output: a Report: a row a size, with
+the least time of each. Invariant: nothing is timed that was not right before, at the sizes that
+are timed and at small ones. Rounds go round all that is compared, so that what disturbs the machine
+for a while disturbs all of them.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import numpy as np
+
+from ..errors import TilesmithError
+from ..language.formulas import oracle
+from ..language.model import KernelSpec
+from ..pipeline import Dtypes, suffix
+from ..progress import SILENT, Progress
+from ..targets.cpu import jit
+from ..targets.cpu.levels import Level
+from .comparison import MUTE, Case, mute, tried
+from .inputs import Array, random_arrays
+from .run import checks, chosen, compiled
+from .sizes import allowed, kernel_dims
+
+SAMPLE_SECONDS = 1e-3
+"""One sample takes at least so long: short calls are repeated."""
+
+ELEMENTS = (2**12, 2**16, 2**20)
+"""Where no sizes are given, the largest array has about so many elements."""
+
+
+_Key = tuple[Level, int] | None
+"""A level and a number of threads; None: the oracle."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The least seconds that a call took on a level with so many threads."""
+
+    level: str
+    threads: int
+    seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was timed at one size. oracle: the seconds of the oracle; None where there is none."""
+
+    sizes: Mapping[str, int]
+    oracle: float | None
+    timings: tuple[Timing, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A table of times. checked: at how many sizes each level was right before it was timed."""
+
+    kernel: str
+    dtypes: str
+    checked: int
+    rows: tuple[Row, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        right = f"right at {self.checked} sizes" if self.checked else "no oracle to compare with"
+        title = f"{self.kernel} {self.dtypes}: {right}; milliseconds a call"
+        first = self.rows[0]
+        columns = [(t.level, _count(t.threads)) for t in first.timings]
+        head = [*first.sizes, "", *(level for level, _ in columns)]
+        below = [*("" for _ in first.sizes), "oracle", *(count for _, count in columns)]
+        table = [head, below, *(_cells(row) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ("  ".join(map(str.rjust, line, widths)) for line in table)
+        return "\n".join([title, *map(str.rstrip, lines)])
+
+
+def _count(threads: int) -> str:
+    return f"{threads} thread{'s' if threads > 1 else ''}"
+
+
+def _cells(row: Row) -> list[str]:
+    base = "-" if row.oracle is None else _milliseconds(row.oracle)
+    times = (_milliseconds(t.seconds) + _gain(row.oracle, t.seconds) for t in row.timings)
+    return [*map(str, row.sizes.values()), base, *times]
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.4g}"
+
+
+def _gain(base: float | None, seconds: float) -> str:
+    return "" if base is None else f" ({base / seconds:.1f}x)"
+
+
+def levels_here() -> tuple[Level, ...]:
+    """The levels that this machine runs, the best last."""
+    best = jit.native_level()
+    return (best,) if best is Level.NEON else tuple(Level)[: tuple(Level).index(best) + 1]
+
+
+def usual_sizes(spec: KernelSpec) -> list[dict[str, int]]:
+    """Equal sizes for all dims, as ELEMENTS says; what `run` takes where constraints forbid it."""
+    rank = max(1, *(len(a.shape) for a in spec.arguments))
+    each = ({dim: 2 ** ((n.bit_length() - 1) // rank) for dim in spec.dims} for n in ELEMENTS)
+    return [sizes for sizes in each if allowed(spec, sizes)] or [chosen(spec, {})]
+
+
+def bench(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    levels: Sequence[Level],
+    threads: Sequence[int],
+    sizes: Sequence[Mapping[str, int]],
+    rounds: int = 5,
+    shown: Progress = SILENT,
+) -> Report:
+    """Compiles the kernel, checks it and times it. sizes: a row each; dims not given as in `run`.
+    shown: gets a part a level and a part a row.
+
+    Inout arrays go from call to call as they are. The oracle takes as many threads as NumPy's
+    libraries choose. Raises TilesmithError where a result is wrong, a size is not allowed or a
+    level is not this machine's, and as `compiled` does.
+    """
+    for level in levels:
+        if level not in levels_here():
+            raise TilesmithError(f"this machine does not run {level.value}")
+    rows = [chosen(spec, given) for given in sizes]
+    kernels: dict[Level, jit.Loaded] = {}
+    checked = 0
+    for level in levels:
+        shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+        kernels[level] = compiled(spec, dtypes, level, shown)
+        shown.detail("comparing with the oracle")
+        small = tuple(checks(spec, dtypes, level, kernels[level], np.random.default_rng(0)))
+        checked = sum(_right(spec, level, case) for case in small)
+        if mute(small):
+            raise TilesmithError(f"{spec.name} {level.value}: {MUTE}")
+    done = []
+    for row in rows:
+        shown.part(" ".join(f"{dim}={size}" for dim, size in row.items()))
+        done.append(_row(spec, dtypes, kernels, threads, row, rounds))
+    right = checked + len(rows) if spec.oracle else 0
+    return Report(spec.name, suffix(dtypes), right, tuple(done))
+
+
+def _right(spec: KernelSpec, level: Level, case: Case) -> bool:
+    """True, or TilesmithError: what is wrong is not timed."""
+    if case.worst <= 1:
+        return True
+    sizes = " ".join(f"{dim}={size}" for dim, size in case.sizes.items())
+    raise TilesmithError(
+        f"{spec.name} {level.value} is wrong at {sizes}: error {case.error:.2e} at {case.place}"
+    )
+
+
+def _row(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    kernels: Mapping[Level, jit.Loaded],
+    threads: Sequence[int],
+    sizes: Mapping[str, int],
+    rounds: int,
+) -> Row:
+    arrays = random_arrays(spec, dtypes, sizes, np.random.default_rng(0))
+    for level, kernel in kernels.items():
+        rng = np.random.default_rng(1)
+        _right(spec, level, tried(spec, dtypes, kernel, _copies(arrays), sizes, rng))
+    dims = kernel_dims(spec, sizes)
+    calls: dict[_Key, Callable[[], object]] = {
+        (level, count): kernel.compiled.bound(arrays, kernel.scalars, dims=dims, threads=count)
+        for level, kernel in kernels.items()
+        for count in threads
+    }
+    if formulas := oracle.as_written(spec, arrays):
+        calls[None] = lambda: [formula() for formula in formulas]
+    with np.errstate(all="ignore"):
+        times = _interleaved(calls, rounds)
+    timings = tuple(
+        Timing(key[0].value, key[1], seconds) for key, seconds in times.items() if key is not None
+    )
+    return Row(dict(sizes), times.get(None), timings)
+
+
+def _copies(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def _interleaved(calls: Mapping[_Key, Callable[[], object]], rounds: int) -> dict[_Key, float]:
+    """The least seconds of each call, in rounds over all of them."""
+    repeats = {key: max(1, int(SAMPLE_SECONDS / _seconds(call, 1))) for key, call in calls.items()}
+    best = dict.fromkeys(calls, float("inf"))
+    for _ in range(rounds):
+        for key, call in calls.items():
+            call()  # wakes threads and fills caches
+            best[key] = min(best[key], _seconds(call, repeats[key]))
+    return best
+
+
+def _seconds(call: Callable[[], object], times: int) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
+        call()
+    return (time.perf_counter() - start) / times

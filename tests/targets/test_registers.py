@@ -1,0 +1,132 @@
+"""Register buffers become vectors at constant places, or local arrays."""
+
+import numpy as np
+import pytest
+
+from gen.targets.cpu.levels import Level
+
+from .kernels import compiled
+
+
+def copied(
+    tile: str, store: str, load: str, outer: str = "unrolled", dtype: str = "float32"
+) -> str:
+    return f"""
+def copied(n, x: {dtype}[n, 2, 8], y: Out[{dtype}[n, 2, 8]]):
+    for y.i in range(n):
+        with allocate({tile} @ register):
+            for t.a in {outer}(2):
+                for t.l in vectorized(8):
+                    with block("t", i=spatial(y.i), a=spatial(t.a), l=spatial(t.l)):
+                        {store} = x[i, a, l]
+            for y.a in {outer}(2):
+                for y.l in vectorized(8):
+                    with block("y", i=spatial(y.i), a=spatial(y.a), l=spatial(y.l)):
+                        y[i, a, l] = {load}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_vectors_longer_and_shorter_than_native_ones(level: Level, dtype: str) -> None:
+    text = copied(f"t={dtype}[2, 8]", "t[a, l]", "t[a, l]", dtype=dtype)
+    kernel = compiled(text, level)
+    assert f"ts_f{dtype[-2:]} t[" in kernel.source
+    x = np.arange(48, dtype=dtype).reshape(3, 2, 8)
+    y = np.zeros_like(x)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    ("tile", "store", "load", "outer"),
+    [
+        ("t=float32[2, 8]", "t[a, l]", "t[a, l]", "range"),  # at no constant place
+        ("t=float32[2, 16]", "t[a, 2*l]", "t[a, 2*l]", "unrolled"),  # not whole vectors
+        (  # a scalar at no constant place
+            "t=float32[2, 8]",
+            "t[a, l]",
+            "t[a, l] + (t[a, min(n, 7)] - t[a, min(n, 7)])",
+            "unrolled",
+        ),
+    ],
+)
+def test_other_places_are_in_a_local_array(
+    level: Level, tile: str, store: str, load: str, outer: str
+) -> None:
+    kernel = compiled(copied(tile, store, load, outer), level)
+    assert "_Alignas(64) float t[" in kernel.source
+    x = np.arange(48, dtype="f").reshape(3, 2, 8)
+    y = np.zeros_like(x)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("element", [0, 3, 7])
+def test_one_element_is_taken_from_its_vector(level: Level, element: int) -> None:
+    kernel = compiled(copied("t=float32[2, 8]", "t[a, l]", f"t[a, l] + t[a, {element}]"), level)
+    assert "ts_f32 t[" in kernel.source
+    x = np.arange(48, dtype="f").reshape(3, 2, 8)
+    y = np.zeros_like(x)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(y, x + x[..., element : element + 1])
+
+
+def test_vectors_of_several_lengths_are_in_a_local_array(level: Level) -> None:
+    """Two of half a native vector (on v4) do not make a whole one."""
+    text = copied("t=float32[2, 8]", "t[a, l]", "t[a, l]").replace(
+        """                for y.l in vectorized(8):
+                    with block("y", i=spatial(y.i), a=spatial(y.a), l=spatial(y.l)):""",
+        """              for y.h in unrolled(2):
+                for y.l in vectorized(4):
+                    with block("y", i=spatial(y.i), a=spatial(y.a), l=spatial(y.h*4 + y.l, 8)):""",
+    )
+    kernel = compiled(text, level)
+    assert ("ts_f32 t[" in kernel.source) is (level is Level.V2)
+    x = np.arange(48, dtype="f").reshape(3, 2, 8)
+    y = np.zeros_like(x)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_scalars_in_registers_are_a_local_array(level: Level, width: int) -> None:
+    """Serial loops over narrow elements, and vectors of one lane."""
+    dtype, loop = ("int32", "vectorized") if width == 1 else ("int8", "range")
+    text = f"""
+def k(n, x: {dtype}[n, {width}], y: Out[{dtype}[n]]):
+    for y.i in range(n):
+        with allocate(t={dtype}[{width}] @ register):
+            for t.l in {loop}({width}):
+                with block("t", i=spatial(y.i), l=spatial(t.l)):
+                    t[l] = x[i, l]
+            for y.l in {loop}({width}):
+                with block("y", i=spatial(y.i), l=reduction(y.l), initialises=True):
+                    y[i] = combine.max(y[i], t[l])
+"""
+    kernel = compiled(text, level)
+    x = np.arange(3 * width, dtype=dtype).reshape(3, width)[::-1].copy() - 5
+    x = x.astype(dtype)
+    y = np.zeros(3, dtype)
+    kernel({"x": x, "y": y})
+    np.testing.assert_array_equal(y, x.max(axis=1))
+
+
+def test_lanes_that_a_mask_leaves_out_keep_their_value_where_it_is_read(level: Level) -> None:
+    text = """
+def k(m, n, x: float32[m, 8], y: Out[float32[8]]):
+    with allocate(t=float32[8] @ register):
+        for z.l in vectorized(8):
+            with block("z", l=spatial(z.l)):
+                t[l] = 0.0
+        for t.i in range(m):
+            for t.l in vectorized(8):
+                with block("t", l=spatial(t.l), i=reduction(t.i), where=t.l < n - t.i):
+                    t[l] = combine.sum(t[l], x[i, l])
+        for y.l in vectorized(8):
+            with block("y", l=spatial(y.l)):
+                y[l] = t[l]
+"""
+    kernel = compiled(text, level)
+    x, y = np.ones((4, 8), "f"), np.zeros(8, "f")
+    kernel({"x": x, "y": y}, dims={"n": 6})
+    np.testing.assert_array_equal(y, [4, 4, 4, 3, 2, 1, 0, 0])

@@ -1,0 +1,115 @@
+"""Tiles written by rows and read by columns are transposed in registers, or else in memory."""
+
+from textwrap import dedent, indent
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gen.ir.types import DType
+from gen.targets.cpu.levels import Level, Target
+
+from .kernels import compiled
+
+HEAD = """\
+def transposed(m, n, x: {dtype}[m, n], y: Out[{dtype}[n, m]]):
+    for y.i in range((m + {last})//{w}):
+        for y.j in range((n + {last})//{w}):
+            with allocate(t={dtype}[{shape}] @ register):
+"""
+ROWS = """\
+                for t.a in unrolled({w}):
+                    for t.l in vectorized({w}):
+                        with block("t", a=spatial(y.i*{w} + t.a, m), l=spatial(y.j*{w} + t.l, n),
+                                   where=y.i*{w} + t.a < m and y.j*{w} + t.l < n):
+                            {store} = x[a, l]
+"""
+COLUMNS = """\
+                for y.a in unrolled({w}):
+                    for y.l in vectorized({w}):
+                        with block("y", a=spatial(y.j*{w} + y.a, n), l=spatial(y.i*{w} + y.l, m),
+                                   where=y.j*{w} + y.a < n and y.i*{w} + y.l < m):
+                            y[a, l] = {load}
+"""
+PLAIN = {"store": "t[a % {w}, l % {w}]", "load": "t[l % {w}, a % {w}]", "shape": "{w}, {w}"}
+
+
+def transposed(width: int, dtype: str, body: str = ROWS + COLUMNS, **places: str) -> str:
+    """A matrix transposed by tiles of `width`."""
+    given = {k: v.format(w=width) for k, v in {**PLAIN, **places}.items()}
+    return (HEAD + body).format(w=width, last=width - 1, dtype=dtype, **given)
+
+
+def check(
+    source: str, level: Level, dtype: str, *, turned: bool, whole: bool = False, vectors: int = 1
+) -> None:
+    """Right at all edges, in vectors that are turned or not. whole: only whole tiles are right.
+    vectors: of a row of a tile.
+    """
+    kernel = compiled(source, level)
+    assert ("ts_transpose_" in kernel.source.split("ts_math.h")[1]) is turned
+    assert ("_Alignas(64)" in kernel.source) is not turned
+    rng = np.random.default_rng(0)
+    lanes = vectors * Target(level).lanes(DType(dtype))
+    for m in (0, 1, lanes - 1, lanes, 2 * lanes, 2 * lanes + 1):
+        for n in (1, lanes - 1, lanes, lanes + 1, 3 * lanes):
+            if whole and (m % lanes or n % lanes):
+                continue
+            x = rng.integers(-99, 99, (m, n)).astype(dtype)
+            y = np.full((n + 1, m), 7, dtype)
+            kernel({"x": x, "y": y[:n]})
+            np.testing.assert_array_equal(y, np.concatenate([x.T, np.full((1, m), 7, dtype)]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
+def test_rows_become_columns_in_registers(level: Level, dtype: str) -> None:
+    lanes = Target(level).lanes(DType(dtype))
+    check(transposed(lanes, dtype), level, dtype, turned=True)
+
+
+def test_columns_become_rows_in_registers(level: Level) -> None:
+    lanes = Target(level).lanes(DType.FLOAT32)
+    places = {"store": PLAIN["load"], "load": PLAIN["store"]}
+    check(transposed(lanes, "float32", **places), level, "float32", turned=True)
+
+
+@pytest.mark.parametrize("vectors", [2, 3, pytest.param(4, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_of_several_vectors(level: Level, dtype: str, vectors: int) -> None:
+    width = vectors * Target(level).lanes(DType(dtype))
+    check(transposed(width, dtype), level, dtype, turned=True, vectors=vectors)
+
+
+@pytest.mark.parametrize("vectors", [1, 2])
+def test_rows_stored_in_a_loop(level: Level, vectors: int) -> None:
+    """The tile is in memory, and its vectors are transposed there."""
+    width = vectors * Target(level).lanes(DType.FLOAT32)
+    body = (ROWS + COLUMNS).replace("unrolled", "range")
+    check(transposed(width, "float32", body), level, "float32", turned=True, vectors=vectors)
+
+
+AGAIN = ROWS.replace("t.", "s.").replace('"t"', '"s"')
+ROW, COLUMN = PLAIN["store"], PLAIN["load"]
+REFUSED = {
+    "not square": {"shape": "{w}, 2*{w}"},
+    "rows stored twice": {"body": ROWS + AGAIN.replace("where=", "where=s.l < 2 and ") + COLUMNS},
+    "rows stored after columns were loaded": {"body": ROWS + COLUMNS + AGAIN},
+    "rows loaded too": {"load": f"{COLUMN} + ({ROW} - {ROW})"},
+    "elements loaded too": {"load": f"{COLUMN} + (t[0, 0] - t[0, 0])"},
+    "rows stored in two loops": {
+        "body": (ROWS + AGAIN.replace("where=", "where=s.l < 2 and ")).replace("unrolled", "range")
+        + COLUMNS
+    },
+    "rows stored again and again": {
+        "body": indent("for t.b in range(2):\n" + indent(dedent(ROWS), "    "), 16 * " ") + COLUMNS
+    },
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_other_tiles_are_in_memory(level: Level, why: str) -> None:
+    changes: dict[str, Any] = {"body": ROWS + COLUMNS, **REFUSED[why]}
+    width = Target(level).lanes(DType.FLOAT32)
+    body = changes.pop("body")
+    source = transposed(width, "float32", body, **changes)
+    check(source, level, "float32", turned=False, whole="rows loaded" in why)
