@@ -22,12 +22,12 @@ SAMPLE_STEP = 509  # prime, so that samples meet every pattern of low bits
 
 PREFACE = """# Accuracy of the inlined functions
 
-Written by `python -m build_tools.accuracy{option}` from `gen/targets/cpu/runtime/ts_math.h`. The largest error
-in units in the last place of the exact result, and the argument where it is; at most 0.5 means
-correctly rounded. float32 over {count} of its values against the C library in double precision;
-float64 over 2,097,152 values from 2^-55 to 2^11 in size, sin and cos to infinity, against the C
-library in long double precision; pow with an exponent for each that makes the result anything from
-0 to infinity. Vector and scalar forms gave the same bits on every 16th batch of
+Written by `python -m build_tools.accuracy{option}` from `gen/targets/cpu/runtime/ts_math.h`.
+The largest error in units in the last place of the exact result, and the argument where it is; at
+most 0.5 means correctly rounded. float32 over {count} of its values against the C library in double
+precision; float64 over 2,097,152 values from 2^-55 to 2^11 in size, sin and cos to infinity,
+against the C library in long double precision; pow with an exponent for each that makes the result
+anything from 0 to infinity. Vector and scalar forms gave the same bits on every 16th batch of
 these values.
 
 """

@@ -2,7 +2,8 @@
 
 Input: a spec, dtypes and a target. Output: for each variant of its recipe the trace of its schedule
 and the lowered tree, all proved; and the C files and manifest entry of the whole kernel. Invariant:
-nothing is emitted but what the prover has passed, and is checked to do the same (`targets.cpu.passes.finish`).
+nothing is emitted but what the prover has passed, and is checked to do the same
+(`targets.cpu.passes.finish`).
 """
 
 import time

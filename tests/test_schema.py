@@ -20,8 +20,8 @@ from gen.targets.cpu.levels import Level, Target
 ROOT = Path(__file__).parents[1]
 SPECS = sorted(
     path
-    for folder in ("kernels_spec", "tests/language/specs", "tests/language/sizes", "tests/language/named",
-                   "docs/examples", "gen/project/templates/kernels_spec")
+    for folder in ("kernels_spec", "tests/language/specs", "tests/language/sizes",
+                   "tests/language/named", "docs/examples", "gen/project/templates/kernels_spec")
     for path in (ROOT / folder).glob("*.yaml")
 )  # fmt: skip
 PAGE = (ROOT / "docs" / "language.md").read_text("utf-8")

@@ -1,8 +1,8 @@
 """Reads what `ir.text.printer` prints: the inverse of `to_text`.
 
 Input: a script, as described there. Output: the Kernel, whose nodes' spans point into the script.
-What is read is well-formed but not verified: `ir.rules.verify` does that. The script is read with `ast`
-and never evaluated.
+What is read is well-formed but not verified: `ir.rules.verify` does that. The script is read with
+`ast` and never evaluated.
 """
 
 import ast

@@ -18,11 +18,10 @@ from .. import yaml
 from ..syntax import hints
 from ..syntax import nodes as syntax
 from ..syntax.grammar import CONSTANTS, RESERVED
-from . import program
 from .guards import with_guards
 from .hoist import check_combines, check_targets, fold_definition, hoist
 from .indices import condition_expr, cover, extent, index_expr
-from .program import Definition, For, Part, Program, Range
+from .program import Definition, For, Part, Program, Range, Temporary
 from .scope import Declared, Scope, check_indices, enter, range_of, unused
 
 _UPDATES = {
@@ -45,8 +44,7 @@ def resolve(statements: tuple[syntax.Statement, ...], declared: Declared) -> Pro
         if element.array not in declared.intents
     }
     temporaries = tuple(
-        program.Temporary(name, end.shapes[name], span)
-        for name, span in reversed(list(defined.items()))
+        Temporary(name, end.shapes[name], span) for name, span in reversed(list(defined.items()))
     )
     return Program(parts, temporaries, _requires(parts, declared.dims))
 

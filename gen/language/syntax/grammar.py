@@ -1,6 +1,6 @@
 """The language of `compute:` and of the spec's conditions: Python's syntax, never evaluated.
 
-Input: a YAML scalar's text. Output: the syntax tree of `syntax`, whose spans point into the YAML
+Input: a YAML scalar's text. Output: the syntax tree of `nodes`, whose spans point into the YAML
 file. Invariant: size, nesting and runs of prefix operators are limited on the text before `ast`
 sees it, and the depth of what `ast` gives before any function recurses into it.
 """
@@ -139,9 +139,8 @@ def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Plac
     try:
         tree = ast.parse(text, mode=mode)
     except SyntaxError as error:
-        start = place.starts[min(error.lineno or 1, len(lines)) - 1] + max(
-            0, (error.offset or 1) - 1
-        )
+        row = min(error.lineno or 1, len(lines)) - 1
+        start = place.starts[row] + max(0, (error.offset or 1) - 1)
         raise SpecError(
             f"not an expression or statement: {error.msg}", place.at(start, start + 1)
         ) from None
@@ -162,9 +161,8 @@ def _check_text(text: str, place: Place) -> None:
     for offset, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
         if depth > MAX_BRACKETS:
-            raise SpecError(
-                f"brackets nest deeper than {MAX_BRACKETS}", place.at(offset, offset + 1)
-            )
+            where = place.at(offset, offset + 1)
+            raise SpecError(f"brackets nest deeper than {MAX_BRACKETS}", where)
 
 
 def _check_depth(tree: ast.AST, place: Place) -> None:

@@ -1,9 +1,10 @@
 """A lowered kernel as statements of C are made from it.
 
 Input: a lowered kernel, which is proved, and the target. Output: the tree that is emitted. What
-the passes in `EXACT` made of the kernel is checked against it, for all sizes (`poly.rewrites.equivalence`), so
-that what is emitted is what is proved. The others say themselves why they may: `BY_DATA` leaves out
-what combines nothing with a place, where data says so, and `NOTES` says how lanes are combined.
+the passes in `EXACT` made of the kernel is checked against it, for all sizes
+(`poly.rewrites.equivalence`), so that what is emitted is what is proved. The others say themselves
+why they may: `BY_DATA` leaves out what combines nothing with a place, where data says so, and
+`NOTES` says how lanes are combined.
 """
 
 from collections.abc import Callable
