@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gen import cli
+from gen.commands.arguments import LEVELS
 from gen.display import page
 from gen.display.text import unproved
 from gen.language import choices, load
@@ -85,7 +86,7 @@ def test_what_runs_nothing(
     if "OUT" in command:
         names = {path.name for path in out.iterdir()}
         assert "guest.json" in names and "guest.v3.c" in names
-        assert names <= {"guest.json", *(f"guest.{level}.c" for level in cli.LEVELS)}
+        assert names <= {"guest.json", *(f"guest.{level}.c" for level in LEVELS)}
     assert {path.name for path in tmp_path.iterdir()} <= {"guest.yaml", "out"}
 
 

@@ -1,0 +1,70 @@
+"""`tilesmith bench`: a kernel timed beside its oracle."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from .. import language as specs
+from ..progress import progress
+from ..targets.cpu import jit
+from ..targets.cpu.levels import Level
+from ..trial import timing
+from .arguments import Commands, dtype, dtypes, levels, size
+
+
+def add(commands: Commands) -> None:
+    command = commands.add_parser(
+        "bench",
+        help="time a kernel beside its oracle",
+        description="Compiles the kernel, compares it with its oracle at the sizes given and at "
+        "small ones, and prints the least milliseconds of each call beside those of the oracle as "
+        "NumPy and SciPy run it. Needs a C compiler.",
+    )
+    command.add_argument("file", type=Path, help="a spec")
+    command.add_argument(
+        "--sizes",
+        action="append",
+        default=[],
+        metavar="DIM=N,...",
+        help="the sizes of a row, and again for each row (default: three rows, of arrays of about "
+        "4096, 65536 and 1048576 elements)",
+    )
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    command.add_argument(
+        "--threads",
+        type=_counts,
+        default=sorted({1, processors}),
+        help=f"numbers of threads, such as 1,2,4 (default: 1 and this machine's, {processors})",
+    )
+    command.add_argument(
+        "--levels", type=levels, help="ISA levels, such as v2,v3 (default: this machine's best)"
+    )
+    dtype(command)
+    command.add_argument(
+        "--rounds", type=_count, default=5, help="rounds, of which the best counts (default 5)"
+    )
+    command.add_argument("--json", action="store_true", help="as JSON, in seconds")
+    command.set_defaults(run=run)
+
+
+def _counts(text: str) -> list[int]:
+    return [_count(part) for part in text.split(",")]
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 4096:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 4096")
+    return int(text)
+
+
+def run(options: argparse.Namespace) -> int:
+    spec = specs.load(options.file)
+    sizes = [dict(map(size, text.split(","))) for text in options.sizes]
+    sizes = sizes or timing.usual_sizes(spec)
+    levels = [Level(name) for name in options.levels or [jit.native_level().value]]
+    wanted = dtypes(spec, options.dtype)
+    with progress(len(levels) + len(sizes)) as shown:
+        report = timing.bench(spec, wanted, levels, options.threads, sizes, options.rounds, shown)
+    print(json.dumps(report.as_json(), indent=2) if options.json else report)
+    return 0

@@ -1,0 +1,34 @@
+"""`tilesmith check`: specs and recipes read, and every step tried, without a compiler.
+
+Prints all errors, not the first one.
+"""
+
+import argparse
+
+from ..trial import check
+from ..trial.proofs import counted
+from .arguments import Commands, files, many_files
+
+
+def add(commands: Commands) -> None:
+    command = commands.add_parser(
+        "check",
+        help="read specs and recipes, and try every step",
+        description="Prints errors as path:line:column: error: ..., with the line and a hint; "
+        "exit code 1 if there is one. Steps are tried but not proved: see `prove`.",
+    )
+    many_files(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    failed = tried = 0
+    for path in files(options.files):
+        error = check.error(path, options.levels)
+        tried += error is None
+        if error is not None:
+            failed += 1
+            print(error)
+    if tried:
+        print(counted(tried, "spec"), "without errors (not proved: tilesmith prove does that)")
+    return 1 if failed else 0

@@ -1,0 +1,38 @@
+"""`tilesmith run`: a kernel compiled, and compared with its oracle."""
+
+import argparse
+from pathlib import Path
+
+from .. import language as specs
+from ..progress import progress
+from ..targets.cpu import jit
+from ..targets.cpu.levels import Level
+from ..trial import run as trial
+from .arguments import LEVELS, Commands, dtype, dtypes, size
+
+
+def add(commands: Commands) -> None:
+    command = commands.add_parser(
+        "run",
+        help="compile a kernel, compare it with its oracle, and time it",
+        description="Runs the kernel on random arrays of the sizes given and on edge cases (small "
+        "and long sizes, ties, extremes, NaN, strides), and prints errors and time. Needs a C "
+        "compiler, and runs the C of `externals`.",
+    )
+    command.add_argument("file", type=Path, help="a spec")
+    size = "a dim's size (default: 64, or less where there are many dims)"
+    command.add_argument("--size", action="append", default=[], metavar="DIM=N", help=size)
+    command.add_argument("--seed", type=int, default=0, help="of the random arrays")
+    dtype(command)
+    command.add_argument("--level", choices=LEVELS, help="ISA level (default: this machine's best)")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    sizes = dict(size(text) for text in options.size)
+    spec = specs.load(options.file)
+    level = Level(options.level) if options.level else jit.native_level()
+    with progress(2) as shown:
+        report = trial.run(spec, dtypes(spec, options.dtype), level, sizes, options.seed, shown)
+    print(report)
+    return 0 if report.right else 1

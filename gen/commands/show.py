@@ -1,0 +1,66 @@
+"""`tilesmith show`: a variant at a stage, what each step changed, or a page of it."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from .. import language as specs
+from ..display import page
+from ..display import text as views
+from ..progress import able, progress
+from ..targets.cpu.levels import Level
+from .arguments import LEVELS, Commands, dtype, dtypes
+
+
+def add(commands: Commands) -> None:
+    command = commands.add_parser(
+        "show",
+        help="print the IR at a stage, what each step changed, or the C code; or make a page of it",
+        description="Prints a variant of a kernel for one dtype and level.",
+    )
+    command.add_argument("file", type=Path, help="a spec")
+    what = command.add_mutually_exclusive_group()
+    what.add_argument(
+        "--stage",
+        choices=views.STAGES,
+        default="scheduled",
+        help="plain: the spec's order; scheduled: after the recipe (the default); lowered: with "
+        "bounds, tails and storage; c: the generated source",
+    )
+    what.add_argument("--step", type=int, metavar="N", help="the IR after this many steps")
+    steps = "prove each step, and print what it changed: + new, - gone, > and < at another depth"
+    what.add_argument("--steps", action="store_true", help=steps)
+    what.add_argument("--whole", action="store_true", help="as --steps, with each tree whole")
+    html = "write a page of the recipe, the IR after each step, the C and its assembly"
+    what.add_argument("--html", type=Path, metavar="FILE", help=html)
+    variant = "a variant of the recipe (default: 0; with --html, all of them)"
+    command.add_argument("--variant", metavar="NAME", help=variant)
+    dtype(command)
+    command.add_argument("--level", choices=LEVELS, default="v3", help="ISA level (default v3)")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    spec = specs.load(options.file)
+    wanted = spec, dtypes(spec, options.dtype), Level(options.level)
+    if options.html:
+        with progress(2) as shown:
+            text = page.page(*wanted, options.variant, shown)
+        options.html.write_text(text, encoding="utf-8")
+        text = f"{options.html}\n"
+    else:
+        with progress(1) as shown:
+            text = views.text(*wanted, _view(options), shown)
+    print(text, end="", flush=True)
+    if not (options.html or options.steps or options.whole):
+        print("not proved: tilesmith prove does that", file=sys.stderr)
+    return 0
+
+
+def _view(options: argparse.Namespace) -> views.View:
+    variant = options.variant or "0"
+    if options.steps or options.whole:
+        return views.Steps(variant, options.whole, able(sys.stdout))
+    if options.step is not None:
+        return views.AfterStep(variant, options.step)
+    return views.Stage(options.stage, variant)
