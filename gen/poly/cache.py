@@ -2,9 +2,9 @@
 
 Input: what `prove` takes, and a folder. Output: the same answer. The key is the text of both trees
 and of the certificate, with types of floats replaced by their order of appearance, since a proof
-compares them and asks no more, and so those of complex numbers; the prover's and the IR's own
-source; and the version of isl. Of integers a proof asks how large they may be, as of an index that
-is read from an array. Refusals are not kept: they are asked again, for the witness.
+compares them and asks no more, and so those of complex numbers; the source of the prover and of all
+that it imports; and the version of isl. Of integers a proof asks how large they may be, as of an
+index that is read from an array. Refusals are not kept: they are asked again, for the witness.
 """
 
 import re
@@ -20,6 +20,9 @@ from ..ir.text.printer import to_text
 from ..ir.types import DType, Kind
 from .certificate import Scheduled
 from .prove import prove
+
+PROVER = ("ir", "language", "poly")
+"""The parts of the generator that the prover is in, or imports from, besides `errors`."""
 
 _ALIKE = {t.value: t.kind.value for t in DType if t.kind in (Kind.FLOAT, Kind.COMPLEX)}
 _TYPE = re.compile(rf"\b({'|'.join(_ALIKE)})\b")
@@ -63,7 +66,11 @@ def _without_types(text: str) -> str:
 @cache
 def _prover() -> str:
     """What the answer depends on besides the question: this code and isl."""
-    here = Path(__file__).parent
-    folders = (here, here / "laws", here.parent / "ir")
-    sources = sorted(p for f in folders for p in f.iterdir() if p.suffix in (".py", ".yaml"))
-    return "\n".join((isl.version.VERSION_TEXT, *(p.read_text("utf-8") for p in sources)))
+    texts = (p.read_text("utf-8") for p in sources(Path(__file__).parents[1]))
+    return "\n".join((isl.version.VERSION_TEXT, *texts))
+
+
+def sources(generator: Path) -> list[Path]:
+    """The files of the generator that answer: those of `PROVER`, in folders however deep."""
+    within = (p for name in PROVER for p in (generator / name).rglob("*"))
+    return [generator / "errors.py", *sorted(p for p in within if p.suffix in (".py", ".yaml"))]

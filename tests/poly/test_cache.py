@@ -1,13 +1,16 @@
 """Remembered proofs and the time limit."""
 
+import ast
 import os
 import time
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import pytest
 
 from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
+from gen.poly import cache
 from gen.poly.cache import key, prove_once
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.limit import ProofTimeout, Prove, ProverError, prove_within
@@ -15,6 +18,8 @@ from gen.poly.prove import Refused
 from gen.poly.values.flow import plain_flow
 
 from .script import block, kernel, nest
+
+ROOT = Path(__file__).parents[2]
 
 
 def doubled(dtype: str = "float32", upper: str = "n", other: str = "float64") -> Kernel:
@@ -94,6 +99,42 @@ def test_an_unrolled_loop_asks_what_a_serial_one_does() -> None:
     )
     assert key(serial, state(serial)) == key(serial, state(unrolled))
     assert key(serial, state(serial)) != key(serial, state(parallel))
+
+
+def imported(module: str, found: set[Path]) -> set[Path]:
+    """The files of the generator that a module's import runs, packages around it included."""
+    parts = module.split(".")
+    for k in range(1, len(parts)):  # `gen` itself imports nothing of the prover's
+        for file in (
+            ROOT.joinpath(*parts[:k], f"{parts[k]}.py"),
+            ROOT.joinpath(*parts[: k + 1], "__init__.py"),
+        ):
+            if file.exists() and file not in found:
+                found.add(file)
+                package = file.relative_to(ROOT).parts[:-1]
+                for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                    if isinstance(node, ast.ImportFrom) and node.level:
+                        base = ".".join(package[: len(package) - node.level + 1])
+                        inside = f"{base}.{node.module}" if node.module else base
+                        for alias in node.names:
+                            imported(f"{inside}.{alias.name}", found)
+    return found
+
+
+def test_the_key_covers_all_that_the_prover_imports() -> None:
+    needed = imported("gen.poly.prove", set())
+    assert len(needed) > 60
+    assert needed <= set(cache.sources(ROOT / "gen"))
+
+
+def test_a_file_of_the_prover_that_moves_is_in_the_key(tmp_path: Path) -> None:
+    before = copytree(ROOT / "gen", tmp_path / "gen", ignore=ignore_patterns("__pycache__"))
+    moved = tmp_path / "gen" / "poly" / "deeper" / "still" / "order.py"
+    moved.parent.mkdir(parents=True)
+    (Path(before) / "poly" / "sets" / "order.py").rename(moved)
+    assert moved in cache.sources(tmp_path / "gen")
+    names = {p.name for p in cache.sources(ROOT / "gen")}
+    assert {p.name for p in cache.sources(tmp_path / "gen")} == names
 
 
 def sleeping(plain: Kernel, state: Scheduled) -> None:
