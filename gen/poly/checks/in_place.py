@@ -14,6 +14,7 @@ from ...ir.nodes import Buffer, Intent, Kernel
 from ...ir.walk import loops
 from ..sets.extract import Tree, extract
 from ..sets.order import Relations, unordered
+from ..sets.places import Places
 from ..sets.statement import Access
 from ..witness import Refused
 
@@ -55,11 +56,11 @@ def _may_share(tree: Tree, relations: Relations, input_: str, output: str) -> bo
     if any(guard.storage.name == input_ for guard in conditions):
         return False  # emitted loops ask their conditions again after their bodies have written
     reads = [r for s in tree.statements for r in s.reads if r.storage.name == input_]
-    writes = [w for s in tree.statements for w in s.writes if w.storage.name == output]
+    writes = Places(w for s in tree.statements for w in s.writes if w.storage.name == output)
     return not any(
         _spoils(relations, read, write) or _races(relations, read, write)
         for read in reads
-        for write in writes
+        for write in writes.near(read)
     )
 
 

@@ -17,6 +17,7 @@ from functools import cached_property
 import islpy as isl
 
 from .extract import Tree
+from .places import Places
 from .statement import Access, Level, Statement, Storage
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
@@ -31,6 +32,7 @@ class Relations:
         self._before: dict[tuple[int, int, int, int], isl.Map] = {}
         self._meet: dict[tuple[Access, Access], isl.Map] = {}
         self._earlier: dict[tuple[Access, Access], isl.Map] = {}
+        self._places: dict[Storage, Places] = {}
 
     def before(self, a: Access, b: Access) -> isl.Map:
         """{a's events -> b's events : a's instance runs before b's}"""
@@ -71,6 +73,13 @@ class Relations:
         if self._whole is not None and storage.name not in self._whole:
             raise LookupError(f"a part of the proof asks for the writes to '{storage.name}'")
         return self._writes.get(storage, ())
+
+    def near(self, access: Access) -> Sequence[Access]:
+        """The writes that may meet an access. Raises LookupError as `writes` does."""
+        storage = access.storage
+        if storage not in self._places:
+            self._places[storage] = Places(self.writes(storage))
+        return self._places[storage].near(access)
 
     @cached_property
     def _writes(self) -> dict[Storage, tuple[Access, ...]]:

@@ -129,6 +129,15 @@ class Access:
     def domain(self) -> isl.Set:
         return self.place.domain()
 
+    @cached_property
+    def fixed(self) -> Mapping[int, int]:
+        """The coordinates of its place that are one number in all events, and which."""
+        out = isl.dim_type.out
+        values = enumerate(
+            self.place.plain_get_val_if_fixed(out, k) for k in range(self.place.dim(out))
+        )
+        return {k: value.to_python() for k, value in values if value.is_int()}
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)

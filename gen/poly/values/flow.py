@@ -20,6 +20,7 @@ from ...ir.walk import blocks, remembered
 from ..certificate import Flow, Source
 from ..sets.extract import Tree, extract
 from ..sets.order import IN, OUT, Relations, agreeing, common, turns
+from ..sets.places import Places
 from ..sets.statement import Access, Statement
 from ..witness import Refused, Sample, Witness, partner, sample
 
@@ -221,13 +222,14 @@ def _last_writes(read: Access, logical: Logical, own: bool = True) -> dict[Acces
     read's own reduction counts as not there: the value before it.
     """
     seen = _seen(read, logical, own)
+    places = Places(seen)
     result = {}
     for w, earlier in seen.items():
-        for later, reached in seen.items():
+        for later in places.near(w):
             overwritten = logical.relations.earlier(later, w)
             if _accumulates(later) and later is w:
                 overwritten = overwritten.subtract(_same_key(w, logical))
-            earlier = earlier.subtract(reached.apply_range(overwritten))
+            earlier = earlier.subtract(seen[later].apply_range(overwritten))
             if earlier.is_empty():
                 break
         else:
@@ -243,7 +245,7 @@ def _seen(read: Access, logical: Logical, own: bool) -> dict[Access, isl.Map]:
     seen: dict[Access, isl.Map] = {}
     hiding: dict[Access, int] = {}  # what came since `rest` was asked for
     rest = read.domain
-    for same, writes in turns(read.statement, relations.writes(read.storage)):
+    for same, writes in turns(read.statement, relations.near(read)):
         new = [w for w in writes if w not in seen]
         if new:
             for w, dims in hiding.items():

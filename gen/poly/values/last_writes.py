@@ -10,6 +10,7 @@ from typing import TypeVar
 import islpy as isl
 
 from ..sets.order import Relations
+from ..sets.places import Places
 from ..sets.statement import Access
 
 Key = TypeVar("Key")
@@ -21,10 +22,10 @@ def settled(relations: Relations, read: Access, writers: Writers) -> dict[Access
     if _is_function(writers):
         return dict(writers)
     earlier = {w: m.intersect(relations.before(w, read).reverse()) for w, m in writers.items()}
-    result = {}
+    places, result = Places(earlier), {}
     for w, m in earlier.items():
-        for later, reached in earlier.items():
-            m = m.subtract(reached.apply_range(relations.earlier(later, w)))
+        for later in places.near(w):
+            m = m.subtract(earlier[later].apply_range(relations.earlier(later, w)))
         if not m.is_empty():
             result[w] = m.coalesce()
     return result
@@ -48,7 +49,7 @@ def between(
     """Writes to the place after the writer's and before the read: for each access, the map from
     the read's events, where it is not empty. The map `m` is the writer as a function.
     """
-    for x in relations.writes(read.storage):
+    for x in relations.near(writer):
         after = m.apply_range(relations.earlier(x, writer).reverse())
         found = after.intersect(relations.earlier(read, x))
         if not found.is_empty():

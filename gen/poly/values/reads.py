@@ -153,7 +153,7 @@ class Taken:
             if rest.is_empty():
                 return {}
         relations = self.run.relations
-        for x in relations.writes(read.storage):
+        for x in relations.near(read):
             before = relations.earlier(read, x).intersect_domain(rest)
             if before.is_empty():
                 continue

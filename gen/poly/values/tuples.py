@@ -44,6 +44,8 @@ def _in_step(update: Statement, relations: Relations) -> bool:
     does not. Most trees are so, and this is cheaper to see than what the terms are.
     """
     first, *others = update.writes
+    if any(x.free for w in update.writes for x in relations.writes(w.storage)):
+        return False  # an event may be at any of several places: the pairs only may meet
     writers = dict.fromkeys(x.statement for w in update.writes for x in relations.writes(w.storage))
     for statement in writers:
         met = _meeting(first, statement, relations)
