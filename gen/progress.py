@@ -31,6 +31,10 @@ class Progress:
     _text: str = ""
     _start: float = 0.0
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """In a process that does not share this one's memory: on its own stderr."""
+        return _again, (self.total, self.stream is not None, self._done, self._text, self._start)
+
     def part(self, text: str) -> None:
         """The next part begins."""
         if self.stream is None:
@@ -56,6 +60,10 @@ class Progress:
         """Takes the line away, so that a result can be printed in its place."""
         if self.stream is not None:
             print(_CLEAR, end="", file=self.stream, flush=True)
+
+
+def _again(total: int, visible: bool, done: int, text: str, start: float) -> Progress:
+    return Progress(total, sys.stderr if visible else None, done, text, start)
 
 
 SILENT = Progress(0, None)

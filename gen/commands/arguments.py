@@ -35,6 +35,12 @@ def size(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
+def count(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 4096:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 4096")
+    return int(text)
+
+
 def dtypes(spec: specs.KernelSpec, wanted: str | None) -> specs.Dtypes:
     """The choice of dtypes named, as in symbols; the first without a name."""
     choices = {suffix(c): c for c in specs.choices(spec)}

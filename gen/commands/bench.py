@@ -10,7 +10,7 @@ from ..progress import progress
 from ..targets.cpu import jit
 from ..targets.cpu.levels import Level
 from ..trial import timing
-from .arguments import Commands, dtype, dtypes, levels, size
+from .arguments import Commands, count, dtype, dtypes, levels, size
 
 
 def add(commands: Commands) -> None:
@@ -42,20 +42,14 @@ def add(commands: Commands) -> None:
     )
     dtype(command)
     command.add_argument(
-        "--rounds", type=_count, default=5, help="rounds, of which the best counts (default 5)"
+        "--rounds", type=count, default=5, help="rounds, of which the best counts (default 5)"
     )
     command.add_argument("--json", action="store_true", help="as JSON, in seconds")
     command.set_defaults(run=run)
 
 
 def _counts(text: str) -> list[int]:
-    return [_count(part) for part in text.split(",")]
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 4096:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 4096")
-    return int(text)
+    return [count(part) for part in text.split(",")]
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,12 +4,10 @@ import argparse
 import json
 import sys
 
-from .. import language as specs
-from ..errors import TilesmithError, told
 from ..progress import progress
 from ..targets.cpu.levels import Level
-from ..trial.proofs import proofs, summary
-from .arguments import Commands, files, many_files
+from ..trial.proofs import SECONDS, Proof, of_file, summary
+from .arguments import Commands, count, files, many_files
 
 
 def add(commands: Commands) -> None:
@@ -21,20 +19,26 @@ def add(commands: Commands) -> None:
     )
     many_files(command)
     command.add_argument("--json", action="store_true", help="one object a step")
+    longest = f"the longest that a file may take, of processor time (default {SECONDS})"
+    command.add_argument("--seconds", type=count, default=SECONDS, metavar="N", help=longest)
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     levels = [Level(level) for level in options.levels]
-    loaded, failed = [], False
-    for path in files(options.files):
-        try:
-            loaded.append(specs.load(path))
-        except (TilesmithError, OSError) as error:
-            failed = True
-            print(told(error), file=sys.stderr)
-    with progress(len(levels) * sum(len(specs.choices(spec)) for spec in loaded)) as shown:
-        results = [result for spec in loaded for result in proofs(spec, levels, shown)]
+    paths = list(files(options.files))
+    results: list[Proof] = []
+    failed = False
+    with progress(len(paths)) as shown:
+        for path in paths:
+            shown.part(path.stem)
+            found = of_file(path, levels, options.seconds, shown)
+            if isinstance(found, str):
+                failed = True
+                shown.clear()
+                print(found, file=sys.stderr)
+            else:
+                results += found
     as_json = json.dumps([r.as_json() for r in results], indent=2)
     for line in [as_json] if options.json else [*results, *summary(results)]:
         print(line)

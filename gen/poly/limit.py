@@ -1,4 +1,4 @@
-"""A proof under a limit of time: isl may take very long, and nothing inside it can be stopped.
+"""A proof under limits of time and memory: isl may take any, and nothing inside it can be stopped.
 
 Input: what `prove` takes, and seconds of processor time, which a busy machine does not stretch.
 Output: the same answer, from a child process that is ended at the limit. Whatever the child raises
@@ -11,7 +11,10 @@ import traceback
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+import islpy as isl
 
 from ..errors import ScheduleError, TilesmithError
 from ..ir.nodes import Kernel
@@ -24,23 +27,27 @@ Prove = Callable[[Kernel, Scheduled], None]
 
 PATIENCE = 20  # seconds by the clock for one of processor time, then the child is taken for stuck
 
+MEMORY = 2 * 2**30
+"""Bytes of data that a child may have beyond those that it starts with, on Linux: what ships takes
+less than a tenth."""
+
 A = TypeVar("A")
 
 
-class OutOfTime(Exception):
-    """What was to be done in a child process was not done within the limit."""
+class NoAnswer(Exception):
+    """A child process came to none. As text: why."""
 
 
-class Died(Exception):
-    """The child process ended without an answer. exitcode: its own."""
+class OutOfReach(NoAnswer):
+    """What was to be done in a child process was not done within a limit."""
 
-    def __init__(self, exitcode: int | None) -> None:
-        super().__init__(exitcode)
-        self.exitcode = exitcode
+
+class Died(NoAnswer):
+    """The child process ended by itself, as where isl crashes; want of memory may be why."""
 
 
 class ProofTimeout(TilesmithError):
-    """The prover had no answer within the limit: neither proved nor refused."""
+    """The prover had no answer within a limit: neither proved nor refused."""
 
 
 class ProverError(TilesmithError):
@@ -48,24 +55,27 @@ class ProverError(TilesmithError):
 
 
 def within(seconds: float, ask: Callable[..., A], *arguments: object) -> A:
-    """The answer, from a child process of so much processor time. Raises OutOfTime and Died. `ask`
-    must not raise: that is Died, too.
+    """The answer, from a child process of so much processor time and of MEMORY. Raises NoAnswer.
+    `ask` must not raise: that is Died, too.
     """
     context = get_context()
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=_send, args=(there, seconds, ask, arguments), daemon=True)
     child.start()
     there.close()
+    late = OutOfReach(f"no answer within {seconds:g} seconds")
     try:
         if not here.poll(PATIENCE * seconds):
-            raise OutOfTime
-        answer: A = here.recv()
+            raise late
+        answer: A | _OutOfMemory = here.recv()
+        if isinstance(answer, _OutOfMemory):
+            raise OutOfReach(f"no answer within {MEMORY / 2**30:g} GiB of memory")
         return answer
     except EOFError:
         child.join()
         if sys.platform != "win32" and child.exitcode == -signal.SIGPROF:
-            raise OutOfTime from None
-        raise Died(child.exitcode) from None
+            raise late from None
+        raise Died(f"no answer, but exit code {child.exitcode}") from None
     finally:
         child.kill()
         child.join()
@@ -78,21 +88,57 @@ def _send(
     if sys.platform != "win32":
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)
-    connection.send(ask(*arguments))
+    _limit_memory()
+    try:
+        connection.send(ask(*arguments))
+    except Exception as error:
+        if not _wants_memory(error):
+            raise
+        connection.send(_OutOfMemory())
     connection.close()
+
+
+@final
+class _OutOfMemory:
+    """What a child answers that has no more memory."""
+
+
+def _wants_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or (
+        isinstance(error, isl.Error) and "allocation failure" in str(error)
+    )
+
+
+def _limit_memory() -> None:
+    """Lets the process have MEMORY beyond what it has: address space that is only reserved, as by
+    libraries for their threads, does not count, so that the limit is of data.
+    """
+    if sys.platform != "linux":
+        return
+    import resource
+
+    status = Path("/proc/self/status").read_text("ascii", "replace")
+    held = next((int(x.split()[1]) for x in status.splitlines() if x.startswith("VmData:")), None)
+    if held is None:
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = 1024 * held + MEMORY
+    if most == resource.RLIM_INFINITY or wanted < most:
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
 
 
 def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove = prove) -> None:
     """Proves the tree in a child process. Raises what `prove` does, ProofTimeout after `seconds` of
-    its processor time, and ProverError where the child fails in any other way.
+    its processor time or where it has no more memory, and ProverError where it fails in any other
+    way.
     """
     what = f"the proof of kernel '{plain.name}'"
     try:
         answer = within(seconds, _answer, plain, state, prove, frozenset(proved_parts(plain)))
-    except OutOfTime:
-        raise ProofTimeout(f"{what} had no answer within {seconds:g} seconds") from None
-    except Died as died:
-        raise ProverError(f"{what} ended with exit code {died.exitcode} and no answer") from None
+    except OutOfReach as none:
+        raise ProofTimeout(f"{what} had {none}") from None
+    except Died as none:
+        raise ProverError(f"{what} had {none}") from None
     match answer:
         case frozenset():
             proved_parts(plain).update(answer)
@@ -115,6 +161,8 @@ def _answer(plain: Kernel, state: Scheduled, prove: Prove, known: frozenset[byte
         return (refused.reason, refused.witness, refused.span, refused.hint, refused.hidden)
     except ScheduleError as error:
         return {"message": error.message, "span": error.span, "hint": error.hint}
-    except Exception:
+    except Exception as error:
+        if _wants_memory(error):
+            raise
         return traceback.format_exc()
     return frozenset(proved_parts(plain) - known)

@@ -1,7 +1,7 @@
 """What `tilesmith check` does with a file, whatever is in it: it ends.
 
 Input: a spec's path and levels. Output: the first error, in words. All of it happens in a child
-process of SECONDS, since isl may take for ever and cannot be stopped from within.
+process of SECONDS and of limited memory, since isl may take any and cannot be stopped from within.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ..binding.manifest import LEVELS, validate
 from ..display.text import unproved
 from ..errors import SpecError, TilesmithError, told
 from ..pipeline import Plain, manifest_entry, schedule
-from ..poly.limit import Died, OutOfTime, within
+from ..poly.limit import NoAnswer, within
 from ..targets.cpu.levels import Level, Target
 
 SECONDS = 60.0
@@ -23,13 +23,8 @@ def error(path: Path, levels: Sequence[str]) -> str | None:
     """What is wrong with a spec or with a step of its recipes; nothing is proved."""
     try:
         return within(SECONDS, _error, path, levels)
-    except OutOfTime:
-        return (
-            f"error: {path}: no answer within {SECONDS:g} seconds: the spec, or a step of its"
-            " recipes, is too large"
-        )
-    except Died as died:
-        return f"error: {path}: the check ended with exit code {died.exitcode} and no answer"
+    except NoAnswer as none:
+        return f"error: {path}: {none}: the spec, or a step of its recipes, is too large"
 
 
 def _error(path: Path, levels: Sequence[str]) -> str | None:

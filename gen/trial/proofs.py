@@ -1,23 +1,30 @@
 """Every step of a spec's recipes proved: what `tilesmith prove` prints.
 
-Input: a spec and levels. Output: a Proof a step, up to the first refusal of each choice.
+Input: a spec and levels. Output: a Proof a step, up to the first refusal of each choice. As with
+`check` it ends, whatever is in the file: all of it happens in a child process of limited time and
+memory.
 """
 
 import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
-from ..errors import NoCode, TilesmithError
+from .. import language as specs
+from ..errors import NoCode, TilesmithError, told
 from ..ir.nodes import Kernel
-from ..language.build import choices
 from ..language.model import KernelSpec
 from ..pipeline import Plain, schedule, suffix
 from ..poly.certificate import Scheduled
+from ..poly.limit import NoAnswer, within
 from ..poly.prove import prove
 from ..progress import SILENT, Progress
 from ..targets.cpu.levels import Level, Target
+
+SECONDS = 600
+"""The longest that a file may take, of processor time: what ships takes under 60."""
 
 
 @final
@@ -65,24 +72,42 @@ def summary(results: Sequence[Proof]) -> Iterator[str]:
         yield f"{status}: {', '.join(parts)}, {counted(len(levels), 'level')}"
 
 
-def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) -> Iterator[Proof]:
-    """A result for each step of each variant, dtype choice and level, up to the first refusal.
+def of_file(
+    path: Path, levels: Sequence[Level], seconds: int = SECONDS, shown: Progress = SILENT
+) -> tuple[Proof, ...] | str:
+    """The results of a file, or in words the error for which there are none."""
+    try:
+        return within(seconds, _of_file, path, levels, shown)
+    except NoAnswer as none:
+        return f"error: {path}: {none}: `--seconds` and fewer `--levels` let each have more time"
 
-    shown: gets a part for each choice of dtypes and level.
-    """
-    plains = [Plain(spec, dtypes) for dtypes in choices(spec)]
+
+def _of_file(path: Path, levels: Sequence[Level], shown: Progress) -> tuple[Proof, ...] | str:
+    try:
+        return tuple(proofs(specs.load(path), levels, shown))
+    except (TilesmithError, OSError) as error:
+        return told(error)
+
+
+def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) -> Iterator[Proof]:
+    """A result for each step of each variant, dtype choice and level, up to the first refusal."""
+    plains = [Plain(spec, dtypes) for dtypes in specs.choices(spec)]
     for level, plain in itertools.product(levels, plains):
         dtypes = plain.dtypes
-        shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+        choice = f"{suffix(dtypes)} {level.value}"
+        shown.detail(choice)
         times: list[tuple[Scheduled, float]] = []
 
         def timed(
-            kernel: Kernel, state: Scheduled, times: list[tuple[Scheduled, float]] = times
+            kernel: Kernel,
+            state: Scheduled,
+            times: list[tuple[Scheduled, float]] = times,
+            choice: str = choice,
         ) -> None:
             start = time.perf_counter()
             prove(kernel, state)
             times.append((state, time.perf_counter() - start))
-            shown.detail(f"{len(times)} proved")
+            shown.detail(f"{choice}  {len(times)} proved")
 
         where = (spec.name, suffix(dtypes), level.value)
         try:

@@ -1,10 +1,12 @@
 """`check` on files that are too large: it ends, and says so."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from gen.cli import main
+from gen.poly import limit
 from gen.trial import check
 
 HEAD = """\
@@ -48,6 +50,39 @@ def test_a_check_ends_at_the_limit_of_time(
         " large"
     )
     assert second.startswith("error: ") and "none.yaml" in second, "the next file has its own time"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_a_check_ends_at_the_limit_of_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where isl multiplies out what a step asks of it."""
+    path = written(tmp_path, f"{HEAD}compute: |\n  y[i] = x[i]\n")
+    monkeypatch.setattr(limit, "MEMORY", 2**27)
+    for asked, ends in ((2**26, 0), (2**28, 1)):
+        monkeypatch.setattr(check, "_require_callable", lambda spec, asked=asked: bytearray(asked))
+        assert main(["check", str(path)]) == ends
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f"error: {path}: no answer within 0.125 GiB of memory: the spec, or a step of its recipes,"
+        " is too large"
+    )
+
+
+def test_a_file_is_proved_within_a_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of it counts: what is asked of isl before the first proof, too."""
+    constraints = "".join(f"  - n % {p} != 1\n" for p in PRIMES)
+    slow = written(tmp_path, f"{HEAD}constraints:\n{constraints}compute: |\n  y[i] = x[i]\n")
+    right = tmp_path / "right.yaml"
+    right.write_text(f"{HEAD}compute: |\n  y[i] = x[i]\n", encoding="utf-8")
+    assert main(["prove", str(slow), str(right), "--levels", "v3", "--seconds", "1"]) == 1
+    out, error = capsys.readouterr()
+    assert error == (
+        f"error: {slow}: no answer within 1 seconds: `--seconds` and fewer `--levels` let each have"
+        " more time\n"
+    )
+    assert out.splitlines()[-1] == "proved: 1 kernel, 1 type, 1 level"
 
 
 def test_what_no_call_could_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

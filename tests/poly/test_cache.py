@@ -2,15 +2,17 @@
 
 import ast
 import os
+import sys
 import time
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
+import islpy as isl
 import pytest
 
 from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
-from gen.poly import cache
+from gen.poly import cache, limit
 from gen.poly.cache import key, prove_once
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.limit import ProofTimeout, Prove, ProverError, prove_within
@@ -169,6 +171,25 @@ def test_a_proof_that_takes_too_long(prove: Prove) -> None:
     assert timeout.value.message == "the proof of kernel 'k' had no answer within 0.05 seconds"
 
 
+def hungry(plain: Kernel, state: Scheduled) -> None:
+    bytearray(2**28)
+
+
+def starved(plain: Kernel, state: Scheduled) -> None:
+    raise isl.Error("call to isl_set_params failed: allocation failure in isl_ctx.c:73")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+@pytest.mark.parametrize("prove", [hungry, starved])
+def test_a_proof_that_takes_too_much_memory(prove: Prove, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limit, "MEMORY", 2**27)
+    with pytest.raises(ProofTimeout) as timeout:
+        prove_within(doubled(), state(doubled()), 60, prove)
+    assert timeout.value.message == (
+        "the proof of kernel 'k' had no answer within 0.125 GiB of memory"
+    )
+
+
 def test_an_error_of_the_step_is_told_as_it_is() -> None:
     """As where an init cannot be written out: it is no failure of the prover."""
     with pytest.raises(ScheduleError) as refused:
@@ -186,4 +207,4 @@ def test_a_prover_that_fails() -> None:
         prove_within(doubled(), state(doubled()), 60, failing)
     with pytest.raises(ProverError) as ended:
         prove_within(doubled(), state(doubled()), 60, dying)
-    assert ended.value.message == "the proof of kernel 'k' ended with exit code 3 and no answer"
+    assert ended.value.message == "the proof of kernel 'k' had no answer, but exit code 3"
