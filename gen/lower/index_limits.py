@@ -44,7 +44,7 @@ from ..ir.text.print_expr import expr_to_text
 from ..ir.types import INDEX, Kind
 from ..ir.walk import blocks, children, loads, loops, substitute, variables, walk
 from ..ir.wrapping import wraps
-from .narrowing import FAR
+from ..poly.rewrites.narrowed import FAR
 
 SIZES = (2**31, 2**47)
 """The largest size of a call, for which scalars have a limit each: nearly all calls; and all that

@@ -8,6 +8,7 @@ condition can begin to hold to where it ceases to, as far as it compares the loo
 it leaves out would have combined the identity, and what the bounds do not say of the condition
 stays where it is. A bound is read even where the loop then runs nothing, so where its place may lie
 outside the array it is looked at first: by the proof no iteration reads there, so there is none.
+All of that is checked of what comes of it (`poly/rewrites/narrowed.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,6 @@ from ..ir.algebra import (
     ceildiv,
     conjunction,
     conjuncts,
-    dtype_of,
     floordiv,
     maximum,
     minimum,
@@ -27,7 +27,6 @@ from ..ir.algebra import (
 from ..ir.index.facts import Facts
 from ..ir.index.inequalities import inequalities, least
 from ..ir.index.linear import Linear, linear
-from ..ir.interpret.evaluate import identity
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -50,10 +49,7 @@ from ..ir.nodes import (
 from ..ir.types import INDEX
 from ..ir.walk import blocks, loads, loops, map_children, seq, targets, walk
 from ..ir.wrapping import is_small
-
-FAR = 2**62
-"""Beyond all that data is compared with: the limits of sizes and scalars see to that, and that
-sums of it and what it is compared with do not overflow (`index_limits`)."""
+from ..poly.rewrites.narrowed import FAR, condition_of
 
 Shapes = Mapping[str, tuple[Expr, ...]]
 
@@ -81,8 +77,10 @@ def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
 
 def _narrowed(loop: Loop, facts: Facts, shapes: Shapes) -> Stmt:
     body = blocks(loop.body)
-    condition = _condition(body[0])
-    if condition is None or any(_condition(block) != condition for block in body):
+    if not body or any(isinstance(n, Barrier | Transfer) for n in walk(loop.body)):
+        return loop  # all threads and ranks come to these
+    condition = condition_of(body[0])
+    if condition is None or any(condition_of(block) != condition for block in body):
         return loop
     written = {t.buffer for block in body for t in targets(block.body)}
     left: list[Expr] = []
@@ -127,21 +125,6 @@ def _with_condition(stmt: Stmt, condition: Expr) -> Stmt:
         if isinstance(v, Select)
     )
     return replace(stmt, body=replace(stmt.body, values=values))
-
-
-def _condition(block: Block) -> Expr | None:
-    """What the block combines anything under; None where that is not all that it does."""
-    match block.body:
-        case Update(combiner, _, (Select(condition, _, _), *_) as values):
-            dtypes = tuple(dtype_of(v) for v in values)
-            for value, none in zip(values, identity(combiner, dtypes), strict=True):
-                match value:
-                    case Select(c, _, Const(otherwise)) if c == condition and otherwise == none:
-                        continue
-                return None
-            return condition
-        case _:
-            return None
 
 
 @final

@@ -85,6 +85,14 @@ SAME = [
         "    y[i] = fma(x[i], a[i], -x[i]) + fma(-x[i], x[i], a[i])\n",
     ),
     (
+        "a guard of what is not written below",
+        "for i in range(n):\n"
+        "  if p[i] > 0:\n"
+        '    with block("b", t=spatial(i), where=p[i] > 0):\n'
+        "      y[t] = x[t]\n",
+        'for i in range(n):\n  if p[i] > 0:\n    with block("b"):\n      y[i] = x[i]\n',
+    ),
+    (
         "a guard that follows from another",
         "for i in range(n):\n"
         '  with block("b", t=spatial(i), where=i < s and i < s + 1 and p[i] > 0):\n'
@@ -215,6 +223,23 @@ def test_what_may_not(name: str, old: str, new: str, message: str) -> None:
     assert old in after
     with pytest.raises(Refused, match=message):
         check_unchanged(kernel(before), kernel(after.replace(old, new)))
+
+
+@pytest.mark.parametrize("around", ["if p[i] > 0", "for j in range(p[i])"])
+def test_a_condition_may_cease_to_hold(around: str) -> None:
+    """What is around a block held as it was entered; a statement of it may have written since."""
+    guard = "p[i] > 0" if around.startswith("if") else "j < p[i]"
+
+    def tree(write: str, where: str) -> Kernel:
+        return from_text(
+            f"{HEAD}  for i in range(n):\n    {around}:\n"
+            f'      with block("a"):\n        {write}\n'
+            f'      with block("b"{where}):\n        a[i] = x[i]\n'
+        )
+
+    check_unchanged(tree("y[i] = 0.0", f", where={guard}"), tree("y[i] = 0.0", ""))
+    with pytest.raises(Refused, match="block 'b' is emitted without the guard"):
+        check_unchanged(tree("p[i] = 0", f", where={guard}"), tree("p[i] = 0", ""))
 
 
 def test_statements_that_are_gone_are_missed() -> None:

@@ -20,7 +20,7 @@ def test_parallel_loops_and_workspace(sanitizers: str, tmp_path: Path) -> None:
         "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=0",
         "TSAN_OPTIONS": "die_after_fork=0:allocator_may_return_null=1",
     }
-    done = subprocess.run([program], capture_output=True, text=True, env=environment)
+    done = subprocess.run([program], capture_output=True, text=True, env=environment, timeout=300)
     assert (done.stdout, done.returncode) == ("", 0), done.stdout + done.stderr
 
 

@@ -25,8 +25,6 @@ from ...ir.algebra import conjuncts, index
 from ...ir.nodes import (
     Allocate,
     Barrier,
-    Binary,
-    BinaryOp,
     Block,
     Delinearize,
     Expr,
@@ -42,7 +40,6 @@ from ...ir.nodes import (
     Target,
     Transfer,
     Update,
-    Var,
 )
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import children, substitute
@@ -72,17 +69,11 @@ def _check(before: Stmt, after: Stmt, around: Around) -> None:
             case Loop(), Loop() if _header(old) == _header(new) and _runs_once(old, around):
                 value = {old.var: old.lower}
                 _check(substitute(old.body, value), substitute(new.body, value), around)
-            case Loop(), Loop() if _header(old) == _header(new):
-                v = Var(old.var)
-                bounds = Binary(BinaryOp.GE, v, old.lower), Binary(BinaryOp.LT, v, old.upper)
-                _check(old.body, new.body, around.enter((old.var,), *bounds))
-            case Delinearize(), Delinearize() if _header(old) == _header(new):
-                pairs = [(Var(v), e) for v, e in zip(old.vars, old.extents, strict=True)]
-                above = [Binary(BinaryOp.GE, v, index(0)) for v, _ in pairs]
-                below = [Binary(BinaryOp.LT, v, e) for v, e in pairs]
-                _check(old.body, new.body, around.enter(old.vars, *above, *below))
-            case If(), If() if _header(old) == _header(new):
-                _check(old.body, new.body, around.enter((), old.condition))
+            case (
+                (Loop() | Delinearize() | If()) as ours,
+                (Loop() | Delinearize() | If()) as theirs,
+            ) if _header(ours) == _header(theirs):
+                _check(ours.body, theirs.body, around.inside(ours))
             case Allocate(), Allocate() if _header(old) == _header(new):
                 _check(old.body, new.body, around)
             case (Barrier(), Barrier()) | (Transfer(), Transfer()) if old == new:

@@ -8,26 +8,30 @@ may wrap around (`ir.wrapping`).
 """
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast, final
+from typing import assert_never, cast, final
 
 import islpy as isl
 
-from ...ir.algebra import conjuncts, dtype_of
+from ...ir.algebra import conjuncts, dtype_of, index
 from ...ir.nodes import (
     Binary,
     BinaryOp,
     Call,
     Const,
     DefinedCombiner,
+    Delinearize,
     Expr,
     Function,
+    If,
     Init,
     Load,
+    Loop,
     Node,
     Select,
+    Stmt,
     Store,
     Target,
     Unary,
@@ -36,7 +40,7 @@ from ...ir.nodes import (
     Var,
 )
 from ...ir.types import INDEX
-from ...ir.walk import children, map_children, walk
+from ...ir.walk import blocks, children, loads, map_children, targets, walk
 from ...ir.wrapping import wraps
 from ..sets.affine import Frame, NotAffine, affine, frame, region
 from ..values.match import head
@@ -58,6 +62,25 @@ class Around:
 
     def enter(self, variables: Sequence[str], *conditions: Expr) -> "Around":
         return Around(self.parameters, self.context, tuple(variables), conditions, self)
+
+    def inside(self, stmt: Loop | Delinearize | If) -> "Around":
+        """What is around its body. A condition on an array that is written there was true as the
+        statement began, and is left out.
+        """
+        match stmt:
+            case Loop(var, lower, upper):
+                v = Var(var)
+                bounds = Binary(BinaryOp.GE, v, lower), Binary(BinaryOp.LT, v, upper)
+                return self.enter((var,), *_lasting(bounds, stmt.body))
+            case Delinearize(names, extents):
+                pairs = [(Var(v), e) for v, e in zip(names, extents, strict=True)]
+                above = [Binary(BinaryOp.GE, v, index(0)) for v, _ in pairs]
+                below = [Binary(BinaryOp.LT, v, e) for v, e in pairs]
+                return self.enter(names, *_lasting((*above, *below), stmt.body))
+            case If(condition):
+                return self.enter((), *_lasting(conjuncts(condition), stmt.body))
+            case _:
+                assert_never(stmt)
 
     @property
     def all_variables(self) -> tuple[str, ...]:
@@ -85,6 +108,14 @@ class Around:
             return isl.Set.universe(start).intersect_params(self.context)
         wider = self.outer.domain.add_dims(isl.dim_type.set, len(self.variables))
         return Place(self, (), ()).within(wider, self.conditions)
+
+
+def _lasting(conditions: Iterable[Expr], body: Stmt) -> Iterator[Expr]:
+    """The conditions that hold as long as the body runs."""
+    for condition in conditions:
+        read = {load.buffer for load in loads(condition)}
+        if not (read and read & {t.buffer for b in blocks(body) for t in targets(b.body)}):
+            yield condition
 
 
 class Unknown(Exception):

@@ -2,9 +2,9 @@
 
 Input: a lowered kernel, which is proved, and the target. Output: the tree that is emitted. What
 the passes in `EXACT` made of the kernel is checked against it, for all sizes
-(`poly.rewrites.equivalence`), so that what is emitted is what is proved. The others say themselves
-why they may: `BY_DATA` leaves out what combines nothing with a place, where data says so, and
-`NOTES` says how lanes are combined.
+(`poly.rewrites.equivalence`), so that what is emitted is what is proved. `BY_DATA` leaves out what
+combines nothing with a place, where data says so, which is checked for all data
+(`poly.rewrites.narrowed`). `NOTES` says how lanes are combined, and changes nothing else.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from ....ir.walk import walk
 from ....lower.contraction import contract
 from ....lower.narrowing import narrow
 from ....poly.rewrites.equivalence import check_unchanged
+from ....poly.rewrites.narrowed import check_narrowed
 from ..levels import Target
 from .index_ties import mark
 from .inline import inline
@@ -50,6 +51,7 @@ def _rewritten(kernel: Kernel, target: Target) -> Kernel:
     exact = after(EXACT, kernel, target)
     check_unchanged(kernel, exact)
     result = after(BY_DATA, exact, target)
+    check_narrowed(exact, result)
     verify_any(result)
     return result
 

@@ -1,0 +1,278 @@
+"""Do loops that data bounds run all that they did before that combines anything?
+
+Input: a tree that is proved, and what narrowing its loops made of it. Output: nothing; raises
+Refused where the two differ. Gone through side by side, they have the same statements in the same
+loops, but for the bounds of serial loops, conditions around these, and what stands in a block as
+`value if condition else identity`. So at each block is asked, for all sizes and all data: does
+it combine a value in the same iterations? What data says is an unknown number to isl, one and the
+same in both trees, since a loop whose bounds read an array may not write it. What is read for a
+bound, where no iteration read it before, has to be inside its array.
+
+Data is compared with numbers up to FAR (`lower.index_limits`), of which sizes and scalars are so
+small a part that a sum of them is below it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import islpy as isl
+
+from ...ir.algebra import TRUE, conjuncts, dtype_of, index
+from ...ir.interpret.evaluate import identity
+from ...ir.nodes import (
+    Allocate,
+    Barrier,
+    Binary,
+    BinaryOp,
+    Block,
+    Buffer,
+    Const,
+    Delinearize,
+    Expr,
+    If,
+    Kernel,
+    Loop,
+    LoopKind,
+    Select,
+    Seq,
+    Stmt,
+    Transfer,
+    Unary,
+    Update,
+    Var,
+)
+from ...ir.text.print_expr import expr_to_text
+from ...ir.walk import blocks, loads, map_children, substitute, targets, walk
+from ..sets.extract import outline
+from ..witness import Refused
+from .expressions import Around, Place, Unknown
+
+FAR = 2**62
+"""Beyond all that data is compared with: the limits of sizes and scalars see to that, and that
+sums of it and what it is compared with do not overflow (`lower.index_limits`)."""
+
+PART = FAR // 256
+"""What sizes and scalars are taken to be at most."""
+
+
+def check_narrowed(before: Kernel, after: Kernel) -> None:
+    """Returns if the trees do the same. Raises Refused, naming the block or loop that does not."""
+    if before.body == after.body:
+        return
+    nothing = outline(replace(before, body=Seq(()))).empty
+    context = nothing.context
+    for k in range(nothing.parameters.dim(isl.dim_type.param)):
+        context = context.upper_bound_val(isl.dim_type.param, k, PART)
+        context = context.lower_bound_val(isl.dim_type.param, k, -PART)
+    around = Around(nothing.parameters, context)
+    shapes = {n.name: n.shape for n in walk(before) if isinstance(n, Buffer)}
+    _check(before.body, after.body, _Both(around, around, shapes))
+
+
+@final
+@dataclass(frozen=True)
+class _Both:
+    """What is around a statement in both trees. shapes: of all arrays."""
+
+    ours: Around
+    theirs: Around
+    shapes: Mapping[str, tuple[Expr, ...]]
+
+    def enter(self, old: Loop | Delinearize | If, new: Loop | Delinearize | If) -> "_Both":
+        return replace(self, ours=self.ours.inside(old), theirs=self.theirs.inside(new))
+
+    @property
+    def is_alike(self) -> bool:
+        return _texts(self.ours.all_conditions) == _texts(self.theirs.all_conditions)
+
+
+def _check(old: Stmt, new: Stmt, both: _Both) -> None:
+    match old, new:
+        case Block(), Block():
+            _check_block(old, new, both)
+        case Seq(ours), Seq(theirs) if len(ours) == len(theirs):
+            for a, b in zip(ours, theirs, strict=True):
+                _check(a, b, both)
+        case ((Loop() | Delinearize() | If()) as a, (Loop() | Delinearize() | If()) as b) if (
+            replace(a, body=b.body) == b
+        ):
+            _check(a.body, b.body, both.enter(a, b))
+        case Loop(), Loop() if replace(old, lower=new.lower, upper=new.upper, body=new.body) == new:
+            _require(new.kind is LoopKind.SERIAL, new, "runs in no order of its own")
+            _check_reads(new, (new.lower, new.upper), both)
+            _check(old.body, new.body, both.enter(old, new))
+        case _, If(condition, body):
+            _check_reads(new, tuple(conjuncts(condition)), both)
+            _check(old, body, replace(both, theirs=both.theirs.inside(new)))
+        case Allocate(), Allocate() if replace(old, body=new.body) == new:
+            _check(old.body, new.body, both)
+        case (Barrier(), Barrier()) | (Transfer(), Transfer()) if old == new:
+            _require(both.is_alike, old, "would not come to a barrier or a message")
+        case _:
+            raise Refused("narrowing made another statement", span=old.span)
+
+
+def _require(holds: bool, stmt: Stmt, wrong: str) -> None:
+    if not holds:
+        called = f"loop '{stmt.var}'" if isinstance(stmt, Loop) else "what data bounds"
+        raise Refused(f"{called}: narrowed, it {wrong}", span=stmt.span)
+
+
+def _check_reads(stmt: Loop | If, parts: Sequence[Expr], both: _Both) -> None:
+    """That what the bounds or conditions read is inside its array, each after those before it, and
+    is not written below.
+    """
+    written = {t.buffer for block in blocks(stmt.body) for t in targets(block.body)}
+    around = both.theirs
+    for part in parts:
+        for load in reversed(loads(part)):
+            _require(load.buffer not in written, stmt, f"is bounded by '{load.buffer}', its own")
+            for bound in _bounds(load.indices, both.shapes[load.buffer]):
+                _require(_implied(around, (), bound), stmt, f"may read outside '{load.buffer}'")
+        if isinstance(stmt, If):
+            around = around.enter((), part)
+
+
+def _bounds(indices: Sequence[Expr], shape: Sequence[Expr]) -> Iterator[Expr]:
+    for i, extent in zip(indices, shape, strict=True):
+        yield Binary(BinaryOp.GE, i, index(0))
+        yield Binary(BinaryOp.LT, i, extent)
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def _check_block(old: Block, new: Block, both: _Both) -> None:
+    if both.is_alike and old == new:
+        return
+    for condition in _conditions(old, new):
+        ours, theirs = ((*_guards(old), *condition[0]), (*_guards(new), *condition[1]))
+        # What each iteration read is inside its array, as is proved.
+        asked = [b for p in ours for load in _always(p) for b in _read_within(load, both)]
+        _check_follows(new, both.ours, (*ours, *asked), both.theirs, theirs, "fewer")
+        _check_follows(new, both.theirs, theirs, both.ours, ours, "more")
+        return
+    raise Refused(f"block '{old.name}': narrowed, it computes something else", span=old.span)
+
+
+def _read_within(load: Expr, both: _Both) -> Iterator[Expr]:
+    for each in loads(load):
+        yield from _bounds(each.indices, both.shapes[each.buffer])
+
+
+def _conditions(old: Block, new: Block) -> Iterator[tuple[tuple[Expr, ...], tuple[Expr, ...]]]:
+    """Under what each combines a value, if apart from that the two are the same."""
+    condition = condition_of(old)
+    if condition is None:
+        if old == new:
+            yield (), ()
+        return
+    assert isinstance(old.body, Update)
+    sides = tuple(v.then for v in old.body.values if isinstance(v, Select))
+    values = {v.name: b for v, b in zip(old.iters, old.bindings, strict=True)}
+    ours = tuple(conjuncts(substitute(condition, values)))
+    if old == new:
+        yield ours, ours
+    elif replace(old, body=replace(old.body, values=sides)) == new:
+        yield ours, ()
+    elif (left := condition_of(new)) is not None:
+        selected = (replace(v, condition=left) for v in old.body.values if isinstance(v, Select))
+        if replace(old, body=replace(old.body, values=tuple(selected))) == new:
+            yield ours, tuple(conjuncts(substitute(left, values)))
+
+
+def condition_of(block: Block) -> Expr | None:
+    """What the block combines anything under; None where that is not all that it does."""
+    match block.body:
+        case Update(combiner, _, (Select(condition, _, _), *_) as values):
+            dtypes = tuple(dtype_of(v) for v in values)
+            for value, none in zip(values, identity(combiner, dtypes), strict=True):
+                match value:
+                    case Select(c, _, Const(otherwise)) if c == condition and otherwise == none:
+                        continue
+                return None
+            return condition
+        case _:
+            return None
+
+
+def _guards(block: Block) -> tuple[Expr, ...]:
+    return tuple(conjuncts(block.predicate))
+
+
+def _always(condition: Expr) -> Iterator[Expr]:
+    """The parts of a condition that are computed whatever data says."""
+    match condition:
+        case Select() | Binary(BinaryOp.AND | BinaryOp.OR):
+            return
+        case Binary(_, lhs, rhs):
+            yield from (*_always(lhs), *_always(rhs))
+        case Unary(_, operand):
+            yield from _always(operand)
+        case _:
+            if not any(isinstance(n, Select) for n in walk(condition)):
+                yield condition
+
+
+def _check_follows(
+    block: Block,
+    around: Around,
+    guards: tuple[Expr, ...],
+    other: Around,
+    asked: tuple[Expr, ...],
+    how: str,
+) -> None:
+    """Raises Refused where one runs and the other does not."""
+    known = _texts((*around.all_conditions, *guards))
+    for condition in (*other.all_conditions, *asked):
+        for part in conjuncts(condition):
+            if repr(part) not in known and part != TRUE and not _implied(around, guards, part):
+                raise Refused(
+                    f"block '{block.name}': narrowed, it would combine values in {how} iterations:"
+                    f" `{expr_to_text(part)}` is not known",
+                    span=block.span,
+                )
+
+
+def _texts(conditions: Sequence[Expr]) -> set[str]:
+    return {repr(part) for c in conditions for part in conjuncts(c)}
+
+
+def _implied(around: Around, guards: tuple[Expr, ...], condition: Expr) -> bool:
+    around, condition = _held(around, (*around.all_conditions, *guards), condition)
+    guards, unknown = (), tuple[Expr, ...]()
+    while True:
+        place = Place(around, guards, unknown)
+        try:
+            if place.implies(condition):
+                return True
+            place.require_known()
+            return False
+        except Unknown as found:
+            unknown = (*unknown, found.expr)
+
+
+def _held(around: Around, given: tuple[Expr, ...], asked: Expr) -> tuple[Around, Expr]:
+    """The same with a name for each value that is held between -FAR and FAR: a sum of it does not
+    wrap around, as other sums of data may.
+    """
+    found = (n for e in (*given, asked) for n in walk(e) if isinstance(n, Expr) and _is_held(n))
+    values = dict.fromkeys(found)
+    names = {value: f"held {k}" for k, value in enumerate(values)}
+
+    def named(expr: Expr) -> Expr:
+        return Var(names[expr]) if expr in names else map_children(expr, named)
+
+    known = [named(e) for e in given]
+    known += [Binary(BinaryOp.EQ, Var(name), value) for value, name in names.items()]
+    alone = Around(around.parameters, around.context)
+    return alone.enter((*around.all_variables, *names.values()), *known), named(asked)
+
+
+def _is_held(expr: Expr) -> bool:
+    match expr:
+        case Binary(BinaryOp.MAX, Binary(BinaryOp.MIN, _, Const(most)), Const(least)):
+            return (most, least) == (FAR, -FAR)
+        case _:
+            return False

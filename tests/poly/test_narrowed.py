@@ -1,0 +1,126 @@
+"""What narrowing may make of loops that data bounds, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from gen import language as specs
+from gen.display.text import unproved
+from gen.ir.index.facts import of_kernel
+from gen.ir.nodes import Loop, LoopKind
+from gen.ir.text.parser import from_text
+from gen.ir.walk import loops
+from gen.lower.narrowing import narrow
+from gen.pipeline import schedule
+from gen.poly.rewrites.narrowed import check_narrowed
+from gen.poly.witness import Refused
+from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.passes.finish import BY_DATA, EXACT, after
+
+ROOT = Path(__file__).parents[2]
+HEAD = "def k(m, n, start: int64[m + 1], at: int32[m], v: float32[n], y: InOut[float32[m]]):\n"
+CONDITION = "start[i] <= k and k < start[i + 1]"
+BEFORE = f"""\
+  for i in range(m):
+   for k in range(n):
+        with block("y"):
+            y[i] = combine.sum(y[i], v[k] if {CONDITION} else 0.0)
+"""
+FIRST = "max(min(start[i], 4611686018427387904), -4611686018427387904)"
+LAST = "max(min(start[i + 1], 4611686018427387904), -4611686018427387904)"
+AFTER = f"""\
+  for i in range(m):
+   for k in range(max(0, {FIRST}), min(n, {LAST})):
+        with block("y"):
+            y[i] = combine.sum(y[i], v[k])
+"""
+REFUSED = {
+    "one too few at the end": (
+        (LAST, f"{LAST} - 1"),
+        "block 'y': narrowed, it would combine values in fewer iterations",
+    ),
+    "a sum of data that may wrap around": (
+        (LAST, "start[i + 1] - 1 + 1"),
+        "block 'y': narrowed, it would combine values in fewer iterations",
+    ),
+    "one too many": ((f"max(0, {FIRST})", "0"), "it would combine values in more"),
+    "another place of the bound": (("start[i]", "start[i + 1]"), "in fewer iterations"),
+    "a bound outside its array": (("start[i + 1]", "start[i + 2]"), "may read outside 'start'"),
+    "another value": (("v[k])", "v[n - 1])"), "block 'y': narrowed, it computes something else"),
+    "another order": (("for i in range(m)", "for i in parallel(m)"), "another statement"),
+    "a condition that data need not meet": (
+        ("   for k", "   if at[i] > 0:\n    for k"),
+        "in fewer iterations: `at[i] > 0` is not known",
+    ),
+}
+
+
+def test_the_rows_of_a_sparse_matrix() -> None:
+    check_narrowed(from_text(HEAD + BEFORE), from_text(HEAD + AFTER))
+
+
+def test_a_part_of_the_condition_stays() -> None:
+    left = AFTER.replace("v[k])", "v[k] if k < start[i + 1] else 0.0)")
+    check_narrowed(from_text(HEAD + BEFORE), from_text(HEAD + left))
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str) -> None:
+    (old, new), reason = REFUSED[case]
+    assert old in AFTER
+    with pytest.raises(Refused) as refused:
+        check_narrowed(from_text(HEAD + BEFORE), from_text(HEAD + AFTER.replace(old, new)))
+    assert reason in str(refused.value)
+
+
+def test_an_index_that_no_iteration_may_read() -> None:
+    """Where it lies outside no iteration runs, as is proved; the bound is read anyway."""
+    condition = "start[int64(at[i])] <= k"
+    before = BEFORE.replace(CONDITION, condition)
+    bound = FIRST.replace("start[i]", "start[int64(at[i])]")
+    inner = AFTER.replace(FIRST, bound).replace(f"min(n, {LAST})", "n")
+    with pytest.raises(Refused, match="may read outside 'start'"):
+        check_narrowed(from_text(HEAD + before), from_text(HEAD + inner))
+    guarded = inner.replace(
+        "   for k", "   if int64(at[i]) >= 0 and int64(at[i]) < m + 1:\n    for k"
+    )
+    check_narrowed(from_text(HEAD + before), from_text(HEAD + guarded))
+
+
+def test_what_a_loop_writes_does_not_bound_it() -> None:
+    text = HEAD.replace("v: float32[n], y: InOut[float32[m]]", "v: int64[n], y: InOut[int64[m]]")
+    before = BEFORE.replace(CONDITION, "y[i] <= k").replace("0.0", "int64(0)")
+    inner = AFTER.replace("start[i],", "y[i],").replace(f"min(n, {LAST})", "n")
+    with pytest.raises(Refused, match="loop 'k': narrowed, it is bounded by 'y', its own"):
+        check_narrowed(from_text(text + before), from_text(text + inner))
+
+
+@pytest.mark.parametrize("file", ["csr_matvec", "add_rows"])
+def test_specs_whose_loops_are_narrowed(file: str) -> None:
+    spec = specs.load(ROOT / "tests" / "language" / "corpus" / f"{file}.yaml")
+    target = Target(Level.V3)
+    for variant in schedule(spec, specs.choices(spec)[0], target, unproved):
+        exact = after(EXACT, variant.lowered.kernel, target)
+        new = after(BY_DATA, exact, target)
+        assert new.body != exact.body
+        check_narrowed(exact, new)
+
+
+def test_all_threads_come_to_a_barrier() -> None:
+    """Nor is a loop narrowed that has one: which of its iterations run must not depend on data."""
+    text = """\
+def k(m, n, start: int64[m + 1], v: float32[n], y: InOut[float32[m]]):
+    for o in blockIdx.x(m):
+        for t in threadIdx.x(32):
+            for k in range(n):
+                with block("y"):
+                    y[o] = combine.sum(y[o], v[k] if start[o] <= k else 0.0)
+                barrier()
+"""
+    kernel = from_text(text)
+    assert narrow(kernel.body, of_kernel(kernel), {"start": ()}) == kernel.body
+    bare = from_text(text.replace("                barrier()\n", ""))
+    shapes = {p.buffer.name: p.buffer.shape for p in bare.parameters}
+    narrowed = narrow(bare.body, of_kernel(bare), shapes)
+    assert any(isinstance(x, Loop) and x.kind is LoopKind.SERIAL for x in loops(narrowed))
+    assert narrowed != bare.body
