@@ -39,6 +39,8 @@ TESTS = {
     "finishing": (
         "tests/targets/test_ties.py",
         "tests/poly/test_unchanged.py",
+        "tests/poly/test_narrowed.py",
+        "tests/lower/test_wrapping.py",
         "tests/targets/test_finish.py",
         "tests/targets/test_scan.py",
     ),
@@ -54,6 +56,7 @@ TESTS = {
         "tests/test_trial.py",
         "tests/test_notebook.py::test_of_types_that_hold_the_arrays_their_own_is_chosen",
         "tests/schedule/test_layouts.py",
+        "tests/commands/test_bounds.py",
     ),
     "runtime": ("tests/runtime/test_overlap.py", "tests/runtime/test_threads.py"),
 }

@@ -45,15 +45,25 @@ _MARK = 0xA5  # every byte: no NaN, and no small number of any type
 
 
 def run_guarded(
-    compiled: jit.Compiled, case: Case, random: Random, packed: Collection[str]
+    compiled: jit.Compiled,
+    case: Case,
+    random: Random,
+    packed: Collection[str],
+    pairs: Collection[tuple[str, str]] = (),
 ) -> str | None:
-    """What is wrong with a run. packed: the arrays that are given as one piece."""
+    """What is wrong with a run. packed: the arrays that are given as one piece. pairs: the inputs
+    and outputs that are given as one array, each in one pair at most.
+    """
     held = {
         name: _packed(array) if name in packed else _spread(array, random)
         for name, array in case.arrays.items()
     }
-    for name, array in case.arrays.items():
-        held[name].inner[...] = array
+    for name, output in pairs:
+        one = held[output] if output in packed else held[name]  # as either may have to lie
+        held |= {name: one, output: one}
+    overwritten = {output: name for name, output in pairs}
+    for name in case.arrays:
+        held[name].inner[...] = case.arrays[overwritten.get(name, name)]
     arrays = {name: h.inner for name, h in held.items()}
     threads, stream = random.randint(1, 4), random.choice((None, None, True, False))
     with poisoned(list(held.values())):
@@ -61,9 +71,20 @@ def run_guarded(
     for name, h in held.items():
         if not h.is_kept:
             return f"{name} is written outside of its bounds"
+        if name in overwritten.values():
+            continue
         if name not in case.expected and h.inner.tobytes() != case.arrays[name].tobytes():
             return f"{name} is an input, and written"
     return difference(arrays, case)
+
+
+def drawn_pairs(pairs: Collection[tuple[str, str]], random: Random) -> tuple[tuple[str, str], ...]:
+    """Some of the pairs, each array in one of them at most."""
+    result: dict[str, str] = {}
+    for name, output in random.sample(sorted(pairs), len(pairs)):
+        if not {name, output} & {*result, *result.values()}:
+            result[name] = output
+    return tuple(result.items())
 
 
 def _marked(size: int, dtype: np.dtype[Any]) -> Array:

@@ -22,6 +22,7 @@ from gen.ir.rules.verify import IRError, verify
 from gen.lower.index_limits import index_limits
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
+from gen.poly.checks.in_place import in_place
 from gen.poly.limit import ProofTimeout, ProverError
 from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
@@ -34,7 +35,7 @@ from gen.targets.cpu.passes.finish import interpretable
 from .cases import Case, case_of, difference, is_small, sizes_of
 from .draft import Draft
 from .failure import Failure, Sizes, isolated, place_of
-from .memory import run_guarded
+from .memory import drawn_pairs, run_guarded
 
 T = TypeVar("T")
 Choose = Callable[[Kernel], Primitive | None]
@@ -308,12 +309,24 @@ class _Trial:
             packed = (
                 arrays if random.random() < 0.6 else [a for a in arrays if random.random() < 0.5]
             )
-            flags = self.options.flags
-            compiled = jit.compile_kernel(kernel, level, packed=packed, flags=flags)
+            pairs = in_place(kernel)
+            compiled = jit.compile_kernel(
+                kernel,
+                level,
+                packed=packed,
+                shared=frozenset(name for pair in pairs for name in pair),
+                flags=self.options.flags,
+            )
             for case in cases:
                 wrong = run_guarded(compiled, case, random, packed)
                 if wrong is not None:
                     return Failure(f"{what} is wrong", wrong, case.sizes)
+                chosen = drawn_pairs(pairs, random)
+                if chosen:
+                    names = ", ".join(f"{a} is {b}" for a, b in chosen)
+                    wrong = run_guarded(compiled, case, random, packed, chosen)
+                    if wrong is not None:
+                        return Failure(f"{what} is wrong in place", f"{names}: {wrong}", case.sizes)
             return None
 
         try:

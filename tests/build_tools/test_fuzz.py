@@ -17,6 +17,7 @@ import pytest
 
 from build_tools.fuzz import __main__ as fuzz
 from build_tools.fuzz import kernels, memory, names, steps
+from build_tools.fuzz import trial as trials
 from build_tools.fuzz.cases import Array, Case, case_of, difference
 from build_tools.fuzz.draft import Draft, from_text
 from build_tools.fuzz.failure import Failure, isolated
@@ -320,3 +321,20 @@ def test_needless_refusals_are_told_from_right_ones() -> None:
     tally.add(outcome)
     assert "1 refusals by the prover look needless" in str(tally)
     assert "       1  reverse: the proof was refused: nothing runs backwards" in str(tally)
+
+
+@pytest.mark.parametrize("value", ["x[i]", "x[n - 1 - i]"])
+def test_arrays_that_may_be_one_are_given_as_one(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where that is said and wrong: what is read has been written by then."""
+    reading = draft(f"y[i] = {value}\n", x=("n",), y=("n",))
+    monkeypatch.setattr(trials, "in_place", lambda kernel: frozenset({("x", "y")}))
+    options = Options(prove, (jit.native_level(),), cases=8)
+    failure = trial(reading, replayed(()), options).failure
+    if value == "x[i]":
+        assert failure is None
+    else:
+        assert failure is not None
+        assert failure.kind.endswith("is wrong in place")
+        assert failure.detail.startswith("x is y: y[")

@@ -302,14 +302,16 @@ def compile_kernel(
     level: Level,
     *,
     packed: Collection[str] | None = None,
+    shared: Collection[str] = (),
     flags: Sequence[str] = (),
 ) -> Compiled:
     """Compiles a lowered kernel. packed: arrays that are only given with the unit strides that the
-    code needs, by default all; flags: for the compiler, after the usual ones.
+    code needs, by default all; shared: those that may be one array with another, as `in_place` has
+    them; flags: for the compiler, after the usual ones.
 
     Raises TilesmithError with the compiler's words where it refuses.
     """
-    variants = (LoweredVariant("0", kernel),)
+    variants = (LoweredVariant("0", kernel, shared=frozenset(shared)),)
     arrays = [p.buffer.name for p in kernel.parameters]
     part = emit_kernel(
         kernel.name, "jit", variants, level, packed=arrays if packed is None else packed
