@@ -99,7 +99,7 @@ def test_parts_of_loops_that_end_earlier() -> None:
         (cut("min(min(b, n - q * 4 - j0 * b - 1), 4 - j0 * b)"), "must end as x[0, 0]"),
         (cut("min(min(b, n - q * 4 - j0 * b + 1), 4 - j0 * b)"), "is outside its domain"),
         (cut("min(b, 4 - j0 * b)"), "is outside its domain"),
-        (cut("min(b, n - q * 4 - j0 * b)"), "do not run over the parts of one loop"),
+        (cut("min(b, n - q * 4 - j0 * b)"), "runs past the end of a loop that is cut into parts"),
         (cut("min(min(b, n - q * 4 - j0), 4 - j0 * b)"), "something other than the sum"),
         (cut(lower="max(0, 1 - q * 4 - j0 * b)"), "must end as"),
         (cut(lower="1 - q * 4 - j0 * b"), "do not run over the parts of one loop"),
@@ -154,7 +154,7 @@ WRONG = {
     "parts of another size": ({"i1": "range(c)"}, "no loop directly inside it goes through them"),
     "a bound of another loop": (
         {"i1": "range(min(b, n - i0 * b - 2))"},
-        "do not run over the parts of one loop",
+        "element [2, 1] of 'x' must end as x[2, 1], and does not",
     ),
     "another distance": (
         {"at": f"i:1:m - 1=i0 * c + i1 + 1, j:1:n - 1={COLUMN} + 1"},

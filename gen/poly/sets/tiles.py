@@ -8,22 +8,22 @@ The loops of the nest that is not cut are in the order of the inner loops of the
 loops stand between those of a pair, the nest runs in another order, which keeps that of iterations
 of which the earlier is ahead in no loop: `safety` requires that of all that depend on each other
 (Irigoin and Triolet 1988).
+
+The places in a part may be those of several loops, one after the other, each of which begins where
+those before it have ended: lowering cuts loops so. Each of them, and what is inside, is one `_Way`
+through the nest.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import cast, final
 
-from ...ir.algebra import add, dtype_of, index, mul
-from ...ir.nodes import Binary, BinaryOp, Block, Const, Expr, Loop, LoopKind, Node, Stmt, Var
+from ...ir.algebra import add, conjunction, index, mul
+from ...ir.nodes import Binary, BinaryOp, Expr, If, Loop, LoopKind, Seq, Stmt, Var
 from ...ir.text.print_expr import expr_to_text
-from ...ir.types import INDEX
-from ...ir.walk import children, map_children, variables
+from ...ir.walk import seq, variables
 from ..witness import Refused
-
-Sum = dict[Expr | None, int]
-"""Integer multiples of expressions that are no sums; of None, the constant."""
+from .sums import Sum, as_expr, extreme, joined, operands, outside, plus, sum_of, sums_in
 
 
 @final
@@ -56,6 +56,18 @@ class Tiles:
     body: Stmt
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """From the outermost loop inwards: one loop in each other, with what is inside the last, and
+    the conditions on the way to that.
+    """
+
+    loops: tuple[Loop, ...]
+    guards: tuple[Expr, ...]
+    body: Stmt
+
+
 def tiles(loop: Loop) -> Tiles | None:
     """The nest that starts with a loop over parts of a symbolic size; None where there is none.
 
@@ -63,32 +75,80 @@ def tiles(loop: Loop) -> Tiles | None:
     """
     if _size(loop) is None:
         return None
-    chain = [loop]
-    while isinstance(chain[-1].body, Loop):
-        chain.append(chain[-1].body)
-    pairs = {o: _inner(o, chain) for o, x in enumerate(chain) if _size(x) is not None}
-    nest = chain[: max(pairs.values()) + 1]
+    depths = _depths(loop)
+    chain = depths[-1][0].loops
+    inside = [e for way in depths[-1] for e in outside(way.body)]
+    pairs = {o: _inner(o, chain, inside) for o, x in enumerate(chain) if _size(x) is not None}
+    outers = {p: o for o, p in pairs.items()}
+    last = max(outers)
     found: list[Uncut] = []
     sums: list[tuple[Expr, str, str]] = []
-    for k, x in enumerate(nest):
-        outer = next((o for o, p in pairs.items() if p == k), None)
-        if outer is not None:
-            _require_order(nest, outer, k, set(pairs))
-            found.append(_pair(nest[outer], x))
-            sums.append((_first(nest[outer]), x.var, found[-1].var))
-        elif k not in pairs:
-            found.append(Uncut(x.var, (x.var,), (x.kind,), x.lower, x.upper))
-    body = _joined(nest[-1].body, sums)
+    ways = [(way, list(way.guards)) for way in depths[last]]
+    for k, x in enumerate(chain[: last + 1]):
+        if k not in outers:
+            _require_alike(depths, k, loop)
+            if k not in pairs:
+                found.append(Uncut(x.var, (x.var,), (x.kind,), x.lower, x.upper))
+            continue
+        outer = chain[outers[k]]
+        _require_order(chain, outers[k], k, set(pairs))
+        _require_turns(outer, depths[k])
+        whole, alone = _pair(outer, [way.loops[k] for way in depths[k]])
+        for way, guards in () if alone else ways:
+            guards += _places(outer, way.loops[k]).conditions(Var(whole.var))
+        found.append(whole)
+        sums.append((_first(outer), x.var, whole.var))
+    rest = (If(conjunction(*guards), way.body) if guards else way.body for way, guards in ways)
+    body = cast(Stmt, joined(seq(tuple(rest)), sums))
+    uncut = tuple(_with_sums(u, sums) for u in found)
     split = {v for o, p in pairs.items() for v in (chain[o].var, chain[p].var)}
-    bounds = (variables(e) for u in found for e in (u.lower, u.upper))
-    used = (variables(e) for e in _outside(body))
+    bounds = (variables(e) for u in uncut for e in (u.lower, u.upper))
+    used = (variables(e) for e in outside(body))
     if split & frozenset[str]().union(*used, *bounds):
         raise Refused(
             f"loop '{loop.var}' counts parts of a symbolic size, and something other than the"
             " sum of a part's first iteration and the place in it is used",
             span=loop.span,
         )
-    return Tiles(tuple(found), any(p != o + 1 for o, p in pairs.items()), body)
+    return Tiles(uncut, any(p != o + 1 for o, p in pairs.items()), body)
+
+
+def _with_sums(u: Uncut, sums: Sequence[tuple[Expr, str, str]]) -> Uncut:
+    lower, upper = (cast(Expr, joined(e, sums)) for e in (u.lower, u.upper))
+    return replace(u, lower=lower, upper=upper)
+
+
+def _depths(loop: Loop) -> list[list[_Way]]:
+    """The ways through the nest that starts with the loop, to each depth at which all of them have
+    a loop, of one name.
+    """
+    depths = [[_Way((loop,), (), loop.body)]]
+    while True:
+        ways: list[_Way] = []
+        for way in depths[-1]:
+            inside = _heads(way.body)
+            if not inside:
+                return depths
+            ways += (_Way((*way.loops, x), (*way.guards, *guards), x.body) for guards, x in inside)
+        if len({way.loops[-1].var for way in ways}) > 1:
+            return depths
+        depths.append(ways)
+
+
+def _heads(stmt: Stmt) -> list[tuple[tuple[Expr, ...], Loop]]:
+    """The loops that the statement is, one after the other, and the conditions around them; none
+    where it is anything else.
+    """
+    match stmt:
+        case Loop():
+            return [((), stmt)]
+        case If(condition, body):
+            return [((condition, *guards), x) for guards, x in _heads(body)]
+        case Seq(body):
+            each = [_heads(s) for s in body]
+            return [head for heads in each for head in heads] if all(each) else []
+        case _:
+            return []
 
 
 def _size(loop: Loop) -> Var | None:
@@ -106,50 +166,128 @@ def _first(outer: Loop) -> Expr:
     return mul(Var(outer.var), size)
 
 
-def _inner(o: int, chain: Sequence[Loop]) -> int:
+def _inner(o: int, chain: Sequence[Loop], exprs: Sequence[Expr]) -> int:
     """The loop over the places in the parts that the o-th counts: what is added to their first
-    iterations wherever these are.
+    iterations wherever these are, in the expressions inside all of the chain.
     """
     first, size = _first(chain[o]), _size(chain[o])
     later = range(o + 1, len(chain))
     fit = {p for p in later if size and size.name in variables(chain[p].upper)}
-    for e in (s for outside in _outside(chain[-1].body) for s in _sums(outside)):
-        terms = _terms(e)
+    for e in (s for expr in exprs for s in sums_in(expr)):
+        terms = sum_of(e)
         if first in terms:
             fit &= {p for p in later if terms.get(Var(chain[p].var)) == terms[first]}
+    if len(fit) > 1:  # the sums add them all up alike: the bounds tell
+        fit &= {p for p in later if chain[o].var in variables(chain[p].upper)}
     if len(fit) == 1:
         return fit.pop()
-    raise Refused(
-        f"loop '{chain[o].var}' counts parts of a symbolic size, and no loop directly inside it"
+    raise _without_places(chain[o])
+
+
+def _without_places(outer: Loop) -> Refused:
+    return Refused(
+        f"loop '{outer.var}' counts parts of a symbolic size, and no loop directly inside it"
         " goes through them",
-        span=chain[o].span,
+        span=outer.span,
     )
 
 
-def _pair(outer: Loop, inner: Loop) -> Uncut:
-    """The loop that the two are parts of; it has all of its iterations once, from `lower` to
-    `upper`.
+@final
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The bounds of a loop over the places in a part, for the sum of the part's first iteration and
+    a place: it is at least the least of each of `lowers`, and below the greatest of each of
+    `uppers`.
+    """
+
+    lowers: tuple[tuple[Sum, ...], ...]
+    uppers: tuple[tuple[Sum, ...], ...]
+
+    def conditions(self, whole: Expr) -> Iterator[Expr]:
+        for some in self.lowers:
+            yield Binary(BinaryOp.GE, whole, extreme(BinaryOp.MIN, some))
+        for some in self.uppers:
+            yield Binary(BinaryOp.LT, whole, extreme(BinaryOp.MAX, some))
+
+    def precedes(self, other: "_Places") -> bool:
+        """Whether the other has no place before this one ends."""
+        return any(all((end,) in self.uppers for end in some) for some in other.lowers)
+
+
+def _places(outer: Loop, inner: Loop) -> _Places:
+    """Raises Refused where the inner loop may leave the part."""
+    size, first = sum_of(_size(outer) or index(0)), sum_of(_first(outer))
+    below = _bounds(BinaryOp.MIN, inner.upper)
+    above = _bounds(BinaryOp.MAX, inner.lower)
+    if outer.lower != index(0) or [size] not in below or [{}] not in above:
+        raise Refused(
+            f"loops '{outer.var}' and '{inner.var}' do not run over the parts of one loop",
+            span=outer.span,
+        )
+    # A place is below the size, and not below 0: these decide no minimum, or maximum, with others.
+    return _Places(_whole(above, {}, size, first), _whole(below, size, {}, first))
+
+
+def _bounds(op: BinaryOp, e: Expr) -> list[list[Sum]]:
+    """What a minimum is of: maxima, each of some sums; or a maximum: minima."""
+    other = BinaryOp.MAX if op is BinaryOp.MIN else BinaryOp.MIN
+    return [[sum_of(x) for x in operands(other, some)] for some in operands(op, e)]
+
+
+def _whole(bounds: list[list[Sum]], own: Sum, idle: Sum, first: Sum) -> tuple[tuple[Sum, ...], ...]:
+    """The bounds of the sums; without the part's own, and without what never decides."""
+    decide = ([e for e in some if e != idle] or some for some in bounds if some != [own])
+    return tuple(tuple(plus(e, first) for e in some) for some in decide)
+
+
+def _pair(outer: Loop, inner: Sequence[Loop]) -> tuple[Uncut, bool]:
+    """The loop that the outer one, and those over the places in its parts, are parts of: it has all
+    of their iterations once. And whether its bounds say all that theirs do.
     """
     size, first = _size(outer), _first(outer)
     assert size is not None and isinstance(outer.upper, Binary)
-    extent = _plus(_plus(_terms(outer.upper.lhs), _terms(size), -1), {None: 1})
-    below = [_terms(e) for e in _operands(BinaryOp.MIN, inner.upper)]
-    above = [_terms(e) for e in _operands(BinaryOp.MAX, inner.lower)]
-    if outer.lower == index(0) and _terms(size) in below and {} in above:
-        # What bounds the place in a part by what is left from its first iteration bounds the sum.
-        uppers = [_plus(e, _terms(first)) for e in below if e != _terms(size)]
-        lowers = [_plus(e, _terms(first)) for e in above if e]
-        loops, kinds = (outer.var, inner.var), (outer.kind, inner.kind)
-        var = expr_to_text(add(first, Var(inner.var)))
-        lower = _joint(BinaryOp.MAX, [{}, *lowers])
-        if not uppers:
-            return Uncut(var, loops, kinds, lower, _expr(extent), size, guarded=True)
-        if extent in uppers:
-            return Uncut(var, loops, kinds, lower, _joint(BinaryOp.MIN, uppers), size)
-    raise Refused(
-        f"loops '{outer.var}' and '{inner.var}' do not run over the parts of one loop",
-        span=outer.span,
-    )
+    extent = plus(plus(sum_of(outer.upper.lhs), sum_of(size), -1), {None: 1})
+    loops = outer.var, inner[0].var
+    kinds = outer.kind, *dict.fromkeys(x.kind for x in inner)
+    var = expr_to_text(add(first, Var(inner[0].var)))
+    places = [_places(outer, x) for x in inner]
+    ends = all((extent,) in p.uppers for p in places)
+    result = Uncut(var, loops, kinds, index(0), as_expr(extent), size, guarded=not ends)
+    if len(places) > 1 or (places[0].uppers and not ends):
+        return result, False
+    (only,) = places
+    lower, upper = result.lower, result.upper
+    for some in only.lowers:
+        lower = Binary(BinaryOp.MAX, lower, extreme(BinaryOp.MIN, some))
+    if ends:
+        upper, *uppers = (extreme(BinaryOp.MAX, some) for some in only.uppers)
+        for other in uppers:
+            upper = Binary(BinaryOp.MIN, upper, other)
+    return replace(result, lower=lower, upper=upper), True
+
+
+def _require_alike(depths: Sequence[Sequence[_Way]], k: int, loop: Loop) -> None:
+    """One loop for each way to the k-th depth, the same in all."""
+    before = len(depths[k - 1]) if k else 1
+    headers = {(x.kind, x.lower, x.upper) for x in (way.loops[k] for way in depths[k])}
+    if len(depths[k]) > before or len(headers) > 1:
+        raise _without_places(loop)
+
+
+def _require_turns(outer: Loop, ways: Sequence[_Way]) -> None:
+    """Of several loops over the places in one part, one after the other, that each has only places
+    that come after those of the others: so the sums are in order.
+    """
+    for k, way in enumerate(ways):
+        for later in ways[k + 1 :]:
+            together = all(a is b for a, b in zip(way.loops[:-1], later.loops[:-1], strict=True))
+            mine, its = _places(outer, way.loops[-1]), _places(outer, later.loops[-1])
+            if together and not mine.precedes(its):
+                raise Refused(
+                    f"two loops '{way.loops[-1].var}' in loop '{outer.var}', which counts parts of"
+                    " a symbolic size, do not go through a part one after the other",
+                    span=outer.span,
+                )
 
 
 def _require_order(nest: Sequence[Loop], o: int, p: int, outer: set[int]) -> None:
@@ -163,99 +301,3 @@ def _require_order(nest: Sequence[Loop], o: int, p: int, outer: set[int]) -> Non
             " around parts of another loop",
             span=nest[o].span,
         )
-
-
-# ---------------------------------------------------------------- sums
-
-
-def _is_sum(node: Node) -> bool:
-    sums = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
-    match node:
-        case Binary(op, _, _) if op in sums:
-            return dtype_of(node) is INDEX
-        case _:
-            return False
-
-
-def _outside(stmt: Stmt) -> Iterator[Expr]:
-    """The expressions in loops' variables: what is in a block's body has names of its own."""
-    if isinstance(stmt, Block):
-        yield from (*stmt.bindings, stmt.predicate)
-        return
-    for child in children(stmt):
-        if isinstance(child, Stmt):
-            yield from _outside(child)
-        elif isinstance(child, Expr):
-            yield child
-
-
-def _sums(node: Node) -> Iterator[Expr]:
-    """The sums below that are no parts of others."""
-    if isinstance(node, Binary) and _is_sum(node):
-        yield node
-        return
-    for child in children(node):
-        yield from _sums(child)
-
-
-def _terms(e: Expr) -> Sum:
-    match e:
-        case Const(int() as value, _):
-            return {None: int(value)} if value else {}
-        case Binary(BinaryOp.ADD, a, b):
-            return _plus(_terms(a), _terms(b), 1)
-        case Binary(BinaryOp.SUB, a, b):
-            return _plus(_terms(a), _terms(b), -1)
-        case Binary(BinaryOp.MUL, a, Const(int() as factor)) | Binary(
-            BinaryOp.MUL, Const(int() as factor), a
-        ):
-            return _plus({}, _terms(a), int(factor))
-        case _:
-            return {e: 1}
-
-
-def _operands(op: BinaryOp, e: Expr) -> Iterator[Expr]:
-    """What a minimum, or a maximum, is of."""
-    if isinstance(e, Binary) and e.op is op:
-        yield from _operands(op, e.lhs)
-        yield from _operands(op, e.rhs)
-    else:
-        yield e
-
-
-def _joint(op: BinaryOp, sums: Sequence[Sum]) -> Expr:
-    """The least, or the greatest, of the sums."""
-    return reduce(lambda a, b: Binary(op, a, b), map(_expr, sums))
-
-
-def _plus(a: Sum, b: Sum, factor: int = 1) -> Sum:
-    result = dict(a)
-    for atom, c in b.items():
-        result[atom] = result.get(atom, 0) + c * factor
-    return {atom: c for atom, c in result.items() if c}
-
-
-def _expr(terms: Sum) -> Expr:
-    result: Expr = index(0)
-    for atom, c in terms.items():
-        result = add(result, index(c) if atom is None else mul(atom, c))
-    return result
-
-
-def _joined(stmt: Stmt, sums: Sequence[tuple[Expr, str, str]]) -> Stmt:
-    """The statement with one variable for each sum of a part's first iteration and a place."""
-
-    def go(node: Node) -> Node:
-        if isinstance(node, Block):
-            bindings = tuple(cast(Expr, go(b)) for b in node.bindings)
-            return replace(node, bindings=bindings, predicate=cast(Expr, go(node.predicate)))
-        if not isinstance(node, Binary) or not _is_sum(node):
-            return map_children(node, go)
-        terms = _terms(node)
-        for first, place, whole in sums:
-            c = terms.get(first, 0)
-            if c and terms.get(Var(place)) == c:
-                terms = _plus(_plus(terms, {first: 1, Var(place): 1}, -c), {Var(whole): c})
-        return _expr({map_children(a, go) if a else a: c for a, c in terms.items()})
-
-    return cast(Stmt, go(stmt))
