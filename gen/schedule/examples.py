@@ -17,6 +17,15 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
                 y[i, j] = x[i, j] * 2.0
 """
 
+FIRST = """\
+def first(m, n, x: float32[m, n], y: InOut[float32[m, n]], s: int64):
+    assume(s <= n)
+    for y.i in range(m):
+        for y.j in range(s):
+            with block("y", i=spatial(y.i), j=spatial(y.j, n)):
+                y[i, j] = x[i, j] * 2.0
+"""
+
 TWICE = """\
 def twice(n, x: float32[n], y: Out[float32[n]]):
     with allocate(t=float32[n]):

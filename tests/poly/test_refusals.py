@@ -114,6 +114,25 @@ def test_parts_of_a_fused_loop() -> None:
     )
 
 
+def test_a_product_with_its_terms_gathered() -> None:
+    """As lowering leaves the bound of a fused loop, and not the extents of its parts."""
+    inner = block("y", "i:0:4=y.i, j:0:m=y.j", "y[i, j] = y[i, j] * 2.0")
+    rest = nest("for y.i in range(4)", "for y.j in range(m - min(m, 2))", inner)
+
+    def tree(upper: str) -> Kernel:
+        parts = "with delinearize(f, 4, m - min(m, 2)) as (y.i, y.j)"
+        return kernel(FOUR_ROWS, nest(f"for f in range({upper})", parts, inner))
+
+    accept(kernel(FOUR_ROWS, rest), tree("4 * (m - min(m, 2))"))
+    accept(kernel(FOUR_ROWS, rest), tree("m * 4 - min(m, 2) * 4"))
+    for upper in ("m * 4 - min(m, 2) * 3", "m * 4 - min(m, 3) * 4", "m * 4 - 8"):
+        reason = refusal(kernel(FOUR_ROWS, rest), tree(upper)).message
+        assert "do not count up to the product" in reason
+
+
+FOUR_ROWS = "m, y: InOut[float32[4, m]]"
+
+
 # ---------------------------------------------------------------- plain schedules without a flow
 
 

@@ -10,6 +10,7 @@ is never needed.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import final
 
 from ...ir.algebra import floordiv, index, mod, mul
@@ -25,6 +26,7 @@ from ...ir.nodes import (
     Var,
 )
 from ..witness import Refused
+from .sums import sum_of
 
 
 @final
@@ -119,8 +121,8 @@ def _counts_up(nest: list[Loop], weights: Mapping[str, int], extents: tuple[Expr
     total, rounds = nest[0].upper, 1
     while divided := _ceildiv(total):
         total, rounds = divided[0], rounds * divided[1]
-    covers = rounds <= step and _factors((total,)) == _factors(extents)
-    return covers and dict(weights) == expected
+    same = _factors((total,)) == _factors(extents) or sum_of(total) == sum_of(reduce(mul, extents))
+    return same and rounds <= step and dict(weights) == expected
 
 
 def _ceildiv(expr: Expr) -> tuple[Expr, int] | None:

@@ -3,12 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from ...ir.algebra import add, index, maximum, mul, sub
+from ...ir.algebra import TRUE, add, index, maximum, mul, sub
 from ...ir.index.bounds import not_negative
-from ...ir.nodes import Delinearize, Expr, Loop, Var
+from ...ir.nodes import Binary, BinaryOp, Delinearize, Expr, Kernel, Loop, Stmt, Var
 from ...ir.walk import ancestors, replace_stmt, substitute, variables
 from ...poly.certificate import Flow, Scheduled
+from ...poly.queries.times import includes
+from ...poly.sets.affine import NotAffine
 from ..base import Example, Layer, Primitive
+from ..edit.points import context
 from ..edit.tree import (
     index_of,
     perfect_nest,
@@ -19,7 +22,7 @@ from ..edit.tree import (
     taken_loops,
     tree,
 )
-from ..examples import SCALE, TRIANGLE
+from ..examples import FIRST, SCALE, TRIANGLE
 
 
 @final
@@ -58,6 +61,19 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
     for y.i_j in range(m * n):
         with delinearize(y.i_j, m, n) as (y.i, y.j):
             with block("y", i=spatial(y.i), j=spatial(y.j)):
+                y[i, j] = x[i, j] * 2.0
+""",
+        ),
+        Example(
+            "A scalar that may be negative: there are no iterations then",
+            FIRST,
+            "- fuse: {loops: [y.i, y.j]}",
+            after="""\
+def first(m, n, x: float32[m, n], y: InOut[float32[m, n]], s: int64):
+    assume(s <= n)
+    for y.i_j in range(m * max(s, 0)):
+        with delinearize(y.i_j, m, max(s, 0)) as (y.i, y.j):
+            with block("y", i=spatial(y.i), j=spatial(y.j, n)):
                 y[i, j] = x[i, j] * 2.0
 """,
         ),
@@ -105,9 +121,10 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
 
     def _extents(self, state: Scheduled, nested: tuple[Loop, ...]) -> tuple[Expr, ...]:
         """The loops' numbers of iterations, none where one ends before it starts."""
-        around = ranges_of(ancestors(tree(state.kernel), nested[0]))
+        kernel = state.kernel
+        around = tuple(ancestors(tree(kernel), nested[0]))
         extents = (sub(loop.upper, loop.lower) for loop in nested)
-        return tuple(e if not_negative(e, around) else maximum(e, index(0)) for e in extents)
+        return tuple(e if _counts(kernel, e, around) else maximum(e, index(0)) for e in extents)
 
     def _flow(self, flow: Flow) -> Flow:
         """A read that shares all of the loops shares the fused one; one that does not, none."""
@@ -118,3 +135,16 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             whole = (self._fused(),) if parts <= set(source.shared) else ()
             result[read] = replace(source, shared=kept + whole)
         return result
+
+
+def _counts(kernel: Kernel, extent: Expr, around: tuple[Stmt, ...]) -> bool:
+    """Whether the extent is never negative. Sizes are not; scalars are what constraints say."""
+    ranges = ranges_of(around)
+    used = variables(extent).union(*(variables(e) for r in ranges for e in (r.lower, r.upper)))
+    if not used & {s.name for s in kernel.scalars}:
+        return not_negative(extent, ranges)
+    try:
+        least = Binary(BinaryOp.GE, extent, index(0))
+        return includes(context(kernel, around), (), (least,), (), TRUE)
+    except NotAffine:
+        return False
