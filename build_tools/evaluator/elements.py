@@ -17,7 +17,7 @@ DType = np.dtype[Any]
 Type = DType | type[int] | type[float] | type[complex]
 Unary = Callable[[Any], Any]
 
-BOOL, INT64 = np.dtype(np.bool_), np.dtype(np.int64)
+BOOL, INT64, UINT64 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.uint64)
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _WEAK: tuple[type, ...] = (int, float, complex)
 # bits of the significand, exponent of the least number, largest number

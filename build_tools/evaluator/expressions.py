@@ -103,7 +103,7 @@ def _named(name: str, scope: Scope) -> Typed:
     if name in _CONSTANTS and name not in scope.numbers:
         number = _CONSTANTS[name]
         return Typed(float, lambda env: number)
-    return Typed(scope.numbers.get(name, int), lambda env: env[name])
+    return Typed(scope.numbers.get(name, int), lambda env: env[name], name not in scope.numbers)
 
 
 def _element(name: str, nodes: Sequence[ast.expr], scope: Scope) -> Typed:
@@ -133,7 +133,7 @@ def _unary(op: ast.unaryop, operand: Typed) -> Typed:
             of = elements.negated(operand.of)
         case _:
             of = elements.inverted(operand.of)
-    return Typed(operand.of, lambda env: of(value(env)))
+    return Typed(operand.of, lambda env: of(value(env)), operand.counts)
 
 
 def _power(base: Typed, exponent: ast.expr, scope: Scope) -> Typed:

@@ -162,6 +162,27 @@ def whole(m, n, x: float32[m, n], y: Out[int64[()]]):
                     v[()], y[()] = combine.argmax((v[()], y[()]), (x[i, j], i * 100 + j))
 """
 
+PARTS = """\
+def parts(m, n, x: float32[m, n], y: InOut[float32[m, n]], b: int64, c: int64):
+    assume(b >= 1 and c >= 1)
+    for y.i in range(m):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=spatial(y.j)):
+                y[i, j] = x[i, j] + (y[i - 1, j] if i >= 1 else float32(0))
+"""
+
+AROUND = """\
+def around(m, n, x: float32[n], k: int32[m], u: uint64[m], y: Out[float32[m]]):
+    assume(n >= 1)
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] * 2.0
+        for y.i in range(m):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[int64(k[i]) % n] + x[int64(min(u[i], uint64(n - 1)))]
+"""
+
 RESCALE = "- rescale: {blocks: [peak, total]}\n"
 
 STARTS: tuple[tuple[str, str, str], ...] = (
@@ -238,5 +259,25 @@ STARTS: tuple[tuple[str, str, str], ...] = (
         NEAREST,
         "- tile: {loops: [y.i, y.j], sizes: [2, 2]}\n- compute_at: {block: d, loop: y.j_0}\n"
         "- parallel: {loop: y.i_0}",
+    ),
+    (
+        "parts",
+        PARTS,
+        "- vectorize: {loop: y.j, width: 2}\n- split: {loop: y.j_0, factors: [null, b]}",
+    ),
+    (
+        "parts, tiled",
+        PARTS,
+        "- vectorize: {loop: y.j, width: 2}\n- tile: {loops: [y.i, y.j_0], sizes: [c, b]}",
+    ),
+    (
+        "parts, unrolled",
+        PARTS,
+        "- tile: {loops: [y.i, y.j], sizes: [2, b]}\n- unroll: {loop: y.i_1}",
+    ),
+    (
+        "around, cut",
+        AROUND,
+        "- transform_layout: {buffer: t, axis: 0, factors: [null, 2], order: [1, 0]}",
     ),
 )

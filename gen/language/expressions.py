@@ -37,6 +37,7 @@ _BITWISE = frozenset({BinaryOp.BITAND, BinaryOp.BITOR, BinaryOp.BITXOR})
 _DIVISIONS = frozenset({BinaryOp.DIV, BinaryOp.FLOORDIV, BinaryOp.MOD})
 _ORDERED = ir.COMPARISONS | {BinaryOp.MIN, BinaryOp.MAX}
 _EQUALITIES = frozenset({BinaryOp.EQ, BinaryOp.NE})
+_WIDENED = _ORDERED | {BinaryOp.FLOORDIV, BinaryOp.MOD}
 _OF_INTEGERS = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.SHL, BinaryOp.SHR})
 
 
@@ -162,7 +163,7 @@ def _binary(op: BinaryOp, lhs: Typed, rhs: Typed, span: Span) -> Typed:
     if isinstance(common, Weak) and op not in ir.COMPARISONS:
         return _weak(op, lhs, rhs, span)
     dtype = concrete(common)
-    if op in _ORDERED and _widened(lhs, rhs):
+    if op in _WIDENED and _widened(lhs, rhs):
         common = dtype = INDEX
     new = ir.Binary(op, convert(lhs, dtype, span), convert(rhs, dtype, span), span=span)
     if isinstance(common, Weak):

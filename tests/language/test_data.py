@@ -364,6 +364,29 @@ def test_positions_are_held_inside(position: str, type_: str, held: bool) -> Non
             schedule(kernel, dtypes, Target(Level.V3), prove)
 
 
+@pytest.mark.parametrize("type_", ["int8", "uint8", "int32", "uint64"])
+def test_positions_around_a_size(type_: str) -> None:
+    """A size counts whole, however narrow the data: 300 is more than an int8 holds."""
+    kernel = spec(
+        "y[i] = t[x[i] % n]\nz[i] = t[min(max(x[i], 0), n - 1)]\nq[i] = int64(x[i] // n)",
+        "(k),(n)->(k),(k),(k)",
+        f'x: {{type: "{type_}[k]"}}, t: {{type: "T[n]"}}, y: {{type: "T[k]", intent: out}},'
+        ' z: {type: "T[k]", intent: out}, q: {type: "int64[k]", intent: out}',
+        "constraints: [n >= 1]\n",
+    )
+    limits = np.iinfo(type_)
+    x = np.array([limits.min, limits.min + 1, 0, 1, 77, limits.max - 1, limits.max], type_)
+    n, exact = 300, [int(v) for v in x]
+    t = RNG.standard_normal(n)
+    expected = {
+        "y": t[[v % n for v in exact]],
+        "z": t[[min(max(v, 0), n - 1) for v in exact]],
+        "q": np.array([v // n for v in exact]),
+    }
+    outputs = {name: np.zeros_like(value) for name, value in expected.items()}
+    check(kernel, {"x": x, "t": t, **outputs}, expected)
+
+
 def test_indices_of_large_numbers_wrap_as_numpys_do() -> None:
     """And are held inside all the same: no signed overflow, which a compiler may rule out."""
     kernel = spec(

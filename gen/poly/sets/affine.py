@@ -156,9 +156,14 @@ def _positive(value: isl.PwAff) -> bool:
     return bool(value.is_cst()) and bool(value.pos_set().is_equal(value.domain()))
 
 
-def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+Interval = tuple[isl.PwAff | None, isl.PwAff | None]
+_UNKNOWN: Interval = (None, None)
+
+
+def interval(expr: Expr, at: Frame) -> Interval:
     """The least and greatest value, where they are known: an affine expression has itself for both,
-    a clamp, a remainder or a mask of bits bounds even what isl cannot say, and sums of such.
+    a clamp, a remainder or a mask of bits bounds even what isl cannot say, and so do quotients by
+    numbers, sums and choices of such. What is not known is no more than the type holds.
     """
     try:
         value = affine(expr, at)
@@ -175,51 +180,72 @@ def interval(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]
         case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if dtype_of(expr) is INDEX:
             (low, high), (other_low, other_high) = interval(lhs, at), interval(rhs, at)
             if low is None or high is None or other_low is None or other_high is None:
-                return None, None
+                return _UNKNOWN
             if wraps(expr):
-                return None, None
+                return _UNKNOWN
             if op is BinaryOp.ADD:
                 return low.add(other_low), high.add(other_high)
             return low.sub(other_high), high.sub(other_low)
-        case Binary(BinaryOp.MOD, _, divisor) if (number := _divisor(divisor, at)) is not None:
-            return at.constant(0), number.sub(at.constant(1))
+        case Binary(BinaryOp.FLOORDIV, dividend, Const(int() as number)) if number > 0:
+            low, high = (
+                end if end is None else end.div(at.constant(number)).floor()
+                for end in interval(dividend, at)
+            )
+            return low, high
+        case Binary(BinaryOp.MOD, _, divisor):
+            low, high = interval(divisor, at)
+            if low is None or not _always(low.pos_set(), at):
+                return _UNKNOWN
+            return at.constant(0), None if high is None else high.sub(at.constant(1))
         case Binary(BinaryOp.BITAND, _, Const(int() as mask)) | Binary(
             BinaryOp.BITAND, Const(int() as mask), _
-        ) if not isinstance(mask, bool) and mask >= 0:
+        ) if not isinstance(mask, bool) and 0 <= mask <= _LARGEST:
             return at.constant(0), at.constant(mask)
         case Const(int() as number, dtype) if dtype.is_integer:
-            return at.constant(number), at.constant(number)
-        case Cast(dtype, operand) if dtype is INDEX and dtype_of(operand).is_integer:
-            return _widened(operand, at)
+            exact = at.constant(number)
+            return exact, exact if number <= _LARGEST else None
+        case Select(_, then, otherwise):
+            (low, high), (other_low, other_high) = interval(then, at), interval(otherwise, at)
+            return _both(isl.PwAff.min, low, other_low), _both(isl.PwAff.max, high, other_high)
+        case Cast(dtype, operand) if dtype.is_integer and dtype_of(operand).is_integer:
+            return _converted(dtype, operand, at)
         case _:
-            return None, None
+            return _UNKNOWN
 
 
-def _divisor(expr: Expr, at: Frame) -> isl.PwAff | None:
-    """A number that is positive at all of the frame's points."""
-    if isinstance(expr, Const) and isinstance(expr.value, int):
-        return at.constant(expr.value) if expr.value > 0 else None
-    try:
-        value = affine(expr, at)
-    except NotAffine:
-        return None
-    return value if at.known is not None and at.known.is_subset(value.pos_set()) else None
+_LARGEST = 2**63 - 1
+"""Of INDEX. No upper end is above it: those in sizes are of exact INDEX arithmetic."""
 
 
-def _widened(expr: Expr, at: Frame) -> tuple[isl.PwAff | None, isl.PwAff | None]:
-    """The interval of an integer as INDEX: within that of its type; a uint64 that may be too large
-    for INDEX may be anything.
-    """
+def _converted(dtype: DType, expr: Expr, at: Frame) -> Interval:
+    """The interval of an integer as one of the type: the same, where it lies within that type's."""
     low, high = interval(expr, at)
-    dtype = dtype_of(expr)
-    if dtype.kind is Kind.UNSIGNED:
-        low = _any(isl.PwAff.max, low, at.constant(0))
-    elif dtype.bits < 64:
-        low = _any(isl.PwAff.max, low, at.constant(-(2 ** (dtype.bits - 1))))
-    if dtype.bits < 64:
-        largest = 2 ** (dtype.bits - (dtype.kind is Kind.SIGNED)) - 1
-        high = _any(isl.PwAff.min, high, at.constant(largest))
-    return (None, None) if dtype is DType.UINT64 and high is None else (low, high)
+    source = dtype_of(expr)
+    if source.kind is Kind.UNSIGNED or source.bits < 64:
+        low = _any(isl.PwAff.max, low, at.constant(_least(source)))
+    if source.bits < 64:
+        high = _any(isl.PwAff.min, high, at.constant(_most(source)))
+    if dtype is INDEX:
+        stays = source is not DType.UINT64 or high is not None
+    else:
+        stays = low is not None and _always(low.ge_set(at.constant(_least(dtype))), at)
+        if dtype.bits < 64:
+            stays &= high is not None and _always(high.le_set(at.constant(_most(dtype))), at)
+    return (low, high) if stays else _UNKNOWN
+
+
+def _least(dtype: DType) -> int:
+    return 0 if dtype.kind is Kind.UNSIGNED else -(1 << (dtype.bits - 1))
+
+
+def _most(dtype: DType) -> int:
+    return (1 << (dtype.bits - (dtype.kind is Kind.SIGNED))) - 1
+
+
+def _always(where: isl.Set, at: Frame) -> bool:
+    """Whether the set has all of the frame's points."""
+    known = isl.Set.universe(at.space) if at.known is None else at.known
+    return bool(known.is_subset(where))
 
 
 _Combine = Callable[[isl.PwAff, isl.PwAff], isl.PwAff]

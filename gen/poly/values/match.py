@@ -36,7 +36,7 @@ from ...ir.nodes import (
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import children, loads
 from ..sets.affine import MOST_QUOTIENT, Frame, NotAffine, affine, region
-from ..sets.statement import Statement
+from ..sets.statement import Statement, unknown
 from ..witness import Refused
 from .flow import Computed, Contents, Logical, Values
 from .substitution import substituted
@@ -191,12 +191,11 @@ class _Matcher:
         self, plain: _Side, executed: _Side, points: isl.Map
     ) -> Iterator[LogicalRead]:
         """Indices that are not affine become free coordinates: they must be equal as they stand."""
-        ours = [s for s in plain.parts() if _number(s) is None]
-        theirs = [s for s in executed.parts() if _number(s) is None]
-        if len(ours) != len(theirs):
+        ours, theirs = dict(reversed(_unknown(plain))), _unknown(executed)
+        if ours.keys() != {coordinate for coordinate, _ in theirs}:
             raise _of_unequal_places(plain, executed)
-        for a, b in zip(ours, theirs, strict=True):
-            yield from self.match(a, b, points)
+        for coordinate, number in theirs:
+            yield from self.match(ours[coordinate], number, points)
 
     def _fma(self, plain: _Side, executed: _Side, points: isl.Map) -> Iterator[LogicalRead]:
         """Matches a product and a term, in either order, with the arguments of an fma."""
@@ -217,6 +216,17 @@ def _is_fma(plain: Expr, executed: Expr) -> bool:
             return _is_product(lhs) or _is_product(rhs)
         case _:
             return False
+
+
+def _unknown(load: _Side) -> list[tuple[int, _Side]]:
+    """What the free coordinates of the load stand for, with the number of each, as often as it is
+    there.
+    """
+    parts = load.parts()
+    stand = unknown(tuple(part.expr for part in parts), load.at)
+    coordinates = list(dict.fromkeys(stand.values()))
+    found = ((part, stand[part.expr]) for part in parts if part.expr in stand)
+    return [(coordinates.index(n), replace(part, expr=n)) for part, n in found]
 
 
 def _number(side: _Side) -> isl.PwAff | None:
