@@ -1,8 +1,8 @@
-"""Writes docs/hazards.md, docs/kernels.md, docs/primitives.md and docs/tilesmith.schema.json.
+"""Writes docs/hazards.md, and makes those pages of the site that are not kept in the repository.
 
-Input: the tests of hazards, the specs in kernels_spec/ and the registry of primitives. Output:
-these pages; with `--check` nothing, or the names of pages that are out of date and exit status 1.
-Invariant: the same sources give the same bytes.
+Input: the tests of hazards; the specs in kernels_spec/, the registry of primitives and the schema.
+Output: docs/hazards.md, or with `--check` exit status 1 where it is out of date; the texts of the
+other pages, for `build_tools/docs_site.py`. Invariant: the same sources give the same bytes.
 """
 
 import argparse
@@ -39,13 +39,45 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pages() -> dict[str, str]:
-    """The pages' texts by their names in docs/."""
+    """The texts of the pages that are kept, by their names in docs/."""
+    return {"hazards.md": hazards.page(ROOT / "tests" / "hazards")}
+
+
+def site_pages() -> dict[str, str]:
+    """The texts of the pages that the site alone has, by their names in it: of primitives, kernels
+    and each of them; and the schema of specs.
+    """
     return {
-        "hazards.md": hazards.page(ROOT / "tests" / "hazards"),
-        "kernels.md": kernels(ROOT / "kernels_spec"),
         "primitives.md": primitives(),
+        **kernel_pages(ROOT / "kernels_spec"),
         "tilesmith.schema.json": schema.text(),
     }
+
+
+def linked(page: str) -> str:
+    """A page as the site has it: where it names the command or folder that has in a checkout what
+    the site has as a page, a link to that page.
+    """
+    return _NAMED.sub(_link, page)
+
+
+_NAMED = re.compile(
+    r"(?<!\[)`(?:help\(ts\.(?P<kernel>\w+)\)"
+    r"|(?P<steps>tilesmith primitives)(?: (?P<step>\w+))?"
+    r"|(?P<schema>tilesmith schema)"
+    r"|(?P<specs>kernels_spec/))`"
+)
+
+
+def _link(named: re.Match[str]) -> str:
+    kernel, step = named["kernel"], named["step"]
+    targets = {
+        "kernel": f"kernels/{kernel}.md",
+        "steps": f"primitives.md#{step}" if step else "primitives.md",
+        "schema": "tilesmith.schema.json",
+        "specs": "kernels.md",
+    }
+    return f"[{named[0]}]({next(targets[key] for key in targets if named[key])})"
 
 
 # ---------------------------------------------------------------- kernels
@@ -53,8 +85,8 @@ def pages() -> dict[str, str]:
 _KERNELS = """\
 # Kernels
 
-Written by `python -m build_tools.docs` from `kernels_spec/`; [language.md](language.md) explains
-what stands under *Computes*. `...` are leading axes: they broadcast over all inputs, and what is
+Made from `kernels_spec/`; [language.md](language.md) explains what stands on a kernel's page under
+*Computes*. `...` are leading axes: they broadcast over all inputs, and what is
 computed has them as one dim or is computed for each. Errors are absolute, at each element: `eps` is
 the distance from 1 to the next larger number of T, `ulp(v)` that from v to the next. The bounds
 hold on every ISA level, for every size and number of threads.
@@ -72,18 +104,11 @@ the level and variant that the latest call ran; `free_workspace()`, which gives 
 """
 
 
-def kernels(folder: Path) -> str:
-    """The page of the specs in a folder."""
-    loaded = [specs.load(path) for path in sorted(folder.glob("*.yaml"))]
-    index = "\n".join(f"- [{s.name}](#{s.name}): {_sentence(s.doc)}" for s in loaded)
-    return "\n".join([_KERNELS, index + "\n", *(_kernel(s, 2) for s in loaded)])
-
-
 def kernel_pages(folder: Path) -> dict[str, str]:
-    """The site's pages of the specs in a folder: `kernels.md`, a list, and one a kernel."""
+    """The pages of the specs in a folder: `kernels.md`, a list, and one a kernel."""
     loaded = [specs.load(path) for path in sorted(folder.glob("*.yaml"))]
     index = "\n".join(f"- [{s.name}](kernels/{s.name}.md): {_sentence(s.doc)}" for s in loaded)
-    pages = {f"kernels/{s.name}.md": _joined(_kernel(s, 1), _recipes(s)) for s in loaded}
+    pages = {f"kernels/{s.name}.md": _joined(_kernel(s), _recipes(s)) for s in loaded}
     return {"kernels.md": "\n".join([_KERNELS, index + "\n"]), **pages}
 
 
@@ -101,12 +126,11 @@ def _sentence(doc: str) -> str:
     return doc.partition(". ")[0].removesuffix(".") + "."
 
 
-def _kernel(spec: KernelSpec, depth: int) -> str:
-    """The kernel's section, its heading so deep."""
+def _kernel(spec: KernelSpec) -> str:
     entry = manifest_entry(spec, [], {}, frozenset())
     dtypes = "; ".join(f"{v.name} is {_alternatives(v.choices)}" for v in spec.dtypes)
     return _joined(
-        f"{'#' * depth} {spec.name}",
+        f"# {spec.name}",
         _code(f"{spec.name}({', '.join(parameters(entry))})"),
         spec.doc,
         f"Follows {spec.follows}." if spec.follows else "",
@@ -134,7 +158,7 @@ def _given(spec: KernelSpec) -> str:
     dtypes, levels = specs.choices(spec)[0], (Level(level) for level in LEVELS)
     variants = (v for x in levels for v in schedule(spec, dtypes, Target(x), unproved))
     standing = reduce(or_, (v.lowered.standing for v in variants), PROVED)
-    return f"{str(standing).capitalize()}; see [laws](primitives.md#laws)."
+    return f"{str(standing).capitalize()}; see [laws](../primitives.md#laws)."
 
 
 def _alternatives(choices: Sequence[DType]) -> str:
@@ -181,8 +205,8 @@ def _body(path: Path) -> str:
 _PRIMITIVES = """\
 # Primitives
 
-Written by `python -m build_tools.docs` from the primitives' own documentation and examples, all of
-which are tested. A step of a recipe is `- name: {argument: value, ...}`. Every step is proved: the
+Made from the primitives' own documentation and examples, all of which are tested.
+A step of a recipe is `- name: {argument: value, ...}`. Every step is proved: the
 tree after it computes, for every size, what the spec says. `as` names what the step creates.
 Any step takes `tested: true`, for where data hides what is read: see [Proving](authors.md#proving).
 There is no code yet for launches on a GPU (`bind`, `gpu`, `tile_gpu`, ...) and for loops over ranks
@@ -291,7 +315,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Writes the generated pages of docs/.")
+    parser = argparse.ArgumentParser(description="Writes docs/hazards.md.")
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     options = parser.parse_args(arguments)
     stale = False

@@ -1,7 +1,8 @@
-"""The kernels' pages of the site: a hook of MkDocs (see mkdocs.yml).
+"""The pages of the site that are made when it is built: a hook of MkDocs (see mkdocs.yml).
 
-Input: the specs in kernels_spec/. Output: kernels.md as a list, and in kernels/ a page a kernel,
-with what the list in the repository has and its recipes. Nothing is written into docs/.
+Input: the specs in kernels_spec/ and the registry of primitives. Output: kernels.md as a list, in
+kernels/ a page a kernel, primitives.md, and tilesmith.schema.json; where a page names the command
+that prints one of these in a checkout, a link to it. Nothing is written into docs/.
 """
 
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -26,10 +28,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Adds the pages that are made from the specs, in place of the one that is committed."""
-    pages = docs.kernel_pages(docs.ROOT / "kernels_spec")
-    for name, text in pages.items():
-        if (committed := files.get_file_from_path(name)) is not None:
-            files.remove(committed)
+    """Adds the pages that are made."""
+    for name, text in docs.site_pages().items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
+    """Links the commands that a page of docs/ names to the pages that say the same."""
+    return markdown if "/" in page.file.src_uri else docs.linked(markdown)

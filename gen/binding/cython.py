@@ -5,7 +5,7 @@ Input: manifest entries in the order of `ts_kernels.c`. Output: Cython text.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..ir.nodes import Intent
@@ -94,7 +94,7 @@ def _tuple(names: Sequence[str]) -> str:
 
 
 def docstring(entry: Entry) -> str:
-    """The function's documentation: the spec's, then what every call takes."""
+    """The function's documentation: the spec's, what every call takes, and what it promises."""
     arrays = [
         f"{a.name} : array of {_dtypes(entry, a.dtype)}{_note(a.intent)}" for a in entry.inputs
     ]
@@ -112,7 +112,18 @@ def docstring(entry: Entry) -> str:
     lines = [entry.doc.strip(), "", f"Signature: {entry.signature}; leading axes broadcast.", ""]
     if rules := entry.size_rules:
         lines[-1:] = [f"Sizes: {', '.join(rules)}.", ""]
-    return "\n".join([*lines, *arrays, *axis, *scalars, *options, ""])
+    return "\n".join([*lines, *arrays, *axis, *scalars, *options, *_promises(entry), ""])
+
+
+def _promises(entry: Entry) -> list[str]:
+    """Whom the kernel follows, how exact it is, and an example, as far as the spec says them."""
+    follows, bounds, example = (entry.details.get(k) for k in ("follows", "accuracy", "example"))
+    lines = [f"Follows {follows}."] if follows else []
+    for output, bound in bounds.items() if isinstance(bounds, Mapping) else ():
+        exact = str(bound) == "0"
+        most = "has no error." if exact else f"is off by at most {' '.join(str(bound).split())}"
+        lines.append(f"{output} {most}")
+    return [*([""] if lines else []), *lines, *(["", str(example).strip()] if example else [])]
 
 
 def _dtypes(entry: Entry, dtype: str) -> str:

@@ -3,7 +3,7 @@
 Input: JSON, one object a kernel (a *fragment*, which the build writes beside the kernel's C files).
 Output: `Entry`, validated, and the manifest of all kernels as text. Invariant: an Entry describes a
 kernel that the runtime can call; all that bindings depend on is in its fields, the rest (proof,
-accuracy, recipe) is in `details` and reaches the manifest alone.
+accuracy, example) is in `details` and reaches the manifest and docstrings alone.
 """
 
 import json

@@ -11,7 +11,7 @@ def add(commands: Commands) -> None:
         "primitives", help="list the steps that a recipe can take, or explain one"
     )
     alone = command.add_mutually_exclusive_group()
-    explain = "explain this step: its documentation, arguments and an example"
+    explain = "explain this step, intrinsic or law: documentation, arguments, examples"
     alone.add_argument("name", nargs="?", metavar="NAME", help=explain)
     alone.add_argument("--json", action="store_true", help="as JSON, with their arguments")
     command.set_defaults(run=run)

@@ -1,6 +1,7 @@
 """What `tilesmith primitives` prints: the steps that a recipe can take, or one of them in full.
 
-Input: the registry and the primitives' own documentation, fields and examples. Output: texts.
+Input: the registry and the primitives' own documentation, fields and examples; the intrinsics and
+laws that two of them take. Output: texts.
 """
 
 import json
@@ -12,17 +13,22 @@ from types import NoneType, UnionType
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from ..errors import TilesmithError
-from ..schedule.base import OF_ANY, Primitive
+from ..ir.text.printer import to_text
+from ..poly import laws
+from ..schedule import intrinsics
+from ..schedule.base import OF_ANY, Example, Primitive
 from ..schedule.edit.tree import CannotApply
 from ..schedule.registry import PRIMITIVES, lookup
 
 
 def names() -> str:
-    """A line a primitive."""
+    """A line a primitive, then what two of them take."""
     lines = []
     for p in PRIMITIVES:
         also = f" (also {', '.join(p.aliases)})" if p.aliases else ""
         lines.append(f"{p.name:24} {p.layer.value:4} {p.summary()}{also}")
+    lines += ["", f"intrinsics, which tensorize takes: {', '.join(intrinsics.names())}"]
+    lines += [f"laws, which rescale takes: {', '.join(laws.names())}"]
     return "\n".join(lines)
 
 
@@ -42,9 +48,13 @@ def as_json() -> str:
 
 
 def step(name: str) -> str:
-    """A primitive in full: documentation, arguments and its first example that applies. Raises
+    """A primitive in full: documentation, arguments and examples; or an intrinsic, or a law. Raises
     TilesmithError for a name that is none.
     """
+    if name in intrinsics.names():
+        return _intrinsic(name)
+    if name in laws.names():
+        return _law(name)
     try:
         primitive = lookup(name)
     except CannotApply as unknown:
@@ -57,12 +67,33 @@ def step(name: str) -> str:
     if rows:
         table = (f"{a:{wide}}  {b:{wider}}  {c}".rstrip() for a, b, c in rows)
         parts += ["Arguments, with what they are where left out", indent("\n".join(table), "  ")]
-    example = next((e for e in primitive.EXAMPLES if not e.refused), None)
-    if example is not None:
-        parts += [f"Example: {example.title}"]
-        parts += [indent(text.strip(), "  ") for text in (example.before, example.steps)]
-        parts += ["gives", indent(example.after.strip(), "  ")]
+    befores = ["", *(example.before for example in primitive.EXAMPLES)]
+    for example, before in zip(primitive.EXAMPLES, befores, strict=False):
+        parts += _example(example, before)
     return "\n\n".join(parts)
+
+
+def _example(example: Example, before: str) -> list[str]:
+    """The example after one that starts from the tree `before`."""
+    same = example.before == before
+    start = "  in the same tree" if same else indent(example.before.strip(), "  ")
+    told = [f"Example: {example.title}", start, indent(example.steps.strip(), "  ")]
+    if example.refused:
+        return [*told, f"is refused: {example.refused}"]
+    return [*told, "gives", indent(example.after.strip(), "  ")]
+
+
+def _intrinsic(name: str) -> str:
+    found = intrinsics.lookup(name)
+    levels = (f"{feature} on {level}" for level, feature in found.code.features.items())
+    pattern = indent(to_text(found.pattern).strip(), "  ")
+    title = f"{name}: an instruction of processors with {', '.join(levels)}"
+    return "\n\n".join([title, found.promise.strip(), "Its pattern:", pattern])
+
+
+def _law(name: str) -> str:
+    written = (laws.FOLDER / f"{name}.yaml").read_text("utf-8")
+    return f"{name}: a law, by which rescale joins reductions\n\n{written.strip()}"
 
 
 def arguments(primitive: type[Primitive]) -> list[tuple[str, str, str]]:

@@ -100,6 +100,20 @@ def test_descriptors_of_sizes() -> None:
     assert "Sizes: n >= 1, s <= n." in lines
 
 
+def test_documentation_has_what_the_spec_promises() -> None:
+    details = {
+        "follows": "numpy.multiply",
+        "accuracy": {"y": "(n + 2)\n  * eps", "z": "0"},
+        "example": ">>> ts.scale(1)\n1\n",
+    }
+    text = cython.docstring(replace(ENTRY, details=details))
+    assert text.endswith(
+        "num_threads : the most threads to use\n\nFollows numpy.multiply.\n"
+        "y is off by at most (n + 2) * eps\nz has no error.\n\n>>> ts.scale(1)\n1\n"
+    )
+    assert cython.docstring(ENTRY).endswith("num_threads : the most threads to use\n")
+
+
 def test_python_function() -> None:
     text = cython.module([ENTRY], "scaling", "1.2")
     signature = "def scale(x, count, axis=-1, *, low, high=float('inf'), on=True, out=None, "

@@ -1,6 +1,7 @@
-"""The generated pages of docs/ are what `python -m build_tools.docs` writes."""
+"""The page that `python -m build_tools.docs` writes, those that the site makes, and links."""
 
 import re
+from os.path import normpath
 from pathlib import Path
 
 import pytest
@@ -11,52 +12,49 @@ from gen.schedule.registry import PRIMITIVES
 KERNELS = sorted(path.stem for path in (docs.ROOT / "kernels_spec").glob("*.yaml"))
 
 
-PAGES = ["hazards.md", "kernels.md", "primitives.md", "tilesmith.schema.json"]
-
-
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    return docs.pages()
+    return docs.site_pages()
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_committed_page_is_up_to_date(name: str, pages: dict[str, str]) -> None:
-    committed = (docs.ROOT / "docs" / name).read_text("utf-8")
-    assert pages[name] == committed, "run python -m build_tools.docs"
+def test_the_committed_page_is_up_to_date() -> None:
+    for name, text in docs.pages().items():
+        committed = (docs.ROOT / "docs" / name).read_text("utf-8")
+        assert text == committed, "run python -m build_tools.docs"
 
 
-def test_a_kernel_has_its_section(pages: dict[str, str]) -> None:
-    page = pages["kernels.md"]
-    assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == KERNELS
-    section = page[page.index("## clamp") : page.index("## cumsum")]
-    assert "clamp(x, low=0, high=float('inf'), *, out=None, num_threads=None)" in section
-    assert "| `x` | `(...)` | T | in |" in section
-    assert "| `high` | T | `inf` |  |" in section
-    assert "`y` has no error." in section
-    assert ">>> ts.clamp(" in section
-    assert "y[i] = min(max(x[i], low), high)" in section
+def test_a_kernel_has_a_page(pages: dict[str, str]) -> None:
+    made = [name for name in pages if name.startswith("kernels/")]
+    assert made == [f"kernels/{name}.md" for name in KERNELS]
+    page = pages["kernels/clamp.md"]
+    assert page.startswith("# clamp\n")
+    assert "clamp(x, low=0, high=float('inf'), *, out=None, num_threads=None)" in page
+    assert "| `x` | `(...)` | T | in |" in page
+    assert "| `high` | T | `inf` |  |" in page
+    assert "`y` has no error." in page
+    assert ">>> ts.clamp(" in page
+    assert "y[i] = min(max(x[i], low), high)" in page
 
 
 def test_sizes_are_as_a_spec_writes_them(pages: dict[str, str]) -> None:
-    page = pages["kernels.md"]
+    page = "\n".join(text for name, text in pages.items() if name.startswith("kernels/"))
     assert "| `w_ih` | `(..., 4 * h, d)` | T | in |" in page
     assert "| `y` | `(..., height, width)` | T | out |" in page
-    texts = [*pages.values(), *docs.kernel_pages(docs.ROOT / "kernels_spec").values()]
-    assert all("<DType" not in text and "BinaryOp." not in text for text in texts[1:])
+    assert all("<DType" not in text and "BinaryOp." not in text for text in pages.values())
     assert "Sizes: `n >= 1`, `lookahead >= 0`.\n" in page
 
 
 def test_a_scalar_says_what_its_default_means(pages: dict[str, str]) -> None:
-    assert "| T | `nan` | NaN, the default, stands for 1 / sqrt(d) |" in pages["kernels.md"]
-    lines = pages["kernels.md"].splitlines()
+    meaning = "| T | `nan` | NaN, the default, stands for 1 / sqrt(d) |"
+    assert meaning in pages["kernels/attention.md"]
+    lines = [x for name in KERNELS for x in pages[f"kernels/{name}.md"].splitlines()]
     odd = [line for line in lines if re.search(r"\| `(nan|\d{10,})` \|", line)]
     assert len(odd) == 3 and not any(line.endswith("|  |") for line in odd)
 
 
 def test_a_type_that_several_give_is_listed_once(pages: dict[str, str]) -> None:
-    page = pages["kernels.md"]
-    section = page[page.index("## sum\n") : page.index("## tanh\n")]
-    assert "; S is float32 or float64 or int64 or uint64 or float16 or bfloat16." in section
+    page = pages["kernels/sum.md"]
+    assert "; S is float32 or float64 or int64 or uint64 or float16 or bfloat16." in page
 
 
 def test_the_first_page_links_all_that_callers_read() -> None:
@@ -66,9 +64,7 @@ def test_the_first_page_links_all_that_callers_read() -> None:
     assert set(missing) <= own
 
 
-def test_a_kernel_has_a_page_on_the_site() -> None:
-    pages = docs.kernel_pages(docs.ROOT / "kernels_spec")
-    assert [*pages] == ["kernels.md", *(f"kernels/{name}.md" for name in KERNELS)]
+def test_a_page_has_the_accuracy_and_the_recipe(pages: dict[str, str]) -> None:
     assert "- [clamp](kernels/clamp.md): Each element limited" in pages["kernels.md"]
     page = pages["kernels/softmax.md"]
     assert page.startswith("# softmax\n")
@@ -100,8 +96,8 @@ def test_an_intrinsic_has_its_section(pages: dict[str, str]) -> None:
     assert "c[i] = combine.sum(c[i], float32(a[j]) * float32(b[i, j]))\n```\n" in section
 
 
-def test_hazards_have_rows(pages: dict[str, str]) -> None:
-    page = pages["hazards.md"]
+def test_hazards_have_rows() -> None:
+    page = docs.pages()["hazards.md"]
     assert "\n## What is written: out=\n\n`tests/hazards/test_out.py`\n\n| hazard | what" in page
     assert "\n| Read-only inputs | Read. |\n" in page
     tests = (docs.ROOT / "tests" / "hazards").glob("test_*.py")
@@ -145,5 +141,61 @@ def test_the_menu_of_the_site_has_every_page() -> None:
     """`make docs`, which is no part of the tests, refuses a page that is in no menu."""
     text = (docs.ROOT / "mkdocs.yml").read_text("utf-8")
     menu = re.findall(r"^ +- (?:[^:\n]+: )?(\w+\.md)$", text[text.index("\nnav:") :], re.M)
-    pages = sorted(path.name for path in (docs.ROOT / "docs").glob("*.md"))
-    assert sorted([*menu, "kernels.md"]) == pages  # the hook adds those of the kernels
+    pages = [path.name for path in (docs.ROOT / "docs").glob("*.md")]
+    assert sorted(menu) == sorted([*pages, "primitives.md"])  # the hook adds those of the kernels
+
+
+def test_the_site_links_what_a_checkout_prints(pages: dict[str, str]) -> None:
+    text = "`tilesmith primitives`, `tilesmith primitives split`, `help(ts.sum)`, `kernels_spec/`."
+    assert docs.linked(text) == (
+        "[`tilesmith primitives`](primitives.md), "
+        "[`tilesmith primitives split`](primitives.md#split), "
+        "[`help(ts.sum)`](kernels/sum.md), [`kernels_spec/`](kernels.md)."
+    )
+    for page in (docs.ROOT / "docs").glob("*.md"):
+        before, after = (
+            _links(x) for x in (page.read_text("utf-8"), docs.linked(page.read_text()))
+        )
+        for target in set(after) - set(before):
+            name, _, heading = target.partition("#")
+            assert name in pages, f"{page.name} links {target}"
+            assert not heading or f"\n### {heading}\n" in pages[name]
+
+
+PAGES = [docs.ROOT / "README.md", *sorted((docs.ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_link_is_dead_in_a_checkout(page: Path) -> None:
+    for target in _links(page.read_text("utf-8")):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, heading = target.partition("#")
+        file = page.parent / name if name else page
+        assert file.exists(), f"{page.name} links {target}"
+        if heading:
+            assert heading in _headings(file.read_text("utf-8")), f"{page.name} links {target}"
+
+
+def test_no_link_is_dead_on_the_site(pages: dict[str, str]) -> None:
+    """Of the pages that the site makes; `make docs` tells the others."""
+    kept = {path.name: path.read_text("utf-8") for path in (docs.ROOT / "docs").glob("*.md")}
+    for name, text in pages.items():
+        for target in _links(text) if name.endswith(".md") else ():
+            page, _, heading = target.partition("#")
+            file = normpath(Path(name).parent / page) if page else name
+            found = {**kept, **pages}.get(file)
+            assert found is not None, f"{name} links {target}"
+            assert not heading or heading in _headings(found), f"{name} links {target}"
+
+
+def _links(page: str) -> list[str]:
+    """What a page links and shows, its code left out."""
+    text = re.sub(r"^```.*?^```$", "", page, flags=re.S | re.M)
+    return re.findall(r"\]\(([^()\s]+)\)", text)
+
+
+def _headings(page: str) -> set[str]:
+    """The anchors of a page's headings."""
+    titles = re.findall(r"^#+ (.+)$", page, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

@@ -12,6 +12,8 @@ import pytest
 
 from gen.cli import main
 from gen.language import load, loads
+from gen.poly import laws
+from gen.schedule import intrinsics
 from gen.schedule.base import OF_ANY
 from gen.schedule.registry import PRIMITIVES
 from gen.targets.cpu.levels import Level
@@ -154,7 +156,12 @@ def test_generate(
 def test_primitives(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["primitives"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [p.name for p in PRIMITIVES]
+    assert [line.split()[0] for line in lines[:-3]] == [p.name for p in PRIMITIVES]
+    assert lines[-3:] == [
+        "",
+        f"intrinsics, which tensorize takes: {', '.join(intrinsics.names())}",
+        "laws, which rescale takes: one_pass_moments, online_softmax",
+    ]
     assert main(["primitives", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert rows["compute_at"]["arguments"][:2] == ["block", "loop"]
@@ -169,12 +176,28 @@ def test_a_primitive_is_explained_in_full(capsys: pytest.CaptureFixture[str]) ->
         assert primitive.summary() in " ".join(out.split())
         for field in fields(primitive):
             assert field.name in OF_ANY or re.search(rf"^  {field.name.rstrip('_')} ", out, re.M)
-        assert next(e.after.strip().splitlines()[-1] for e in primitive.EXAMPLES if e.after) in out
+        for example in primitive.EXAMPLES:
+            assert f"Example: {example.title}\n" in out
+            last = example.refused or example.after.strip().splitlines()[-1]
+            assert last in out
     assert main(["primitives", "divide_loop"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("split (also divide_loop)\n\nReplaces a loop by nested loops")
     assert "\n  factors  [integer or name or null, ...]\n  as       [name, ...]" in out
     assert "\n  - split: {loop: y.i, factors: [null, 4]}\n\ngives\n\n" in out
+    assert "\n  in the same tree\n\n  - split: {loop: y.i, factors: [2, 4]}" in out
+    assert "\n\nis refused: there is no loop 'y.k'" in out
+
+
+def test_intrinsics_and_laws_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["primitives", "dot_2x_bf16"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("dot_2x_bf16: an instruction of processors with avx512bf16 on v4\n\n")
+    assert "  c[i] = combine.sum(c[i], float32(a[j]) * float32(b[i, j]))\n" in out
+    for law in laws.names():
+        assert main(["primitives", law]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"{law}: a law") and "forms:" in out
 
 
 def test_a_misspelt_primitive_has_a_hint(capsys: pytest.CaptureFixture[str]) -> None:

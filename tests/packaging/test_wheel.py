@@ -126,5 +126,4 @@ def test_the_sdist_holds_the_sources_alone(dist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"meson.build", "gen/pipeline.py", "kernels_spec/exp.yaml", "LICENSE"} <= names
-    made = {name for name in names if name.endswith((".so", ".o", ".json", ".pyc"))}
-    assert made == {"docs/tilesmith.schema.json"}
+    assert not [name for name in names if name.endswith((".so", ".o", ".json", ".pyc"))]
