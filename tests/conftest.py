@@ -1,18 +1,23 @@
-"""Goldens: texts that the generator made before, kept under `tests/golden/`.
+"""Goldens: texts that the generator made before, kept under `tests/golden/`; of most kernels' C a
+digest alone, in a table.
 
 `pytest --update-golden` writes them anew; look at the difference before you commit it.
 `pytest --thorough` runs those tests, too, that repeat others on more kernels, levels or sizes and
 would take longer than one waits for: they are marked `thorough`.
 """
 
+import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from build_tools import digests as table
+
 GOLDEN = Path(__file__).parent / "golden"
 Golden = Callable[[str, str], None]
+Digests = Callable[[str, Mapping[str, str]], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,6 +53,29 @@ def golden(request: pytest.FixtureRequest) -> Golden:
             path.write_text(text, encoding="utf-8")
         assert path.exists(), f"there is no golden {name}: make it by pytest --update-golden"
         assert text == path.read_text(encoding="utf-8")
+
+    return compare
+
+
+@pytest.fixture
+def digests(request: pytest.FixtureRequest) -> Digests:
+    """`digests(level, files)`: all kernels' C files on the level are those of which the table has
+    the digests.
+    """
+
+    def compare(level: str, files: Mapping[str, str]) -> None:
+        made = {name: table.digest(text) for name, text in files.items()}
+        with open(GOLDEN / "digests.txt", "r+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # another worker may have a level in its hands
+            kept = table.read(file.read())
+            new = {name: {**kept.get(name, {}), level: made[name]} for name in made}
+            if request.config.getoption("--update-golden"):
+                file.seek(0)
+                file.truncate()
+                file.write(table.written(new))
+        changed = table.changed(kept, new)
+        if changed and not request.config.getoption("--update-golden"):
+            pytest.fail(table.told(level, changed), pytrace=False)
 
     return compare
 

@@ -1,4 +1,8 @@
-"""What the shipped kernels' sources are: goldens on one level, and the same bytes every time."""
+"""What the shipped kernels' sources are: five goldens, digests of all, and the same bytes every
+time.
+
+The levels that this machine builds are compared in `kernels/test_digests.py`, as they were built.
+"""
 
 import os
 import subprocess
@@ -7,17 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from build_tools import digests as table
+from build_tools.digests import changed, read, written
 from gen import language as specs
 from gen.errors import ScheduleError
 from gen.pipeline import emit, generate, schedule, suffix
 from gen.poly.prove import prove
 from gen.targets.cpu.levels import Level, Target
 
-from .conftest import GOLDEN, Golden
+from .conftest import GOLDEN, Digests, Golden
 
 ROOT = Path(__file__).parents[1]
 KERNELS = sorted(path.stem for path in (ROOT / "kernels_spec").glob("*.yaml"))
-
+READ = ("argmax", "blur", "cumsum", "max", "softmax")  # by reviewers: different, and not long
 
 SHOWN = 3  # choices of dtypes: those after them differ in the names of types
 
@@ -32,7 +38,7 @@ def source(kernel: str) -> str:
     return emit(spec, variants, Level.V3)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", READ)
 def test_golden(kernel: str, golden: Golden) -> None:
     golden(f"kernels/{kernel}.v3.c", source(kernel))
 
@@ -51,9 +57,36 @@ def test_a_build_refuses_a_wrong_step_and_names_it(tmp_path: Path) -> None:
     assert refused.value.span and "parallel" in refused.value.span.text
 
 
-def test_no_golden_without_a_kernel() -> None:
-    kept = {path.name.split(".")[0] for path in (GOLDEN / "kernels").glob("*")}
-    assert kept == set(KERNELS)
+def test_digests_on_neon(digests: Digests) -> None:
+    """Nothing is proved here: `test_proofs.py` does that."""
+    files = {
+        name: generate(
+            ROOT / "kernels_spec" / f"{name}.yaml", ["neon"], lambda plain, state: None
+        ).c_files[f"{name}.neon.c"]
+        for name in KERNELS
+    }
+    digests("neon", files)
+
+
+def test_the_table_has_every_kernel_and_level() -> None:
+    text = (GOLDEN / "digests.txt").read_text("utf-8")
+    assert [*read(text)] == KERNELS and text == written(read(text))
+    assert all(set(row) == {level.value for level in Level} for row in read(text).values())
+    assert sorted(path.name.split(".")[0] for path in (GOLDEN / "kernels").glob("*")) == [*READ]
+
+
+def test_a_change_is_told_with_the_command_that_shows_it() -> None:
+    old = {"a": {"v2": "1", "v3": "1"}, "b": {"v2": "1", "v3": "1"}, "d": {"neon": "1"}}
+    new = {"a": {"v2": "1", "v3": "2"}, "b": {"v2": "1", "v3": "1"}, "c": {"v2": "1"}}
+    found = changed(old, new)
+    assert found == {"a": ("v3",), "c": ("v2",), "d": ("neon",)}
+    assert read(written(new)) == new and changed(new, read(written(new))) == {}
+    assert table.told("v3", {"a": ("v3",), "c": ("v3",)}).splitlines() == [
+        "on v3 the C of 2 kernels is not that of tests/golden/digests.txt: a, c",
+        "this shows what has changed since a commit:",
+        "    python build_tools/diff_generated.py HEAD --levels v3 --kernels a,c",
+        "and this writes the table: pytest --update-golden",
+    ]
 
 
 def test_the_same_bytes_whatever_the_hash_seed() -> None:

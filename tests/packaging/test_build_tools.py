@@ -9,6 +9,7 @@ from shutil import copytree, ignore_patterns
 
 import pytest
 
+from build_tools.digests import TABLE, written
 from gen.project import TEMPLATES
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +64,20 @@ def test_difference_in_generated_code() -> None:
     assert done.stdout == changed + gone + new + "\n"
 
 
+def test_a_difference_in_a_size_that_is_read() -> None:
+    code = (
+        "from diff_generated import difference, shortened\n"
+        "old, new = {'a.c': 'x\\ny\\n', 'b.c': '--1\\n'}, {'a.c': 'x\\nz\\n', 'c.c': '2\\n'}\n"
+        "print(shortened(difference(old, new), 3), end='')\n"
+        "print(shortened(difference({}, {'a.c': 'x\\n'}), 9), end='')\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=TOOLS, capture_output=True, text=True, check=True)
+    short = "a.c: +1 -1\nb.c: +0 -1\nc.c: +1 -0\n--- a/a.c\n+++ b/a.c\n@@ -1,2 +1,2 @@\n"
+    whole = "a.c: +1 -0\n--- /dev/null\n+++ b/a.c\n@@ -0,0 +1 @@\n+x\n"
+    assert done.stdout == f"{short}... and 11 lines more\n{whole}"
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A repository with this generator and one small kernel, in one commit."""
@@ -100,6 +115,24 @@ def test_difference_between_commits_and_the_working_tree(checkout: Path) -> None
     assert _difference(checkout, "HEAD~1", "HEAD").stdout == done.stdout
     done = _difference(checkout, "HEAD")
     assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+def test_the_difference_in_what_the_tables_say_has_changed(checkout: Path) -> None:
+    table, spec = checkout / TABLE, checkout / "kernels_spec" / "normalize.yaml"
+    table.parent.mkdir(parents=True)
+    table.write_text(written({"normalize": {"v2": "1", "v3": "1"}, "other": {"v2": "1"}}))
+    _commit(checkout)
+    spec.write_text(spec.read_text().replace("x[i, j] / sqrt", "2 * x[i, j] / sqrt"))
+    done = _difference(checkout, "HEAD", "--changed")
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+    table.write_text(written({"normalize": {"v2": "2", "v3": "1"}, "other": {"v2": "1"}}))
+    done = _difference(checkout, "HEAD", "--changed", "--lines", "2")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith(
+        "normalize: another C on v2\nThe difference in normalize on v2:\nnormalize.v2.c: +"
+    )
+    assert done.stdout.splitlines()[-3:-1] == ["--- a/normalize.v2.c", "+++ b/normalize.v2.c"]
+    assert _difference(checkout, "HEAD", "--kernels", "other").stdout == ""
 
 
 def test_a_commit_that_cannot_be_generated_is_told(checkout: Path) -> None:
