@@ -13,25 +13,31 @@ help:  ## this list
 
 # The environment: tools first, then tilesmith itself, editable, built against them.
 $(VENV)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev
-	touch $@
+	@echo "== an environment in $(VENV), with the tools that pyproject.toml names: about a minute"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
 
 .PHONY: install
 install: $(VENV)/.ready  ## the environment, with tilesmith built and installed editable
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
+	@echo "== the build: what has changed is proved, generated and compiled; all of it, about three minutes"
+	@PATH="$(BIN):$$PATH" $(BIN)/python build_tools/building.py \
+		$(BIN)/python -m pip install --no-build-isolation --no-deps -e .
 
 demo: install  ## build, and run the kernels on a photograph and on handwritten digits
-	$(BIN)/python -m pip install --quiet --group demo
+	@echo "== the demo"
+	@$(BIN)/python -m pip install --quiet --group demo
 	$(BIN)/python demo/demo.py
 
 lint: $(VENV)/.ready  ## ruff and mypy
+	@echo "== style and types: about half a minute"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 test: lint install  ## everything that CI checks
+	@echo "== the tests, on two cores: about eleven minutes"
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 thorough: lint install  ## the tests on more kernels, levels and sizes: an hour or more
@@ -40,8 +46,8 @@ thorough: lint install  ## the tests on more kernels, levels and sizes: an hour 
 fast: lint  ## the generator's own tests, without a build
 	$(BIN)/python -m pytest -n 2 tests --ignore tests/kernels --ignore tests/packaging
 
-golden: $(VENV)/.ready  ## write the goldens anew; look at the difference before you commit it
-	$(BIN)/python -m pytest -n 2 --update-golden
+golden: install  ## write the goldens anew; look at the difference before you commit it
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --update-golden
 
 # The peers' own environment, with this checkout installed as a user would have it.
 $(PEERS)/.ready: bench/requirements.txt pyproject.toml
