@@ -173,6 +173,14 @@ def loops(node: Node) -> tuple[Loop, ...]:
 
 
 @remembered
+def statements(node: Node) -> tuple[Stmt, ...]:
+    """The statements, outer ones first, in textual order; expressions are not looked into."""
+    here = (node,) if isinstance(node, _STATEMENTS) else ()
+    below = (s for s in children(node) if isinstance(s, _STATEMENTS))
+    return (*here, *(s for child in below for s in statements(child)))
+
+
+@remembered
 def loads(body: Node) -> tuple[Load, ...]:
     """The loads below, in textual order: a block's reads are numbered so, from 0.
 

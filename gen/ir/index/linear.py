@@ -34,15 +34,21 @@ class Linear:
         return self._plus(other, -1)
 
     def __mul__(self, factor: int) -> "Linear":
-        return Linear()._plus(self, factor)
+        terms = {atom: c * factor for atom, c in self.terms.items()} if factor else {}
+        return Linear(terms, self.constant * factor)
 
     def _plus(self, other: "Linear | int", factor: int) -> "Linear":
         if isinstance(other, int):
             return Linear(self.terms, self.constant + other * factor)
-        sums = dict(self.terms)
+        if not other.terms:
+            return Linear(self.terms, self.constant + other.constant * factor)
+        terms = dict(self.terms)
         for atom, c in other.terms.items():
-            sums[atom] = sums.get(atom, 0) + c * factor
-        terms = {atom: c for atom, c in sums.items() if c}
+            total = terms.get(atom, 0) + c * factor
+            if total:
+                terms[atom] = total
+            else:
+                del terms[atom]
         return Linear(terms, self.constant + other.constant * factor)
 
     def __floordiv__(self, divisor: int) -> "Linear":

@@ -6,7 +6,6 @@ Input: a kernel whose other rules have been checked. Output: nothing, or an IREr
 from ..exchanges import transfers
 from ..nodes import (
     Allocate,
-    Block,
     Buffer,
     Kernel,
     Loop,
@@ -19,7 +18,7 @@ from ..nodes import (
 )
 from ..transfers import Receive, Send, Wait
 from ..types import INDEX
-from ..walk import accessed, ancestors, loads, targets, walk
+from ..walk import accessed, ancestors, blocks, loads, statements, targets, walk
 from .expressions import Scope as Names
 from .expressions import expect, refuse
 
@@ -29,7 +28,7 @@ def check_transfers(kernel: Kernel) -> None:
     a rank's memory where no rank is.
     """
     messages: set[str] = set()
-    for node in walk(kernel.body):
+    for node in statements(kernel.body):
         if isinstance(node, Allocate):
             for buffer in node.buffers:
                 if buffer.scope is Scope.MESSAGE:
@@ -37,13 +36,13 @@ def check_transfers(kernel: Kernel) -> None:
                     _check_message(buffer, node, kernel)
                 elif buffer.scope is Scope.RANK:
                     _check_owned(buffer, node, kernel)
-    for node in walk(kernel.body):
+    for node in statements(kernel.body):
         if isinstance(node, Transfer) and node.message not in messages:
             refuse(node, f"'{node.message}' is sent or received, but no message in scope")
 
 
 def _check_owned(buffer: Buffer, at: Allocate, kernel: Kernel) -> None:
-    for block in (n for n in walk(at.body) if isinstance(n, Block)):
+    for block in blocks(at.body):
         if buffer.name in accessed(block) and _ranks(kernel, block) is None:
             refuse(
                 block,
@@ -120,7 +119,7 @@ def _check_blocks(name: str, sequence: Seq, found: tuple[Transfer, ...], at: All
     assert isinstance(receive, Receive)
     there = places[1] if receive.blocking else places[2]
     position = {id(b): k for k, s in enumerate(sequence.body) for b in walk(s)}
-    for block in (n for n in walk(at.body) if isinstance(n, Block)):
+    for block in blocks(at.body):
         if name not in accessed(block):
             continue
         k = position.get(id(block))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...ir.nodes import Allocate, Block, Buffer, Load, Loop, LoopKind, Seq, Stmt, Target
-from ...ir.walk import accessed, children, loads, seq, substitute, targets, variables, walk
+from ...ir.walk import accessed, children, loads, seq, statements, substitute, targets, variables
 from ...poly.certificate import Flow, Scheduled
 from .tree import under, update_stmts, with_body
 
@@ -17,7 +17,7 @@ from .tree import under, update_stmts, with_body
 def hoist(state: Scheduled) -> Scheduled:
     """The tree with one allocation, at the root, in textual order."""
     kernel = state.kernel
-    found = tuple(b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
+    found = tuple(b for n in statements(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
     body = update_stmts(kernel.body, _unwrap)
     return replace(state, kernel=replace(kernel, body=Allocate(found, body) if found else body))
 

@@ -36,10 +36,10 @@ from ...ir.walk import (
     loops,
     replace_stmt,
     seq,
+    statements,
     substitute,
     targets,
     variables,
-    walk,
 )
 from ...poly.certificate import Flow, Scheduled, Source
 
@@ -102,7 +102,7 @@ def block_named(kernel: Kernel, name: str) -> Block:
 
 def names(kernel: Kernel) -> frozenset[str]:
     """Every name that a new loop, block or buffer may not take."""
-    bound = {v for n in walk(kernel.body) if isinstance(n, Delinearize) for v in n.vars}
+    bound = {v for n in statements(kernel.body) if isinstance(n, Delinearize) for v in n.vars}
     arrays = {p.buffer.name for p in kernel.parameters} | {b.name for b in temporaries(kernel)}
     scalars = {s.name for s in kernel.scalars} | {p.name for p in kernel.phases}
     scalars |= set(kernel.dims)
