@@ -21,7 +21,7 @@ $(VENV)/.ready: pyproject.toml
 
 .PHONY: install
 install: $(VENV)/.ready  ## the environment, with tilesmith built and installed editable
-	@echo "== the build: what has changed is proved, generated and compiled; all of it, about three minutes"
+	@echo "== the build: what has changed is proved, generated and compiled; all of it, three to four minutes on two cores"
 	@PATH="$(BIN):$$PATH" $(BIN)/python build_tools/building.py \
 		$(BIN)/python -m pip install --no-build-isolation --no-deps -e .
 
