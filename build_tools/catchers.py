@@ -23,6 +23,7 @@ from gen.pipeline import emit, schedule, suffix
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.values.flow import plain_flow
+from gen.poly.workbench import Workbench
 from gen.schedule.base import Context, Example, Primitive, Prover
 from gen.schedule.recipe import apply
 from gen.schedule.registry import PRIMITIVES
@@ -41,7 +42,7 @@ SHOWN = 3  # choices of dtypes in a golden, as in tests/test_generated.py
 SEQUENCES = 36
 
 
-def unproved(plain: Kernel, state: Scheduled) -> None:
+def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     """A prover that lets everything pass."""
 
 

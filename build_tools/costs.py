@@ -21,6 +21,7 @@ from gen.ir.nodes import Kernel  # noqa: E402
 from gen.pipeline import generate  # noqa: E402
 from gen.poly.certificate import Scheduled  # noqa: E402
 from gen.poly.prove import prove  # noqa: E402
+from gen.poly.workbench import Workbench  # noqa: E402
 
 FLAGS = ("-std=gnu11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC")
 MARCH = {"v2": "x86-64-v2", "v3": "x86-64-v3", "v4": "x86-64-v4", "neon": "armv8-a"}
@@ -43,10 +44,10 @@ class TimedProver:
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def __call__(self, plain: Kernel, state: Scheduled) -> None:
+    def __call__(self, plain: Kernel, state: Scheduled, bench: Workbench) -> None:
         start = time.perf_counter()
         try:
-            prove(plain, state)
+            prove(plain, state, bench)
         finally:
             self.seconds += time.perf_counter() - start
 

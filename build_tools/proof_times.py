@@ -21,7 +21,7 @@ from gen.language.recipes import read_recipes
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
-from gen.poly.values.flow import plain_flow
+from gen.poly.workbench import Workbench
 from gen.schedule.base import Context
 from gen.schedule.recipe import read, run
 from gen.targets.cpu.levels import Level, Target
@@ -62,19 +62,19 @@ def times(levels: int) -> list[float]:
     """Of the plain schedule, of each step, and of the lowered tree."""
     result: list[float] = []
 
-    def timed(plain: Kernel, state: Scheduled) -> None:
+    def timed(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
         start = time.process_time()
-        prove(plain, state)
+        prove(plain, state, bench)
         result.append(time.process_time() - start)
 
-    plain = heat(levels)
-    state = Scheduled(plain, plain_flow(plain))
-    timed(plain, state)
+    plain, bench = heat(levels), Workbench()
+    state = bench.start(plain)
+    timed(plain, state, bench)
     recipes = yaml.parse(recipe(levels), "heat")
     assert isinstance(recipes, yaml.List)
     steps = read(read_recipes(recipes, ())[0], "v3", {"lanes": 8})[0]
-    state = run(state, steps, Context(plain, timed))[-1].state
-    timed(plain, lower(state, Target(Level.V3)))
+    state = run(state, steps, Context(plain, timed, bench))[-1].state
+    timed(plain, lower(state, Target(Level.V3)), bench)
     return result
 
 

@@ -14,7 +14,7 @@ from typing import final
 
 from . import language as specs
 from .binding.manifest import Argument, Entry, Parameter, entry_to_json
-from .errors import NoCode, Span
+from .errors import NoCode, Span, TilesmithError
 from .ir.nodes import Expr, Intent, Kernel
 from .ir.rules.verify import verify
 from .ir.text.print_expr import expr_to_text
@@ -29,7 +29,7 @@ from .poly.cache import prove_once
 from .poly.certificate import PROVED, Scheduled
 from .poly.checks.in_place import in_place, of_other_sizes
 from .poly.limit import prove_within
-from .poly.values.flow import plain_flow
+from .poly.workbench import Workbench
 from .schedule import recipe as recipes
 from .schedule.base import Context, Primitive, Prover, Step
 from .schedule.primitives.align import LINE
@@ -87,21 +87,22 @@ class Generated:
 def prover(folder: Path, seconds: float = PROOF_SECONDS) -> Prover:
     """The prover under a limit of time, with what it proved before remembered in a folder."""
 
-    def within(plain: Kernel, state: Scheduled) -> None:
-        prove_within(plain, state, seconds)
+    def within(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
+        prove_within(plain, state, seconds, bench=bench)
 
-    return lambda plain, state: prove_once(plain, state, folder, within)
+    return lambda plain, state, bench: prove_once(plain, state, folder, within, bench)
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Plain:
-    """The plain schedules of a spec for a choice of dtypes, each made once: what is found out about
-    one, such as its flow, then counts on all levels.
+    """The plain schedules of a spec for a choice of dtypes, each made once: what the workbench
+    knows of one, such as its flow, then counts on all levels.
     """
 
     spec: KernelSpec
     dtypes: Dtypes
+    bench: Workbench = field(default_factory=Workbench)
     made: dict[Expr | None, Kernel] = field(default_factory=dict)
 
     def under(self, when: Expr | None) -> Kernel:
@@ -146,6 +147,7 @@ def schedule(
             span,
             target,
             prove,
+            plain.bench,
             each_step=each_step,
         )
         for name, when, steps, span in _plans(recipe, target.level.value, own)
@@ -177,13 +179,14 @@ def _variant(
     span: Span | None,
     target: Target,
     prove: Prover,
+    bench: Workbench,
     *,
     each_step: bool,
 ) -> Variant:
-    start = Scheduled(plain, plain_flow(plain))
+    start = bench.start(plain)
     if each_step:
-        prove(plain, start)  # so that no step is blamed for what the spec itself does wrong
-    done = recipes.run(start, steps, Context(plain, prove if each_step else None))
+        prove(plain, start, bench)  # so that no step is blamed for what the spec itself does wrong
+    done = recipes.run(start, steps, Context(plain, prove if each_step else None, bench))
     last = done[-1].state if done else start
     verify(last.kernel)
     try:
@@ -191,7 +194,7 @@ def _variant(
     except NoCode as missing:
         return Variant(name, when, start, done, _located(missing, done), frozenset(), span)
     verify(lowered.kernel, lowered=True)
-    prove(plain, lowered)
+    prove(plain, lowered, bench)
     shared, limits = in_place(lowered.kernel), index_limits([(lowered.kernel, when)])
     return Variant(name, when, start, done, lowered, shared, span, limits)
 
@@ -215,7 +218,7 @@ def schedule_to_emit(
     """
     try:
         return schedule(spec, dtypes, target, prove, each_step=False, plain=plain)
-    except Exception:  # a tree that no proof has seen may be refused, or break what it passes
+    except TilesmithError:  # what refuses it may be far from the step that is to blame
         return schedule(spec, dtypes, target, prove)
 
 

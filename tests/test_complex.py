@@ -16,6 +16,7 @@ from gen.targets.cpu import jit
 from gen.targets.cpu.jit import Loaded
 from gen.targets.cpu.levels import Level, Target
 from gen.trial import comparison, inputs
+from gen.trial.plain import Reference
 from gen.trial.sizes import edges
 
 SPECS = sorted((Path(__file__).parent / "spec" / "complex").glob("*.yaml"))
@@ -57,5 +58,5 @@ def test_compiled(path: Path, level: str, plain: bool) -> None:
                 kernel(arrays, sizes)
                 assert np.sum(arrays["count"] != _mandelbrot(arrays["c"], 40)) <= 1  # rounding
                 continue
-            case = comparison.compare(spec, dtypes, kernel, arrays, sizes)
+            case = comparison.compare(Reference(spec, dtypes), kernel, arrays, sizes)
             assert case.worst <= 1, (suffix(dtypes), case)

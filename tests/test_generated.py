@@ -32,7 +32,7 @@ def source(kernel: str) -> str:
     """The C file on v3; what proves it is `test_proofs.py`."""
     spec = specs.load(ROOT / "kernels_spec" / f"{kernel}.yaml")
     variants = {
-        suffix(dtypes): schedule(spec, dtypes, Target(Level.V3), lambda plain, state: None)
+        suffix(dtypes): schedule(spec, dtypes, Target(Level.V3), lambda *_: None)
         for dtypes in specs.choices(spec)[:SHOWN]
     }
     return emit(spec, variants, Level.V3)

@@ -12,6 +12,7 @@ from gen.ir.nodes import Kernel, Loop
 from gen.ir.walk import loops, replace_stmt
 from gen.pipeline import generate
 from gen.poly.certificate import Scheduled
+from gen.poly.workbench import Workbench
 from gen.schedule.primitives.unroll import Unroll
 
 SPEC = """\
@@ -51,7 +52,7 @@ def written(folder: Path, name: str = "both") -> Path:
 def test_levels_share_plain_schedules_and_steps_are_not_proved(tmp_path: Path) -> None:
     asked: list[tuple[Kernel, Scheduled]] = []
 
-    def prove(plain: Kernel, state: Scheduled) -> None:
+    def prove(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
         asked.append((plain, state))
 
     generate(written(tmp_path), ["v2", "v3", "v4"], prove)
@@ -74,7 +75,23 @@ def test_a_step_that_breaks_a_rule_is_named(
 
     monkeypatch.setattr(Unroll, "rewrite", twice)
     with pytest.raises(ScheduleError, match=r"unroll \(loop z.i_1\): the tree breaks a rule: loop"):
-        generate(written(tmp_path), ["v3"], lambda plain, state: None)
+        generate(written(tmp_path), ["v3"], lambda *_: None)
+
+
+def test_a_fault_of_the_generator_is_told_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no refusal: nothing is tried again, which might hide it."""
+    tries = []
+
+    def broken(self: Unroll, state: Scheduled) -> Scheduled:
+        tries.append(state)
+        raise LookupError("no such loop")
+
+    monkeypatch.setattr(Unroll, "rewrite", broken)
+    with pytest.raises(LookupError, match="no such loop"):
+        generate(written(tmp_path), ["v3"], lambda *_: None)
+    assert len(tries) == 1
 
 
 def test_a_run_makes_several_kernels(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from gen.pipeline import Variant, prover, schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
+from gen.poly.workbench import Workbench
 from gen.targets.cpu.levels import Level, Target
 from gen.trial.inputs import random_arrays
 
@@ -62,8 +63,8 @@ def test_every_step_is_proved(
     proved: list[Scheduled] = []
     remembered = prover(proofs)
 
-    def prove(plain: Kernel, state: Scheduled) -> None:
-        remembered(plain, state)
+    def prove(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
+        remembered(plain, state, bench)
         proved.append(state)
 
     dtypes = specs.choices(spec)[0]  # of all of them the build proves what it emits, on all levels
@@ -113,10 +114,10 @@ def _broken(node: Stmt) -> Iterator[tuple[str, Stmt]]:
             return
 
 
-def is_refused(plain: Kernel, tree: Scheduled) -> bool:
+def is_refused(plain: Kernel, tree: Scheduled, bench: Workbench) -> bool:
     try:
         verify(tree.kernel, lowered=True)
-        prove(plain, tree)
+        prove(plain, tree, bench)
     except (IRError, Refused):
         return True
     return False
@@ -166,7 +167,7 @@ HARMLESS = {"statements exchanged", "a serial loop in parallel", "a condition dr
 """What may be right wherever it is done in a kernel; each mutant is compared all the same."""
 
 
-def unproved(plain: Kernel, state: Scheduled) -> None:
+def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     """The mutants are proved or refused, not the tree that they are made of."""
 
 
@@ -174,7 +175,7 @@ def unproved(plain: Kernel, state: Scheduled) -> None:
 def test_broken_trees_are_refused(path: Path) -> None:
     spec = specs.load(path)
     dtypes = next(iter(specs.choices(spec)))
-    plain = specs.build(spec, dtypes)
+    plain, bench = specs.build(spec, dtypes), Workbench()
     variants = schedule(spec, dtypes, Target(Level.V3), unproved)
     variant, sizes = next((v, s) for v in variants if (s := small(spec, v)))
     most = 5 if sum(1 for _ in blocks(variant.lowered.kernel)) < 16 else 2  # proofs of large trees
@@ -185,7 +186,7 @@ def test_broken_trees_are_refused(path: Path) -> None:
         if tried[kind] > most and (kinds[kind] or kind in HARMLESS):
             continue  # the others only where none of these is refused, as one should be
         tree = replace(variant.lowered, kernel=replace(variant.lowered.kernel, body=body))
-        refused = is_refused(plain, tree)
+        refused = is_refused(plain, tree, bench)
         kinds[kind] = kinds.get(kind, False) or refused
         if not refused:
             for size in sizes:

@@ -120,7 +120,7 @@ def test_a_mistake_is_refused_by_schema_and_reader(mistake: str) -> None:
 def _read(text: str) -> None:
     """The spec with the steps of its recipes."""
     spec = loads(text, "k.yaml")
-    schedule(spec, choices(spec)[0], Target(Level.V3), lambda plain, state: None)
+    schedule(spec, choices(spec)[0], Target(Level.V3), lambda *_: None)
 
 
 def test_every_key_is_explained_as_on_the_page() -> None:

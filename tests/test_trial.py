@@ -12,6 +12,7 @@ from gen.targets.cpu.levels import Level
 from gen.trial import comparison, inputs, timing
 from gen.trial import run as trial
 from gen.trial.inputs import Kind
+from gen.trial.plain import Reference
 from gen.trial.sizes import sides
 
 COPY = """\
@@ -285,10 +286,11 @@ def test_where_values_overflow_on_the_way_the_plain_schedule_says_what_is_right(
     spec = loads(rows("sqrt(sum(x[i, j] ** 2 for j in n))") + oracle, "rows.yaml")
     assert trial.run(spec, choices(spec)[0], Level.V2, {}).right
     x, y = np.full((1, 2), 1e30, np.float32), np.zeros(1, np.float32)
+    reference = Reference(spec, choices(spec)[0])
     for kind, right in ((Kind.EXTREME, True), (Kind.TIES, False)):
         kernel = trial.compiled(spec, choices(spec)[0], Level.V2)
         arrays, sizes = {"x": x, "y": y}, {"m": 1, "n": 2}
-        case = comparison.compare(spec, choices(spec)[0], kernel, arrays, sizes, kind)
+        case = comparison.compare(reference, kernel, arrays, sizes, kind)
         assert (case.worst <= 1) is right and y[0] == np.inf
 
 
@@ -324,9 +326,8 @@ def test_arrays_of_all_strides_and_what_is_around_them() -> None:
             with pytest.raises(inputs.Outside, match=name):
                 inputs.strided(spec, wrong, rng)({"x": x, "y": y}, {"m": 5})
     assert {s for pair in seen for s in pair} == {4, 8, -4, -8}
-    case = comparison.compare(
-        spec, choices(spec)[0], inputs.strided(spec, beyond, rng), {"x": x, "y": y}, {"m": 5}
-    )
+    reference, wrong = Reference(spec, choices(spec)[0]), inputs.strided(spec, beyond, rng)
+    case = comparison.compare(reference, wrong, {"x": x, "y": y}, {"m": 5})
     assert case.worst == np.inf and case.place == "y, around it"
 
 

@@ -20,6 +20,7 @@ from gen.errors import TilesmithError
 from gen.ir.nodes import Kernel
 from gen.poly.certificate import Scheduled
 from gen.poly.limit import prove_within
+from gen.poly.workbench import Workbench
 from gen.progress import Progress, progress
 from gen.schedule import recipe as recipes
 from gen.schedule.base import Primitive
@@ -101,8 +102,8 @@ def _preload() -> None:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **kept})
 
 
-def proved(plain: Kernel, state: Scheduled) -> None:
-    prove_within(plain, state, _PROOF_SECONDS)
+def proved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
+    prove_within(plain, state, _PROOF_SECONDS, bench=bench)
 
 
 def levels(text: str) -> tuple[Level, ...]:

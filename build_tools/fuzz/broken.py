@@ -34,8 +34,8 @@ from gen.ir.types import INDEX, Kind
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
-from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
+from gen.poly.workbench import Workbench
 from gen.schedule.base import Context
 from gen.schedule.recipe import apply
 from gen.schedule.registry import PRIMITIVES
@@ -59,11 +59,12 @@ AGAIN = 0.4  # how often a tree is edited once more
 @final
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A proved state, and the plain schedule that it is one of."""
+    """A proved state, and the plain schedule that it is one of. bench: what is known of that."""
 
     title: str
     plain: Kernel
     state: Scheduled
+    bench: Workbench
 
 
 @final
@@ -95,15 +96,16 @@ def starts(text: str = "") -> Iterator[Start]:
         if text not in title:
             continue
         plain = from_text(before)
-        start = Scheduled(plain, plain_flow(plain))
-        state = apply(start, steps_of(steps) if steps else (), Context(plain))[-1]
-        yield Start(title, plain, state)
+        context = Context(plain)
+        start = context.bench.start(plain)
+        state = apply(start, steps_of(steps) if steps else (), context)[-1]
+        yield Start(title, plain, state, context.bench)
         try:
             lowered = lower(state, Target(Level.V3))
         except TilesmithError:
             continue  # there is no code for it
         if lowered.kernel != state.kernel:
-            yield Start(f"{title}, lowered", plain, lowered)
+            yield Start(f"{title}, lowered", plain, lowered, context.bench)
 
 
 def tried(start: Start, seed: int, number: int = AT_ONCE) -> Found:
@@ -119,7 +121,7 @@ def tried(start: Start, seed: int, number: int = AT_ONCE) -> Found:
             continue
         wrong = None
         try:
-            prove(start.plain, state)
+            prove(start.plain, state, start.bench)
         except TilesmithError as error:  # of the prover, or for an init that cannot be written out
             answer = "refused" if isinstance(error, Refused) else "no tree"
         except Exception as error:  # a crash of the prover is a finding

@@ -185,7 +185,7 @@ def _any(
 def _patterns(primitive: type[Primitive], example: Example) -> Iterator[Pattern]:
     plain = from_text(example.before)
     state = Scheduled(plain, plain_flow(plain))
-    context = Context(plain, lambda plain, state: None)
+    context = Context(plain, lambda *_: None)
     for step in steps_of(example.steps):
         if isinstance(step, primitive):
             holes = tuple(dict.fromkeys(_holes(step, _names(state.kernel))))

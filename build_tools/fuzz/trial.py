@@ -24,8 +24,8 @@ from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.checks.in_place import in_place
 from gen.poly.limit import ProofTimeout, ProverError
-from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
+from gen.poly.workbench import Workbench
 from gen.schedule.base import Context, Primitive, Prover
 from gen.schedule.recipe import apply
 from gen.targets.cpu import jit
@@ -149,17 +149,18 @@ class _Trial:
     def _run(self, spec: specs.KernelSpec, choose: Choose) -> bool:
         """Whether what is emitted was proved."""
         plain = self._guarded("build", lambda: specs.build(spec, specs.choices(spec)[0]))
-        context = Context(plain, self._prove)
+        bench = Workbench()
+        context = Context(plain, self._prove, bench)
         try:
             self._guarded(_PLAIN, lambda: index_limits([(plain, None)]))
-            state = self._guarded(_PLAIN, lambda: Scheduled(plain, plain_flow(plain)))
+            state = self._guarded(_PLAIN, lambda: bench.start(plain))
         except TilesmithError as error:  # of numbers that leave no room for sizes
             self._refuse(None, _PLAIN, "check", error)
             return False
         except Refused as error:
             self._refuse(None, _PLAIN, "proof", error)
             return False
-        if not self._proves(_PLAIN, plain, state):
+        if not self._proves(_PLAIN, state, context):
             return False
         self._compare(_PLAIN, plain)
         while True:
@@ -172,7 +173,7 @@ class _Trial:
         lowered = self._lowered(state)
         if lowered is None:
             return False
-        proved = self._proves(_LOWERING, plain, lowered)
+        proved = self._proves(_LOWERING, lowered, context)
         if proved or self.refusals[-1].needless is False:
             # Steps are the recipe's to choose, lowering is not: what it makes wrong has failed.
             self._compare("the lowered tree", lowered.kernel)
@@ -203,9 +204,9 @@ class _Trial:
 
     # ------------------------------------------------------------ steps and proofs
 
-    def _prove(self, plain: Kernel, state: Scheduled) -> None:
+    def _prove(self, plain: Kernel, state: Scheduled, bench: Workbench) -> None:
         self.asked = state
-        self.options.prove(plain, state)
+        self.options.prove(plain, state, bench)
         self.asked = None
 
     def _step(self, step: Primitive, state: Scheduled, context: Context) -> Scheduled:
@@ -226,9 +227,9 @@ class _Trial:
         self.taken.append(step)
         return new
 
-    def _proves(self, name: str, plain: Kernel, state: Scheduled) -> bool:
+    def _proves(self, name: str, state: Scheduled, context: Context) -> bool:
         try:
-            self._guarded(name, lambda: self._prove(plain, state))
+            self._guarded(name, lambda: self._prove(context.plain, state, context.bench))
         except (Refused, ProofTimeout) as error:
             self._refuse(None, name, "time" if isinstance(error, ProofTimeout) else "proof", error)
             return False

@@ -14,6 +14,7 @@ from ..ir.text.printer import to_text
 from ..language.model import KernelSpec
 from ..pipeline import Dtypes, Variant, emit, schedule, suffix
 from ..poly.certificate import Scheduled
+from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
 from ..targets.cpu.levels import Level, Target
 from .differences import Line, Mark, differences, excerpt
@@ -84,7 +85,7 @@ def text(
             assert_never(view)
 
 
-def unproved(plain: Kernel, state: Scheduled) -> None:
+def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     """In place of a prover, where what is there is to be seen, proved or not."""
 
 

@@ -8,7 +8,6 @@ index that is read from an array. Refusals are not kept: they are asked again, f
 """
 
 import re
-from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +18,9 @@ from ..ir.nodes import Kernel
 from ..ir.text.printer import to_text
 from ..ir.types import DType, Kind
 from .certificate import Scheduled
+from .limit import Prove
 from .prove import prove
+from .workbench import Workbench
 
 PROVER = ("ir", "language", "poly")
 """The parts of the generator that the prover is in, or imports from, besides `errors`."""
@@ -32,20 +33,22 @@ def prove_once(
     plain: Kernel,
     state: Scheduled,
     folder: Path,
-    prove: Callable[[Kernel, Scheduled], None] = prove,
+    prove: Prove = prove,
+    bench: Workbench | None = None,
 ) -> None:
     """Proves the tree unless `folder` says that it was proved before. Raises what `prove` does.
 
     The folder is made where it does not exist; an empty file in it stands for one proof. What is
     tested in part depends on more than the key: it is asked again.
     """
+    bench = bench or Workbench()
     if state.standing.tested:
-        prove(plain, state)
+        prove(plain, state, bench)
         return
     known = folder / key(plain, state)
     if known.exists():
         return
-    prove(plain, state)
+    prove(plain, state, bench)
     folder.mkdir(parents=True, exist_ok=True)
     known.touch()
 

@@ -3,8 +3,8 @@ nothing of it.
 
 Input: the outline of a tree, and its certificate. Output: its parts, each with a digest of all
 that is in it. A decision sees its part and nothing else (`Execution.within`), so that it cannot
-depend on more. Invariant: what has a digest in `proved_parts` was proved, against that plain kernel
-under the laws that are in the digest.
+depend on more. Invariant: what has a digest that a workbench knows (`Workbench.proved`) was proved,
+against that plain kernel under the laws that are in the digest.
 
 What loops and buffers statements share, and their order in the text, is in a digest; which loops,
 buffers and positions these are in the whole tree is not, since a step elsewhere changes it.
@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import final
 
-from ..ir.nodes import Intent, Kernel, Node
+from ..ir.nodes import Intent, Node
 from ..ir.walk import accessed, remembered, targets
 from .certificate import Scheduled
 from .sets.extract import Outline, Placed
@@ -60,12 +60,6 @@ class Parts:
     @property
     def all(self) -> tuple[Part, ...]:
         return (*self.values, *self.ends, *self.places)
-
-
-@remembered
-def proved_parts(plain: Kernel) -> set[bytes]:
-    """The digests of the parts that were proved against a plain kernel; `prove` adds to them."""
-    return set()
 
 
 def parts(outline: Outline, state: Scheduled) -> Parts:

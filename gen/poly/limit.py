@@ -2,7 +2,7 @@
 
 Input: what `prove` takes, and seconds of processor time, which a busy machine does not stretch.
 Output: the same answer, from a child process that is ended at the limit. Whatever the child raises
-is raised here, and what parts it proved are known here. `within` asks any question so.
+is raised here, and the workbench here learns what parts it proved. `within` asks any question so.
 """
 
 import signal
@@ -19,11 +19,11 @@ import islpy as isl
 from ..errors import ScheduleError, TilesmithError
 from ..ir.nodes import Kernel
 from .certificate import Scheduled
-from .decisions import proved_parts
 from .prove import prove
 from .witness import Refused
+from .workbench import Workbench
 
-Prove = Callable[[Kernel, Scheduled], None]
+Prove = Callable[[Kernel, Scheduled, Workbench], None]
 
 PATIENCE = 20  # seconds by the clock for one of processor time, then the child is taken for stuck
 
@@ -127,21 +127,28 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
 
 
-def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove = prove) -> None:
+def prove_within(
+    plain: Kernel,
+    state: Scheduled,
+    seconds: float,
+    prove: Prove = prove,
+    bench: Workbench | None = None,
+) -> None:
     """Proves the tree in a child process. Raises what `prove` does, ProofTimeout after `seconds` of
     its processor time or where it has no more memory, and ProverError where it fails in any other
     way.
     """
+    bench = bench or Workbench()
     what = f"the proof of kernel '{plain.name}'"
     try:
-        answer = within(seconds, _answer, plain, state, prove, frozenset(proved_parts(plain)))
+        answer = within(seconds, _answer, plain, state, prove, bench)
     except OutOfReach as none:
         raise ProofTimeout(f"{what} had {none}") from None
     except Died as none:
         raise ProverError(f"{what} had {none}") from None
     match answer:
         case frozenset():
-            proved_parts(plain).update(answer)
+            bench.learn(plain, answer)
         case (reason, witness, span, hint, hidden):
             raise Refused(reason, witness, span, hint, hidden)
         case dict():
@@ -150,13 +157,13 @@ def prove_within(plain: Kernel, state: Scheduled, seconds: float, prove: Prove =
             raise ProverError(f"{what} failed:\n{answer}")
 
 
-def _answer(plain: Kernel, state: Scheduled, prove: Prove, known: frozenset[bytes]) -> Any:
+def _answer(plain: Kernel, state: Scheduled, prove: Prove, bench: Workbench) -> Any:
     """In the child: what is known on top if proved, the parts of a refusal or of an error of the
     step, as where no init can be written out, or the text of a failure.
     """
-    proved_parts(plain).update(known)  # a child that is no fork begins with nothing
+    known = bench.proved(plain)
     try:
-        prove(plain, state)
+        prove(plain, state, bench)
     except Refused as refused:
         return (refused.reason, refused.witness, refused.span, refused.hint, refused.hidden)
     except ScheduleError as error:
@@ -165,4 +172,4 @@ def _answer(plain: Kernel, state: Scheduled, prove: Prove, known: frozenset[byte
         if _wants_memory(error):
             raise
         return traceback.format_exc()
-    return frozenset(proved_parts(plain) - known)
+    return bench.proved(plain) - known

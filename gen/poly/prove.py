@@ -19,13 +19,12 @@ from .certificate import Read, Scheduled
 from .checks.messages import check_messages
 from .checks.races import check_threads
 from .checks.safety import check_bounds, check_domains, check_races, check_tiles
-from .decisions import Parts, parts, proved_parts
-from .laws.plain import under
+from .decisions import Parts, parts
 from .sets.extract import outline
 from .sets.statement import Access, Statement
 from .tested.comparison import compare
 from .tested.hidden_sources import meetings, testable
-from .values.flow import Computed, Logical, Values, logical_flow, merged, through, with_free
+from .values.flow import Computed, Logical, Values, merged, through, with_free
 from .values.match import LogicalRead, match
 from .values.padding import without_padding
 from .values.reads import Taken
@@ -34,20 +33,23 @@ from .values.terms import SharedTerms
 from .witness import Refused as Refused
 from .witness import Witness as Witness
 from .witness import sample
+from .workbench import Workbench
 
 
-def prove(plain: Kernel, state: Scheduled) -> None:
+def prove(plain: Kernel, state: Scheduled, bench: Workbench | None = None) -> None:
     """Returns if the tree is proved. Raises Refused if not, with the reason and a counterexample.
 
     The plain schedule's assumptions count for both, the `when` of a variant among them; the tree
     may have no others. Where the certificate takes laws for granted, it is the plain schedule under
-    these laws that the tree has to compute. What is known of the plain kernel's other trees is not
-    proved again (`parts`); where a test stands in for a proof, nothing becomes known.
+    these laws that the tree has to compute. What the workbench knows of the plain kernel's other
+    trees is not proved again (`parts`); where a test stands in for a proof, nothing becomes known.
+    bench: without one, nothing is known.
     """
+    bench = bench or Workbench()
     _require_same_signature(plain, state.kernel)
-    logical = under(plain, state.laws, state.kernel)
+    logical = bench.values(plain, state.laws, state.kernel)
     whole = outline(explicit_inits(state.kernel), plain.assumptions)
-    known = frozenset(proved_parts(plain)) if whole.has_parts else frozenset[bytes]()
+    known = bench.proved(plain) if whole.has_parts else frozenset[bytes]()
     new = parts(whole, state).without(known)
     tree = whole.tree(frozenset[int]().union(*(part.members for part in new.all)))
     run = execution(without_padding(tree, logical), state.flow, logical)
@@ -56,9 +58,9 @@ def prove(plain: Kernel, state: Scheduled) -> None:
     check_messages(run.tree)
     if untold:
         phased = replace(plain, phases=state.kernel.phases)
-        compare(phased, state.kernel, meetings(logical_flow(phased)))
+        compare(phased, state.kernel, meetings(bench.values(plain, (), state.kernel)))
     elif whole.has_parts:
-        proved_parts(plain).update(part.digest for part in new.all)
+        bench.learn(plain, frozenset(part.digest for part in new.all))
 
 
 def _check_parts(

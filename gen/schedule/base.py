@@ -19,6 +19,7 @@ from ..ir.walk import loops
 from ..poly.certificate import Given, Scheduled, Standing, Tested
 from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
+from ..poly.workbench import Workbench
 from .edit.allocation import hoist, sink
 from .edit.tree import CannotApply
 from .limits import too_large
@@ -31,8 +32,10 @@ NOWHERE = Span("", 0, 0)
 OF_ANY = ("span", "tested")
 """Fields that every primitive has; the others are its arguments."""
 
-Prover = Callable[[Kernel, Scheduled], None]
-"""Takes the plain kernel and a state; raises Refused, with a witness, where they differ."""
+Prover = Callable[[Kernel, Scheduled, Workbench], None]
+"""Takes the plain kernel, a state, and what is known; raises Refused, with a witness, where the two
+differ.
+"""
 
 
 @final
@@ -66,11 +69,12 @@ class Context:
     """What every step of a schedule needs: the kernel as the spec says it, and a prover.
 
     prove: None where trees are neither verified nor proved after each step, since whoever runs the
-        steps asks both of what comes of them.
+        steps asks both of what comes of them. bench: what is known of the kernel.
     """
 
     plain: Kernel
     prove: Prover | None = prove_with_isl
+    bench: Workbench = field(default_factory=Workbench)
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,7 @@ def proved(context: Context, state: Scheduled, tested: str | None) -> Scheduled:
     assert context.prove is not None
     while True:
         try:
-            context.prove(context.plain, state)
+            context.prove(context.plain, state, context.bench)
             return state
         except Refused as refused:
             read = refused.hidden

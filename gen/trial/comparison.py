@@ -1,8 +1,8 @@
 """A kernel's results beside the right ones, in units of the accuracy that its spec promises.
 
-Input: a spec, a kernel, arrays. Output: a Case. What is right says the oracle; where there is none,
-the plain schedule, as also where values leave what a type holds on the way to a result, of which
-an accuracy promises nothing. Invariant: NaN alone beside NaN is not called right.
+Input: a spec as reference, a kernel, arrays. Output: a Case. What is right says the oracle; where
+there is none, the plain schedule, as also where values leave what a type holds on the way to a
+result, of which an accuracy promises nothing. Invariant: NaN alone beside NaN is not called right.
 """
 
 import warnings
@@ -17,10 +17,8 @@ from ..ir import storage
 from ..ir.nodes import Intent
 from ..ir.types import DType
 from ..language.formulas import oracle
-from ..language.model import KernelSpec
-from ..pipeline import Dtypes
-from . import plain
 from .inputs import Array, Arrays, Call, Kind, Outside, random_arrays, smallest
+from .plain import Reference
 from .sizes import kernel_dims
 
 
@@ -64,27 +62,26 @@ def mute(cases: Sequence[Case]) -> bool:
 
 
 def tried(
-    spec: KernelSpec,
-    dtypes: Dtypes,
+    reference: Reference,
     kernel: Call,
     arrays: Arrays,
     sizes: Mapping[str, int],
     rng: np.random.Generator,
 ) -> Case:
     """`compare`, and where most results are no numbers, as of a logarithm, of positive inputs."""
-    case = compare(spec, dtypes, kernel, arrays, sizes)
+    case = compare(reference, kernel, arrays, sizes)
     if 2 * case.finite >= case.compared:
         return case
-    positive = random_arrays(spec, dtypes, sizes, rng.spawn(1)[0], positive=True)
-    other = compare(spec, dtypes, kernel, positive, sizes)
+    spec, dtypes, own = reference.spec, reference.dtypes, rng.spawn(1)[0]
+    positive = random_arrays(spec, dtypes, sizes, own, positive=True)
+    other = compare(reference, kernel, positive, sizes)
     worse = max(other, case, key=lambda c: c.worst)
     finite = case.finite + other.finite
     return replace(worse, compared=case.compared + other.compared, finite=finite)
 
 
 def compare(
-    spec: KernelSpec,
-    dtypes: Dtypes,
+    reference: Reference,
     kernel: Call,
     arrays: Arrays,
     sizes: Mapping[str, int],
@@ -95,6 +92,7 @@ def compare(
     kernel: is called with all arrays, and writes those that are outputs. Raises SpecError where the
     oracle fails.
     """
+    spec = reference.spec
     outputs = [a.name for a in spec.arguments if a.intent is not Intent.IN]
     dims, none = kernel_dims(spec, sizes), Case(dict(sizes), 0.0, 0.0, "", 0, 0, kind=kind)
     if not any(arrays[name].size for name in outputs):
@@ -102,15 +100,15 @@ def compare(
         return none
     before = {n: x.copy() if n in outputs else x for n, x in arrays.items()}
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-        exact = _exact(spec, dtypes, before, sizes, kind)
+        exact = _exact(reference, before, sizes, kind)
         try:
             kernel(arrays, dims)
         except Outside as outside:
             return replace(none, worst=np.inf, error=np.inf, place=f"{outside}, around it")
-        bounds = _bounds(spec, dtypes, before, {n: arrays[n] for n in outputs}, sizes, kind)
+        bounds = _bounds(reference, before, {n: arrays[n] for n in outputs}, sizes, kind)
         found = {n: _off(arrays[n], exact[n], bounds.get(n)) for n in outputs if n in exact}
         if kind.beyond and any(ratio.max(initial=0) > 1 for _, ratio in found.values()):
-            other = plain.results(spec, dtypes, before, sizes)
+            other = reference.results(before, sizes)
             for n, (off, ratio) in found.items():
                 loose = kind is Kind.EXTREME  # what overflows may do so on another way
                 _, near = _off(arrays[n], other[n], bounds.get(n), loose=loose)
@@ -127,23 +125,22 @@ def compare(
 
 
 def _exact(
-    spec: KernelSpec, dtypes: Dtypes, arrays: Arrays, sizes: Mapping[str, int], kind: Kind
+    reference: Reference, arrays: Arrays, sizes: Mapping[str, int], kind: Kind
 ) -> Mapping[str, Array]:
     """The oracle's outputs; those of the plain schedule where there is no oracle, or where it takes
     no values of that kind. Raises SpecError where it fails on others.
     """
     try:
-        if spec.oracle:
-            return oracle.evaluate(spec, arrays)
+        if reference.spec.oracle:
+            return oracle.evaluate(reference.spec, arrays)
     except SpecError:
         if kind is Kind.RANDOM:
             raise
-    return plain.results(spec, dtypes, arrays, sizes)
+    return reference.results(arrays, sizes)
 
 
 def _bounds(
-    spec: KernelSpec,
-    dtypes: Dtypes,
+    reference: Reference,
     before: Arrays,
     results: Arrays,
     sizes: Mapping[str, int],
@@ -153,11 +150,11 @@ def _bounds(
     or infinities, which would leave no bound for any element, as of 1 in their place.
     """
     if not kind.beyond:
-        further = plain.temporaries(spec, dtypes, before, sizes)
-        return oracle.accuracy_bound(spec, {**before, **further, **results})
+        further = reference.temporaries(before, sizes)
+        return oracle.accuracy_bound(reference.spec, {**before, **further, **results})
     before, results = _finite(before), _finite(results)
-    further = plain.temporaries(spec, dtypes, before, sizes)
-    bounds = oracle.accuracy_bound(spec, {**before, **_finite(further), **results})
+    further = reference.temporaries(before, sizes)
+    bounds = oracle.accuracy_bound(reference.spec, {**before, **_finite(further), **results})
     return {n: b + _underflow(results[n]) for n, b in bounds.items()}
 
 

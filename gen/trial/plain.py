@@ -1,12 +1,13 @@
 """The plain schedule, compiled: what the spec's body says, computed as it is written.
 
-Input: a spec and a call's arrays. Output: the results of the call, where the spec has no oracle to
-ask, or the temporaries that its accuracy names.
+Input: a spec, a choice of dtypes, and a call's arrays. Output: the results of the call, where the
+spec has no oracle to ask, or the temporaries that its accuracy names.
 """
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from .. import language as specs
 from ..ir.interpret.evaluate import numpy_dtype
 from ..ir.nodes import Intent
-from ..ir.types import DType
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..lower.lower import lower
@@ -29,53 +29,52 @@ Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 
 
-def results(
-    spec: KernelSpec, dtypes: Dtypes, arrays: Arrays, sizes: Mapping[str, int]
-) -> dict[str, Array]:
-    """The outputs of a call. arrays: its arguments; they are not changed."""
-    given = _computed(spec, dtypes, arrays, sizes, None)
-    return {a.name: given[a.name] for a in spec.arguments if a.intent is not Intent.IN}
+@final
+@dataclass(eq=False)
+class Reference:
+    """A spec for one choice of dtypes. Its plain schedule is compiled where it is asked first."""
 
+    spec: KernelSpec
+    dtypes: Dtypes
 
-def temporaries(
-    spec: KernelSpec,
-    dtypes: Dtypes,
-    arrays: Arrays,
-    sizes: Mapping[str, int],
-    scalars: Mapping[str, float] | None = None,
-) -> dict[str, Array]:
-    """The values of the temporaries that the accuracy formula names."""
-    if not (wanted := oracle.needed_temporaries(spec)):
-        return {}
-    given = _computed(spec, dtypes, arrays, sizes, scalars)
-    return {name: given[name] for name in wanted}
+    def results(self, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, Array]:
+        """The outputs of a call. arrays: its arguments; they are not changed."""
+        given = self._computed(arrays, sizes, None)
+        return {a.name: given[a.name] for a in self.spec.arguments if a.intent is not Intent.IN}
 
+    def temporaries(
+        self,
+        arrays: Arrays,
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, float] | None = None,
+    ) -> dict[str, Array]:
+        """The values of the temporaries that the accuracy formula names."""
+        if not (wanted := oracle.needed_temporaries(self.spec)):
+            return {}
+        given = self._computed(arrays, sizes, scalars)
+        return {name: given[name] for name in wanted}
 
-def _computed(
-    spec: KernelSpec,
-    dtypes: Dtypes,
-    arrays: Arrays,
-    sizes: Mapping[str, int],
-    scalars: Mapping[str, float] | None,
-) -> dict[str, Array]:
-    """All arrays after a call."""
-    compiled = _exposing(spec, tuple(dtypes.items()))
-    given, dims = dict(arrays), kernel_dims(spec, sizes, scalars)
-    values = {**oracle.defaults(spec), **(scalars or {}), **dims}
-    for p in compiled.kernel.parameters:
-        name = p.buffer.name
-        if name not in given or p.intent is Intent.OUT:
-            shape = jit.shape_of(p.buffer, values)
-            given[name] = np.empty(shape, numpy_dtype(p.buffer.dtype))
-        elif p.intent is Intent.INOUT:
-            given[name] = given[name].copy()
-    compiled(given, values, dims=dims)
-    return given
+    def _computed(
+        self, arrays: Arrays, sizes: Mapping[str, int], scalars: Mapping[str, float] | None
+    ) -> dict[str, Array]:
+        """All arrays after a call."""
+        compiled = self._compiled
+        given, dims = dict(arrays), kernel_dims(self.spec, sizes, scalars)
+        values = {**oracle.defaults(self.spec), **(scalars or {}), **dims}
+        for p in compiled.kernel.parameters:
+            name = p.buffer.name
+            if name not in given or p.intent is Intent.OUT:
+                shape = jit.shape_of(p.buffer, values)
+                given[name] = np.empty(shape, numpy_dtype(p.buffer.dtype))
+            elif p.intent is Intent.INOUT:
+                given[name] = given[name].copy()
+        compiled(given, values, dims=dims)
+        return given
 
-
-@cache
-def _exposing(spec: KernelSpec, dtypes: tuple[tuple[str, DType], ...]) -> jit.Compiled:
-    """The plain schedule, compiled, with the temporaries that its accuracy names as outputs."""
-    plain = oracle.expose(specs.build(spec, dict(dtypes)), oracle.needed_temporaries(spec))
-    state, level = Scheduled(plain, plain_flow(plain)), jit.lowest_level()
-    return jit.compile_kernel(lower(state, Target(level)).kernel, level)
+    @cached_property
+    def _compiled(self) -> jit.Compiled:
+        """The plain schedule, compiled, with the temporaries that its accuracy names as outputs."""
+        wanted = oracle.needed_temporaries(self.spec)
+        plain = oracle.expose(specs.build(self.spec, self.dtypes), wanted)
+        state, level = Scheduled(plain, plain_flow(plain)), jit.lowest_level()
+        return jit.compile_kernel(lower(state, Target(level)).kernel, level)

@@ -20,6 +20,7 @@ from ..pipeline import Plain, schedule, suffix
 from ..poly.certificate import Scheduled
 from ..poly.limit import NoAnswer, within
 from ..poly.prove import prove
+from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
 from ..targets.cpu.levels import Level, Target
 
@@ -101,11 +102,12 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
         def timed(
             kernel: Kernel,
             state: Scheduled,
+            bench: Workbench,
             times: list[tuple[Scheduled, float]] = times,
             choice: str = choice,
         ) -> None:
             start = time.perf_counter()
-            prove(kernel, state)
+            prove(kernel, state, bench)
             times.append((state, time.perf_counter() - start))
             shown.detail(f"{choice}  {len(times)} proved")
 

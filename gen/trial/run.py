@@ -22,12 +22,14 @@ from ..language.model import KernelSpec
 from ..language.shapes import not_negative
 from ..pipeline import Dtypes, emit, limits_of, prover, schedule, suffix
 from ..poly.certificate import Scheduled
+from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
 from ..schedule.base import Prover
 from ..targets.cpu import jit
 from ..targets.cpu.levels import Level, Target
 from .comparison import MUTE, Case, compare, mute, tried
 from .inputs import MOST_WORK, Call, Kind, kinds, long_sizes, near, random_arrays, strided
+from .plain import Reference
 from .sizes import edges, kernel_dims, sides
 
 
@@ -128,8 +130,8 @@ def counting(prove: Prover, shown: Progress) -> Prover:
     """The prover, with the number of proofs so far shown."""
     done = itertools.count(1)
 
-    def counted(plain: Kernel, state: Scheduled) -> None:
-        prove(plain, state)
+    def counted(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
+        prove(plain, state, bench)
         shown.detail(f"{next(done)} proved")
 
     return counted
@@ -155,7 +157,8 @@ def run(
     shown.part("comparing")
     arrays = random_arrays(spec, dtypes, full, rng)
     dims, times = kernel_dims(spec, full), []
-    case = tried(spec, dtypes, kernel, arrays, full, rng)
+    reference = Reference(spec, dtypes)
+    case = tried(reference, kernel, arrays, full, rng)
     case = replace(case, variant=kernel.variant(arrays, dims))
     for _ in range(7):
         start = time.perf_counter()
@@ -165,7 +168,7 @@ def run(
     for sizes_ in (*edges(spec, _lanes(dtypes, level)), *sides(spec, level)):
         arrays = random_arrays(spec, dtypes, sizes_, rng)
         variant = kernel.variant(arrays, kernel_dims(spec, sizes_))
-        small.append(replace(tried(spec, dtypes, kernel, arrays, sizes_, rng), variant=variant))
+        small.append(replace(tried(reference, kernel, arrays, sizes_, rng), variant=variant))
     return Report(
         spec.name,
         suffix(dtypes),
@@ -175,16 +178,17 @@ def run(
         tuple(small),
         bool(spec.oracle),
         kernel.compiled.names,
-        tuple(others(spec, dtypes, level, kernel, rng)),
+        tuple(others(reference, level, kernel, rng)),
     )
 
 
 def others(
-    spec: KernelSpec, dtypes: Dtypes, level: Level, kernel: Call, rng: np.random.Generator
+    reference: Reference, level: Level, kernel: Call, rng: np.random.Generator
 ) -> Iterator[Case]:
     """The kernel on inputs of each kind that says something of it: at each small size on one kind,
     in turn, and on all kinds at a size that is larger than the recipes' tiles; and on long ones.
     """
+    spec, dtypes = reference.spec, reference.dtypes
     plain = specs.build(spec, dtypes)
     known = kinds(plain)
     small = [*edges(spec, _lanes(dtypes, level)), *sides(spec, level)]
@@ -195,7 +199,7 @@ def others(
     for kind, sizes in turns:
         arrays = random_arrays(spec, dtypes, sizes, rng, kind=kind)
         called = strided(spec, kernel, rng) if kind is Kind.STRIDED else kernel
-        yield compare(spec, dtypes, called, arrays, sizes, kind)
+        yield compare(reference, called, arrays, sizes, kind)
 
 
 def _lanes(dtypes: Dtypes, level: Level) -> int:
@@ -206,8 +210,9 @@ def checks(
     spec: KernelSpec, dtypes: Dtypes, level: Level, kernel: Call, rng: np.random.Generator
 ) -> Iterator[Case]:
     """The kernel beside its oracle at small sizes around the level's vectors' length."""
+    reference = Reference(spec, dtypes)
     for edge in edges(spec, _lanes(dtypes, level)):
-        yield tried(spec, dtypes, kernel, random_arrays(spec, dtypes, edge, rng), edge, rng)
+        yield tried(reference, kernel, random_arrays(spec, dtypes, edge, rng), edge, rng)
 
 
 def chosen(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int]:

@@ -22,6 +22,7 @@ from ..targets.cpu import jit
 from ..targets.cpu.levels import Level
 from .comparison import MUTE, Case, mute, tried
 from .inputs import Array, random_arrays
+from .plain import Reference
 from .run import checks, chosen, compiled
 from .sizes import allowed, kernel_dims
 
@@ -170,9 +171,10 @@ def _row(
     rounds: int,
 ) -> Row:
     arrays = random_arrays(spec, dtypes, sizes, np.random.default_rng(0))
+    reference = Reference(spec, dtypes)
     for level, kernel in kernels.items():
         rng = np.random.default_rng(1)
-        _right(spec, level, tried(spec, dtypes, kernel, _copies(arrays), sizes, rng))
+        _right(spec, level, tried(reference, kernel, _copies(arrays), sizes, rng))
     dims = kernel_dims(spec, sizes)
     calls: dict[_Key, Callable[[], object]] = {
         (level, count): kernel.compiled.bound(arrays, kernel.scalars, dims=dims, threads=count)

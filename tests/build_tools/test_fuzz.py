@@ -34,6 +34,7 @@ from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
+from gen.poly.workbench import Workbench
 from gen.progress import SILENT
 from gen.schedule.base import Context, Primitive
 from gen.schedule.primitives import split
@@ -48,7 +49,7 @@ from gen.targets.cpu import updates as update
 NUMBER_OF_SEQUENCES = 240  # two minutes of one core
 
 
-def unproved(plain: Kernel, state: Scheduled) -> None:
+def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     """A prover that lets everything pass."""
 
 
@@ -310,7 +311,7 @@ def test_needless_refusals_are_told_from_right_ones() -> None:
 
     answers = iter((None, Refused("nothing runs backwards"), None))
 
-    def refusing(plain: Kernel, state: Scheduled) -> None:
+    def refusing(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
         if (answer := next(answers)) is not None:
             raise answer
 

@@ -1,6 +1,7 @@
 """The shipped kernels, their specs, and how a call of one is compared with its oracle."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gen.language.build import choices
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
 from gen.trial import inputs as drawn
-from gen.trial import plain
+from gen.trial.plain import Reference
 from gen.trial.sizes import edges
 
 Array = NDArray[Any]
@@ -69,7 +70,7 @@ def assert_right(
         exact = _plain(spec, arrays)
     values = {**arrays, **dict(zip(outputs(spec), results, strict=True))}
     sizes = oracle.sizes(spec, values, given)
-    values |= plain.temporaries(spec, dtypes, values, sizes, given)
+    values |= _reference(spec, *dtypes.items()).temporaries(values, sizes, given)
     bounds = oracle.accuracy_bound(spec, values, given)
     for name, got in zip(outputs(spec), results, strict=True):
         assert got.shape == exact[name].shape
@@ -82,11 +83,17 @@ def assert_right(
         )
 
 
+@cache
+def _reference(spec: KernelSpec, *dtypes: tuple[str, DType]) -> Reference:
+    """One for all tests, since it is compiled."""
+    return Reference(spec, dict(dtypes))
+
+
 def _plain(spec: KernelSpec, arrays: Mapping[str, Array]) -> dict[str, Array]:
     """What the spec says, where it has no oracle: its plain schedule in float64."""
     wide = {name: array.astype(np.float64) for name, array in arrays.items()}
     dtypes = {variable.name: DType.FLOAT64 for variable in spec.dtypes}
-    return plain.results(spec, dtypes, wide, oracle.sizes(spec, arrays))
+    return _reference(spec, *dtypes.items()).results(wide, oracle.sizes(spec, arrays))
 
 
 # What a recurrence multiplies its state by: errors grow from step to step where that is large.

@@ -18,6 +18,7 @@ from gen.poly.certificate import Scheduled, Source
 from gen.poly.limit import ProofTimeout, Prove, ProverError, prove_within
 from gen.poly.prove import Refused
 from gen.poly.values.flow import plain_flow
+from gen.poly.workbench import Workbench
 
 from .script import block, kernel, nest
 
@@ -34,7 +35,7 @@ def state(tree: Kernel) -> Scheduled:
     return Scheduled(tree, plain_flow(doubled()))
 
 
-def never(plain: Kernel, state: Scheduled) -> None:
+def never(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     raise AssertionError("asked again")
 
 
@@ -139,20 +140,20 @@ def test_a_file_of_the_prover_that_moves_is_in_the_key(tmp_path: Path) -> None:
     assert {p.name for p in cache.sources(tmp_path / "gen")} == names
 
 
-def sleeping(plain: Kernel, state: Scheduled) -> None:
+def sleeping(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     time.sleep(60)
 
 
-def computing(plain: Kernel, state: Scheduled) -> None:
+def computing(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     while True:
         pass
 
 
-def dying(plain: Kernel, state: Scheduled) -> None:
+def dying(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     os._exit(3)
 
 
-def failing(plain: Kernel, state: Scheduled) -> None:
+def failing(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     raise RuntimeError("isl gave up")
 
 
@@ -198,7 +199,7 @@ def test_an_error_of_the_step_is_told_as_it_is() -> None:
     assert refused.value.hint == "fuse later"
 
 
-def no_init(plain: Kernel, tree: Scheduled) -> None:
+def no_init(plain: Kernel, tree: Scheduled, bench: Workbench) -> None:
     raise ScheduleError("the init of block 'y' cannot go there", hint="fuse later")
 
 

@@ -1,7 +1,5 @@
 """Messages between ranks: what the proof refuses, and that it is right where the interpreter is."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,8 +7,11 @@ from gen.ir.inits import explicit_inits
 from gen.ir.interpret.interp import InterpError, run
 from gen.ir.nodes import Kernel
 from gen.poly.certificate import Scheduled, Source
-from gen.poly.decisions import parts, proved_parts
+from gen.poly.decisions import parts
+from gen.poly.prove import prove
 from gen.poly.sets.extract import outline
+from gen.poly.witness import Refused
+from gen.poly.workbench import Workbench
 
 from .script import accept, block, certificate, kernel, nest, refusal
 
@@ -89,14 +90,15 @@ def test_refusals(body: tuple[str, ...], reason: str) -> None:
 
 def test_it_is_proved_whole() -> None:
     """No part becomes known, and none is taken as known."""
-    plain = replace(PLAIN)
-    accept(plain, ranks(PACK, SEND, RECEIVE, TAKE, USE), **FLOW)
-    assert not proved_parts(plain)
+    bench, plain = Workbench(), PLAIN
+    prove(plain, Scheduled(ranks(PACK, SEND, RECEIVE, TAKE, USE), certificate(plain, FLOW)), bench)
+    assert not bench.proved(plain)
     wrong = ranks(PACK, SEND, RECEIVE, USE, TAKE)
     state = Scheduled(wrong, certificate(plain, FLOW))
     found = parts(outline(explicit_inits(wrong)), state).all
-    proved_parts(plain).update(part.digest for part in found)
-    assert "before m_in[r=0] computes it" in refusal(plain, wrong, **FLOW).reason
+    bench.learn(plain, frozenset(part.digest for part in found))
+    with pytest.raises(Refused, match=r"before m_in\[r=0\] computes it"):
+        prove(plain, state, bench)
 
 
 ALONE = kernel(

@@ -15,6 +15,7 @@ from gen.ir.types import INDEX
 from gen.ir.walk import map_children, replace_stmt, substitute, walk
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import Refused, prove
+from gen.poly.workbench import Workbench
 from tests.poly import test_blur, test_order, test_reductions, test_refusals, test_softmax
 
 from .script import certificate
@@ -156,14 +157,14 @@ def extent(expr: Expr, dims: Mapping[str, int]) -> int:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_accepted_is_right(name: str) -> None:
-    case = CASES[name]
+    case, bench = CASES[name], Workbench()
     flow = certificate(case.plain, dict(case.changes))
-    prove(case.plain, Scheduled(case.tree, flow))
+    prove(case.plain, Scheduled(case.tree, flow), bench)
     assert agrees(case.plain, case.tree, case.sizes)
     refused = 0
     for mutant in filter(well_formed, mutants(case.tree)):
         try:
-            prove(case.plain, Scheduled(mutant, flow))
+            prove(case.plain, Scheduled(mutant, flow), bench)
         except Refused:
             refused += 1
         else:

@@ -1,18 +1,19 @@
 """Proofs by parts: what a step left alone is not proved again, and all else is."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import islice
 
 import pytest
 
 from gen.ir.nodes import Kernel
 from gen.poly.certificate import Scheduled, Source
-from gen.poly.decisions import proved_parts
 from gen.poly.limit import prove_within
 from gen.poly.prove import Refused, prove
 from gen.poly.sets.extract import extract
 from gen.poly.sets.order import Relations
+from gen.poly.workbench import Workbench
+from gen.schedule.examples import ROW_EXPONENTIALS
+from tests.schedule.support import schedule, start
 
 from .script import block, certificate, kernel, nest
 from .test_mutations import CASES, mutants, well_formed
@@ -36,11 +37,11 @@ def chain(*statements: str, assume: str = "") -> Kernel:
     )
 
 
-def more_known(plain: Kernel, tree: Kernel) -> int:
+def more_known(bench: Workbench, plain: Kernel, tree: Kernel) -> int:
     """How many parts of a tree were not known before."""
-    before = len(proved_parts(plain))
-    prove(plain, Scheduled(tree, certificate(plain, {})))
-    return len(proved_parts(plain)) - before
+    before = len(bench.proved(plain))
+    prove(plain, Scheduled(tree, certificate(plain, {})), bench)
+    return len(bench.proved(plain)) - before
 
 
 def split(kind: str = "range") -> str:
@@ -50,24 +51,26 @@ def split(kind: str = "range") -> str:
 
 
 def test_a_step_proves_what_it_touches() -> None:
-    plain = chain(A, B, Y)
-    assert more_known(plain, plain) == 4  # three statements, and what y is at the end
-    assert more_known(plain, plain) == 0
-    assert more_known(plain, chain(A, split(), Y)) == 2  # b, and y, which reads it
-    assert more_known(plain, chain(A, split("parallel"), Y)) == 4  # and the places of a and b
+    plain, bench = chain(A, B, Y), Workbench()
+    assert more_known(bench, plain, plain) == 4  # three statements, and what y is at the end
+    assert more_known(bench, plain, plain) == 0
+    assert more_known(bench, plain, chain(A, split(), Y)) == 2  # b, and y, which reads it
+    assert (
+        more_known(bench, plain, chain(A, split("parallel"), Y)) == 4
+    )  # and the places of a and b
 
 
 def test_positions_count_by_their_order() -> None:
     """A statement elsewhere moves what follows, and changes no part but its own."""
-    plain = chain(A, B, Y)
-    prove(plain, Scheduled(plain, certificate(plain, {})))
+    plain, bench = chain(A, B, Y), Workbench()
+    prove(plain, Scheduled(plain, certificate(plain, {})), bench)
     unused = nest("for c.i in range(n)", block("c", "i=c.i", "b[i] = x[i]", "origin=None"))
-    before = len(proved_parts(plain))
+    before = len(bench.proved(plain))
     flow = {**certificate(plain, {}), ("c", 0): Source(initial=True)}
-    prove(plain, Scheduled(chain(A, unused, B, Y), flow))
-    assert len(proved_parts(plain)) - before == 3  # it, b, which writes there too, and y
+    prove(plain, Scheduled(chain(A, unused, B, Y), flow), bench)
+    assert len(bench.proved(plain)) - before == 3  # it, b, which writes there too, and y
     with pytest.raises(Refused, match=r"but c.* overwrites it in between"):
-        prove(plain, Scheduled(chain(A, B, unused, Y), flow))
+        prove(plain, Scheduled(chain(A, B, unused, Y), flow), bench)
 
 
 WRONG = {
@@ -89,22 +92,23 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_known_proves_nothing_else(name: str) -> None:
     tree, changes, reason = WRONG[name]
-    plain = chain(A, B, Y)
-    prove(plain, Scheduled(plain, certificate(plain, {})))
-    before = set(proved_parts(plain))
+    plain, bench = chain(A, B, Y), Workbench()
+    prove(plain, Scheduled(plain, certificate(plain, {})), bench)
+    before = bench.proved(plain)
     with pytest.raises(Refused, match=reason):
-        prove(plain, Scheduled(tree, certificate(plain, changes)))
-    assert proved_parts(plain) == before  # a refusal teaches nothing
+        prove(plain, Scheduled(tree, certificate(plain, changes)), bench)
+    assert bench.proved(plain) == before  # a refusal teaches nothing
 
 
 def test_nothing_is_assumed_but_by_the_plain_schedule() -> None:
     plain, short = chain(A, B, Y), stage("b", "a[i] * 3.0", "range(max(n, 5))")
-    large = chain(A, B, Y, assume="n > 5")
-    prove(large, Scheduled(chain(A, short, Y), certificate(large, {})))
+    large, bench = chain(A, B, Y, assume="n > 5"), Workbench()
+    prove(large, Scheduled(chain(A, short, Y), certificate(large, {})), bench)
     with pytest.raises(Refused, match="outside"):
-        prove(plain, Scheduled(chain(A, short, Y), certificate(plain, {})))
+        prove(plain, Scheduled(chain(A, short, Y), certificate(plain, {})), bench)
+    tree = chain(A, short, Y, assume="n > 5")
     with pytest.raises(Refused) as refused:
-        prove(plain, Scheduled(chain(A, short, Y, assume="n > 5"), certificate(plain, {})))
+        prove(plain, Scheduled(tree, certificate(plain, {})), bench)
     assert refused.value.message == ("the tree assumes `n > 5`, which the plain schedule does not")
 
 
@@ -121,14 +125,15 @@ def test_where_a_buffer_is_allocated_counts() -> None:
     plain = kernel(
         "n, x: float32[n], y: Out[float32[n]]", A, stage("y", "a[i]"), temporaries="a=float32[n]"
     )
-    prove(plain, Scheduled(in_turns(inside=False), certificate(plain, {})))
+    bench = Workbench()
+    prove(plain, Scheduled(in_turns(inside=False), certificate(plain, {})), bench)
     with pytest.raises(Refused, match="its source does not put it there"):
-        prove(plain, Scheduled(in_turns(inside=True), certificate(plain, {})))
+        prove(plain, Scheduled(in_turns(inside=True), certificate(plain, {})), bench)
 
 
-def answer(plain: Kernel, tree: Kernel, changes: Mapping[str, Source]) -> str:
+def answer(bench: Workbench, plain: Kernel, tree: Kernel, changes: Mapping[str, Source]) -> str:
     try:
-        prove(plain, Scheduled(tree, certificate(plain, dict(changes))))
+        prove(plain, Scheduled(tree, certificate(plain, dict(changes))), bench)
     except Refused as refused:
         return refused.message
     return "proved"
@@ -137,12 +142,12 @@ def answer(plain: Kernel, tree: Kernel, changes: Mapping[str, Source]) -> str:
 @pytest.mark.parametrize("name", ["overlapped", "cached", "partial", "ring", "peeled"])
 def test_what_is_known_changes_no_answer(name: str) -> None:
     """Nearly right trees, asked after the right one and each other, and alone."""
-    case = CASES[name]
-    assert answer(case.plain, case.tree, case.changes) == "proved"
+    case, bench = CASES[name], Workbench()
+    assert answer(bench, case.plain, case.tree, case.changes) == "proved"
     answers = set()
     for tree in islice(filter(well_formed, mutants(case.tree)), 0, None, 4):
-        found = answer(case.plain, tree, case.changes)
-        assert found == answer(replace(case.plain), tree, case.changes)
+        found = answer(bench, case.plain, tree, case.changes)
+        assert found == answer(Workbench(), case.plain, tree, case.changes)
         answers.add(found)
     assert len(answers) > 2
 
@@ -157,7 +162,17 @@ def test_a_part_has_all_writes_that_it_asks_for() -> None:
 
 
 def test_what_a_child_proved_is_known() -> None:
-    plain = chain(A, B, Y)
-    prove_within(plain, Scheduled(plain, certificate(plain, {})), 60)
-    assert len(proved_parts(plain)) == 4
-    assert more_known(plain, chain(A, split(), Y)) == 2
+    plain, bench = chain(A, B, Y), Workbench()
+    prove_within(plain, Scheduled(plain, certificate(plain, {})), 60, bench=bench)
+    assert len(bench.proved(plain)) == 4
+    assert more_known(bench, plain, chain(A, split(), Y)) == 2
+
+
+def test_values_under_laws_are_no_others() -> None:
+    """What is asked without the law first is answered without it, and with it afterwards."""
+    before, bench = start(ROW_EXPONENTIALS), Workbench()
+    after, plain = schedule(before, "- rescale: {blocks: [peak, y]}")[-1].state, before.kernel
+    prove(plain, before, bench)
+    prove(plain, after, bench)
+    prove(plain, before, bench)
+    assert bench.values(plain) is not bench.values(plain, after.laws)

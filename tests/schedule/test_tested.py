@@ -1,7 +1,6 @@
 """`tested: true`: tests in place of a proof where data hides what reads take, and nowhere else."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -20,13 +19,13 @@ from gen.pipeline import generate
 from gen.poly import certificate
 from gen.poly.cache import prove_once
 from gen.poly.certificate import PROVED, Scheduled, Standing
-from gen.poly.decisions import proved_parts
 from gen.poly.limit import ProofTimeout, prove_within
 from gen.poly.prove import prove
 from gen.poly.tested.comparison import FORMS, compare
 from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
-from gen.schedule.base import Context, Example, Layer, Primitive, Step
+from gen.poly.workbench import Workbench
+from gen.schedule.base import Context, Example, Layer, Primitive, Prover, Step
 from gen.schedule.recipe import run as run_steps
 from gen.targets.cpu.levels import Level
 from gen.trial.proofs import proofs
@@ -73,9 +72,9 @@ def plain_rows(factor: str = "2") -> Scheduled:
 
 
 def run(
-    state: Scheduled, recipe: str, prover: Callable[[Kernel, Scheduled], None] = prove
+    state: Scheduled, recipe: str, prover: Prover = prove, bench: Workbench | None = None
 ) -> tuple[Step, ...]:
-    return run_steps(state, steps(recipe), Context(state.kernel, prover))
+    return run_steps(state, steps(recipe), Context(state.kernel, prover, bench or Workbench()))
 
 
 def refused(state: Scheduled, recipe: str) -> ScheduleError:
@@ -117,16 +116,16 @@ def test_what_is_proved_is_not_called_tested() -> None:
 
 
 def test_what_is_tested_is_not_known_as_proved() -> None:
-    state = replace(plain_rows(), kernel=replace(plain_rows().kernel))
+    state, bench = plain_rows(), Workbench()
     plain = state.kernel
-    prove(plain, state)
-    before = set(proved_parts(plain))
-    merged = run(state, MERGE)[-1].state
-    assert proved_parts(plain) == before
+    prove(plain, state, bench)
+    before = bench.proved(plain)
+    merged = run(state, MERGE, bench=bench)[-1].state
+    assert bench.proved(plain) == before
     with pytest.raises(Refused, match="before w_1"):
-        prove(plain, replace(merged, standing=PROVED))
-    prove(plain, replace(state, standing=merged.standing))
-    assert len(proved_parts(plain)) == 2 * len(before)  # known once for each standing
+        prove(plain, replace(merged, standing=PROVED), bench)
+    prove(plain, replace(state, standing=merged.standing), bench)
+    assert len(bench.proved(plain)) == 2 * len(before)  # known once for each standing
 
 
 def test_a_difference_is_a_refusal_with_the_arrays() -> None:
@@ -260,7 +259,7 @@ def test_what_data_does_not_hide_is_not_tested() -> None:
 
 @pytest.mark.parametrize("failure", [ProofTimeout("no answer"), isl.Error("isl failed")])
 def test_no_answer_is_never_tested(failure: Exception) -> None:
-    def fails(plain: Kernel, state: Scheduled) -> None:
+    def fails(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
         raise failure
 
     with pytest.raises(type(failure)) as caught:
@@ -285,7 +284,7 @@ def test_another_process_and_the_cache(tmp_path: Path) -> None:
     assert caught.value.hidden == ("y", 2) and caught.value.hint is not None
     asked = []
     for _ in range(2):
-        prove_once(plain, merged, tmp_path, lambda plain, state: asked.append(state))
+        prove_once(plain, merged, tmp_path, lambda plain, state, bench: asked.append(state))
     assert asked == [merged, merged] and not any(tmp_path.iterdir())
 
 

@@ -20,6 +20,7 @@ from gen.ir.walk import loops, map_children, replace_stmt, substitute
 from gen.pipeline import Variant, schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.witness import Refused
+from gen.poly.workbench import Workbench
 from gen.targets.cpu.levels import Level, Target
 from gen.targets.cpu.passes.finish import EXACT, after, finish, interpretable
 from gen.trial.run import random_arrays
@@ -38,7 +39,7 @@ SPECS = [
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, 2.0]
 
 
-def unproved(plain: Kernel, state: Scheduled) -> None:
+def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     """What is compared need not be proved."""
 
 

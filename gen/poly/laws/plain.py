@@ -21,7 +21,7 @@ from ...ir.nodes import (
     Update,
     Var,
 )
-from ...ir.walk import ancestors, blocks, remembered, replace_stmt, substitute, walk
+from ...ir.walk import ancestors, blocks, replace_stmt, substitute, walk
 from ..certificate import Given
 from ..values.flow import Computed, Identity, Logical, Value, Values, logical_flow, merged
 from ..witness import Refused
@@ -29,34 +29,18 @@ from .law import TERM
 from .matching import Blocks, Fit, NoFit, fitting
 
 
-def under(plain: Kernel, laws: Sequence[Given], context: Kernel) -> Logical:
-    """The plain schedule's values under the laws, with the phases of `context`.
+def under(plain: Kernel, laws: Sequence[Given], logical: Logical) -> Logical:
+    """The plain schedule's values under the laws. logical: without them.
 
     Raises Refused where a law does not fit, or would change what another block takes.
     """
-    if not laws:
-        return logical_flow(plain, context)
-    found, question = _found(plain), repr((laws, context.phases))
-    if question not in found:
-        found[question] = _under(plain, laws, context)
-    return found[question]
-
-
-@remembered
-def _found(plain: Kernel) -> dict[str, Logical]:
-    """The values that were asked for: each step that follows a law is proved against them."""
-    return {}
-
-
-def _under(plain: Kernel, laws: Sequence[Given], context: Kernel) -> Logical:
-    logical = logical_flow(plain, context)
     for given in laws:
         try:
             fit = fitting(known(plain, logical), given.blocks, given.law)
         except NoFit as no:
             raise Refused(f"law '{given.law}' is not one of this kernel: {no}") from None
         plain = _joined(plain, fit)
-        after = logical_flow(plain, context)
+        after = logical_flow(plain)
         _require_same(logical, after, fit)
         logical = after
     return logical

@@ -9,14 +9,14 @@ The maps are last writes, by difference of relations: no isl dataflow analysis t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never, final
 
 import islpy as isl
 
 from ...ir.inits import explicit_inits
 from ...ir.nodes import AnyCombiner, Init, Intent, IterKind, Kernel, Store, Update
-from ...ir.walk import blocks, remembered
+from ...ir.walk import blocks
 from ..certificate import Flow, Source
 from ..sets.extract import Tree, extract
 from ..sets.order import IN, OUT, Relations, agreeing, common, turns
@@ -97,25 +97,11 @@ class Logical:
         return isinstance(body.body, Update) and (reduces or block in self.initialised)
 
 
-def logical_flow(plain: Kernel, context: Kernel | None = None) -> Logical:
-    """The exact flow of a plain kernel, with the phases of `context`.
+def logical_flow(plain: Kernel) -> Logical:
+    """The exact flow of a plain kernel; a workbench keeps it.
 
     Raises Refused where the flow is not a function of the instance that isl can say.
     """
-    phases = context.phases if context else plain.phases
-    found, question = _flows(plain), repr(phases)
-    if question not in found:
-        found[question] = _logical_flow(replace(plain, phases=phases))
-    return found[question]
-
-
-@remembered
-def _flows(plain: Kernel) -> dict[str, Logical]:
-    """The flows of a plain kernel that were asked for: it is proved against after every step."""
-    return {}
-
-
-def _logical_flow(plain: Kernel) -> Logical:
     tree = extract(explicit_inits(plain))
     relations = Relations(tree)
     initialised = frozenset(b.name for b in blocks(plain.body) if b.initialises)
@@ -144,7 +130,11 @@ def plain_flow(kernel: Kernel) -> Flow:
 
     Raises Refused as `logical_flow` does.
     """
-    logical = logical_flow(kernel)
+    return flow_of(logical_flow(kernel))
+
+
+def flow_of(logical: Logical) -> Flow:
+    """The same values as a certificate."""
     tree = logical.relations.tree
     result: dict[tuple[str, int], Source] = {}
     for (name, number), last in logical.writers.items():

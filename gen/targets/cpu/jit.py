@@ -404,6 +404,6 @@ def _runtime_digest() -> str:
     return digest.hexdigest()
 
 
-@cache
 def _library(path: Path) -> ctypes.CDLL:
+    """The library; what is loaded stays, and is found again by the system."""
     return ctypes.CDLL(str(path))
