@@ -5,7 +5,7 @@ simplified.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import assert_never, cast
 
 from .expressions import (
@@ -79,7 +79,7 @@ def bare_type(function: Function, context: DType | None) -> DType | None:
 # ---------------------------------------------------------------- index algebra
 
 
-@cache
+@lru_cache(1024)
 def index(value: int) -> Const:
     return Const(value, INDEX)
 

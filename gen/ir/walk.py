@@ -41,24 +41,29 @@ _NONE: frozenset[str] = frozenset()
 _STATEMENTS = (Allocate, Barrier, Block, Delinearize, If, Loop, Seq, Transfer)
 
 
-_HOLDERS: dict[type[Node], tuple[str, ...]] = {}
-
-
 def _holders(kind: type[Node]) -> tuple[str, ...]:
-    """The fields that may hold nodes; found once, since trees are walked all the time."""
-    if kind not in _HOLDERS:
-        mine = (f for f in fields(kind) if f.name != "span" and not _holds_none(f.type))
-        _HOLDERS[kind] = tuple(f.name for f in mine)
-    return _HOLDERS[kind]
+    """The fields that may hold nodes."""
+    mine = (f for f in fields(kind) if f.name != "span" and not _holds_none(f.type))
+    return tuple(f.name for f in mine)
 
 
 def _holds_none(declared: object) -> bool:
     return isinstance(declared, type) and not issubclass(declared, Node | tuple)
 
 
+def _kinds(kind: type[Node]) -> Iterator[type[Node]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from _kinds(below)
+
+
+_HOLDERS = {kind: _holders(kind) for kind in _kinds(Node)}
+
+
 def remembered(f: Callable[[N], A]) -> Callable[[N], A]:
     """A pure function of a node, asked once of each: trees share what a step leaves alone, so what
-    is known of their parts carries over.
+    is known of their parts carries over. Its answer is immutable, as the node is: what changes
+    while something is worked on is in a workbench (`poly.workbench`).
     """
 
     def ask(node: N) -> A:
@@ -87,7 +92,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 def _children(node: Node) -> tuple[Node, ...]:
     found: list[Node] = []
-    for name in _holders(type(node)):
+    for name in _HOLDERS[type(node)]:
         value = getattr(node, name)
         if isinstance(value, Node):
             found.append(value)
@@ -112,7 +117,7 @@ def map_children(node: N, f: Callable[[Any], Any]) -> N:
     if not children(node):
         return node
     changes: dict[str, Any] = {}
-    for name in _holders(type(node)):
+    for name in _HOLDERS[type(node)]:
         value = getattr(node, name)
         if isinstance(value, Node):
             new: Any = f(value)

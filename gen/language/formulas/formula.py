@@ -168,7 +168,7 @@ class _Evaluator:
             found = self.found(node)
         except SpecError:
             raise
-        except Exception as error:  # NumPy and SciPy may raise anything
+        except Exception as error:  # foreign code: what f2py wraps raises errors of no other class
             message = f"this fails: {error or type(error).__name__}".partition("\n")[0]
             raise SpecError(message, self.place.span(node)) from error
         if not isinstance(node, ast.Constant | ast.Name | ast.Slice) and not _are_numbers(found):
