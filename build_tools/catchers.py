@@ -80,7 +80,7 @@ def by_goldens() -> Iterator[str]:
         if emit(spec, variants, Level.V3) != kept.read_text("utf-8"):
             yield f"{kept.name}: the C is another"
     for name, text, packable in test_golden.KERNELS:
-        kept = ROOT / "tests" / "golden" / "emit" / f"{name}.v3.c"
+        kept = ROOT / "tests" / "golden" / "targets" / f"{name}.v3.c"
         if test_golden.emitted(text, packable=packable) != kept.read_text("utf-8"):
             yield f"{kept.name}: the C is another"
 

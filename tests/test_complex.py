@@ -19,7 +19,7 @@ from gen.trial import comparison, inputs
 from gen.trial.plain import Reference
 from gen.trial.sizes import edges
 
-SPECS = sorted((Path(__file__).parent / "spec" / "complex").glob("*.yaml"))
+SPECS = sorted((Path(__file__).parent / "language" / "complex").glob("*.yaml"))
 Array = NDArray[Any]
 
 

@@ -32,7 +32,7 @@ from tests.language.references import INPUTS, REFERENCES
 
 Array = NDArray[Any]
 
-FOLDER = Path(__file__).parent / "spec"
+FOLDER = Path(__file__).parent / "language"
 CORPUS = sorted((FOLDER / "corpus").rglob("*.yaml"))
 SPECS = {path.stem: path for path in (*sorted((FOLDER / "specs").glob("*.yaml")), *CORPUS)}
 WITH_RECIPES = [name for name, path in SPECS.items() if "\nrecipes:" in path.read_text("utf-8")]

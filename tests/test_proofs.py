@@ -32,7 +32,7 @@ MUTATED = [
     for path in SHIPPED
     if path.stem not in MANY_DIMS
 ]
-SPECS = [*SHIPPED, *sorted((ROOT / "tests" / "spec" / "specs").glob("*.yaml"))]
+SPECS = [*SHIPPED, *sorted((ROOT / "tests" / "language" / "specs").glob("*.yaml"))]
 
 
 def name_of(value: object) -> str:

@@ -15,8 +15,8 @@ import pytest
 import tilesmith as ts
 from gen.ir.types import DType
 from gen.targets.cpu.levels import Level
-from tests.kernels import driver
 
+from . import driver
 from .support import ROOT, SPECS, assert_right
 
 SUPPORTED = [Level(name) for name in ts.show_config("dicts")["levels_supported"]]

@@ -9,9 +9,9 @@ import pytest
 
 from gen.language.build import choices
 from gen.targets.cpu.levels import Level
-from tests.kernels import driver
 from tests.simd.toolchain import works
 
+from . import driver
 from .support import SPECS, assert_right
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"

@@ -14,8 +14,8 @@ import tilesmith as ts
 from gen.ir.types import DType
 from gen.language.build import choices
 from gen.targets.cpu.levels import Level
-from tests.kernels import driver
 
+from . import driver
 from .support import SPECS, assert_right
 
 SUPPORTED = ts.show_config("dicts")["levels_supported"]

@@ -11,8 +11,8 @@ import pytest
 import tilesmith as ts
 from gen.language.build import choices
 from gen.targets.cpu.levels import Level
-from tests.kernels import driver
 
+from . import driver
 from .support import ROOT, SPECS, Array, call, outputs
 
 STREAMED = sorted(

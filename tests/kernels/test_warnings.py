@@ -13,8 +13,8 @@ import pytest
 from gen.commands.build import RUNTIME, RUNTIME_SOURCES
 from gen.targets.cpu.jit import FLAGS
 from gen.targets.cpu.levels import Level, Target
-from tests.kernels import driver
 
+from . import driver
 from .support import SPECS
 
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")

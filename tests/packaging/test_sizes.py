@@ -11,8 +11,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from .author import ROOT, Author, package
 
-SPECS = ROOT / "tests" / "spec" / "sizes"
-NAMED = ROOT / "tests" / "spec" / "named"
+SPECS = ROOT / "tests" / "language" / "sizes"
+NAMED = ROOT / "tests" / "language" / "named"
 NAMED_SPECS = [NAMED / "max_pool2d.yaml", NAMED / "window.yaml"]
 RNG = np.random.default_rng(4)
 

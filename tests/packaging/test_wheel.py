@@ -114,9 +114,9 @@ def test_the_wheel_needs_numpy_alone(dist: Path) -> None:
     needed = [each for each in told.get_all("Requires-Dist", []) if "extra ==" not in each]
     assert needed == ["numpy>=2.0"]
     assert not [name for name in names if "__pycache__" in name or name.endswith((".pyc", ".pyx"))]
-    assert {f"tilesmith/gen/templates/{name}" for name in FILES.values()} <= set(names)
+    assert {f"tilesmith/gen/project/templates/{name}" for name in FILES.values()} <= set(names)
     runtime = {p.name for p in (ROOT / "gen" / "targets" / "cpu" / "runtime").glob("ts_*")}
-    assert {f"tilesmith/gen/runtime/{name}" for name in runtime} <= set(names)
+    assert {f"tilesmith/gen/targets/cpu/runtime/{name}" for name in runtime} <= set(names)
     assert {"tilesmith/_kernels.pyi", "tilesmith/manifest.json", "tilesmith/py.typed"} <= set(names)
     assert {"tilesmith/include/tilesmith.h", "tilesmith/include/tilesmith.pxd"} <= set(names)
 

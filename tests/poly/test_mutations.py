@@ -16,8 +16,8 @@ from gen.ir.walk import map_children, replace_stmt, substitute, walk
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import Refused, prove
 from gen.poly.workbench import Workbench
-from tests.poly import test_blur, test_order, test_reductions, test_refusals, test_softmax
 
+from . import test_blur, test_order, test_reductions, test_refusals, test_softmax
 from .script import certificate
 
 INPUT = Source(initial=True)

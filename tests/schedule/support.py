@@ -22,7 +22,7 @@ from gen.schedule.base import Context, Primitive, Step
 from gen.schedule.recipe import read
 from gen.schedule.recipe import run as run_steps
 
-SPECS = Path(__file__).parent.parent / "spec" / "specs"
+SPECS = Path(__file__).parent.parent / "language" / "specs"
 Array = np.ndarray
 
 

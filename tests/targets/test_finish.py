@@ -99,7 +99,7 @@ def test_the_tree_that_is_emitted(path: Path) -> None:
 @pytest.mark.parametrize("name", ["dots", "gemm"])
 def test_nests_that_an_intrinsic_computes_or_does_not(name: str) -> None:
     """All of them, whole ones and those that guards cut, do what was lowered."""
-    spec = specs.load(ROOT / "tests" / "emit" / "specs" / f"{name}.yaml")
+    spec = specs.load(ROOT / "tests" / "targets" / "specs" / f"{name}.yaml")
     target = Target(Level.V4)
     for variant in schedule(spec, specs.choices(spec)[0], target, unproved, each_step=False):
         finish(variant.lowered.kernel, target)

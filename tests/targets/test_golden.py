@@ -1,7 +1,6 @@
 """The C of small kernels, as it is read in review."""
 
 import pytest
-from tests.emit import kernels
 
 from gen.ir.algebra import less
 from gen.ir.nodes import Var
@@ -9,6 +8,7 @@ from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
 from gen.targets.cpu.levels import Level
 from tests.conftest import Golden
 
+from . import kernels
 from .kernels import lowered
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.emit import kernels
 
 from gen.errors import TilesmithError
 from gen.ir.types import DType
 from gen.targets.cpu.levels import Level, Target
 
+from . import kernels
 from .kernels import compiled
 
 RNG = np.random.default_rng(5)

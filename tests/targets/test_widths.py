@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.emit import kernels
 
 from gen.targets.cpu.levels import Level
 
+from . import kernels
 from .kernels import compiled
 
 # Conditions on element j, each a mask made in its own way. They leave out j == 1, where x is NaN.
