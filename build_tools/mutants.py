@@ -49,11 +49,17 @@ TESTS = {
         *("-k", "not v2 and not v4"),
     ),
     "prover": ("tests/poly", "--ignore=tests/poly/test_mutations.py"),
-    "language": ("tests/build_tools/test_evaluator.py", "tests/ir/test_interp.py"),
+    "language": (
+        "tests/language/test_exact.py",
+        "tests/build_tools/test_evaluator.py",
+        "tests/ir/test_interp.py",
+    ),
     "tools": (
         "tests/language/test_calls.py",
         "tests/test_trust.py",
         "tests/test_trial.py",
+        "tests/test_located.py",
+        "tests/test_notebook.py::test_results_without_axes",
         "tests/test_notebook.py::test_of_types_that_hold_the_arrays_their_own_is_chosen",
         "tests/schedule/test_layouts.py",
         "tests/commands/test_bounds.py",

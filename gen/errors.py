@@ -4,6 +4,8 @@ Input: file texts and positions. Output: `path:line:col: error: ...` with the li
 under the place, and a hint. Lines and columns count from 1.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
@@ -51,6 +53,16 @@ class ScheduleError(TilesmithError):
 
 class NoCode(ScheduleError):
     """A schedule that is right for a target for which no code is made yet."""
+
+
+@contextmanager
+def located(span: Span | None) -> Iterator[None]:
+    """Errors from inside that do not know their place are at this one."""
+    try:
+        yield
+    except TilesmithError as error:
+        error.span = error.span or span
+        raise
 
 
 def render(

@@ -7,14 +7,14 @@ nothing is emitted but what the prover has passed, and is checked to do the same
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
 from . import language as specs
 from .binding.manifest import Argument, Entry, Parameter, entry_to_json
-from .errors import NoCode, Span, TilesmithError
+from .errors import NoCode, Span, SpecError, TilesmithError, located
 from .ir.nodes import Expr, Intent, Kernel
 from .ir.rules.verify import verify
 from .ir.text.print_expr import expr_to_text
@@ -132,26 +132,35 @@ def schedule(
     all that comes before. plain: what other levels made already.
     Raises SpecError and ScheduleError.
     """
+    if not dtypes:  # of which `$lanes` and symbols are made
+        hint = "write {T: [float32, float64]} under 'dtypes', and T where an element type stands"
+        raise SpecError(f"'{spec.name}' has no type variable", spec.span, hint)
     plain = plain or Plain(spec, dtypes)
+    with located(spec.span):
+        return tuple(_variants(spec, dtypes, target, prove, each_step, plain))
+
+
+def _variants(
+    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover, each_step: bool, plain: Plain
+) -> Iterator[Variant]:
     recipe = recipes.choose(spec.recipes, "cpu", target.level.value)
     own = {
         "lanes": min(target.lanes(dtype.computed) for dtype in dtypes.values()),
         "line": LINE // max(dtype.bytes for dtype in dtypes.values()),
     }
-    return tuple(
-        _variant(
-            name,
-            plain.under(when),
-            when,
-            steps,
-            span,
-            target,
-            prove,
-            plain.bench,
-            each_step=each_step,
-        )
-        for name, when, steps, span in _plans(recipe, target.level.value, own)
-    )
+    for name, when, steps, span in _plans(recipe, target.level.value, own):
+        with located(span):
+            yield _variant(
+                name,
+                plain.under(when),
+                when,
+                steps,
+                span,
+                target,
+                prove,
+                plain.bench,
+                each_step=each_step,
+            )
 
 
 _Plan = tuple[str, Expr | None, tuple[Primitive, ...], Span | None]
@@ -237,7 +246,7 @@ def emit(
         emit_kernel(
             spec.name,
             suffix,
-            [LoweredVariant(v.name, v.lowered.kernel, v.when, _shared(v)) for v in chosen],
+            [LoweredVariant(v.name, v.lowered.kernel, v.when, _shared(v), v.span) for v in chosen],
             level,
             packed=packed,
             keep_marks=keep_marks,

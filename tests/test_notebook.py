@@ -36,6 +36,49 @@ def test_problems_without_a_loop_dim_run_one_by_one() -> None:
     np.testing.assert_allclose(matmul(a, b), a @ b, rtol=1e-14)
 
 
+NO_AXES = """\
+tilesmith: 1
+kernel: total
+doc: A weighted sum, and what it comes to with another.
+signature: (n),(),()->(),()
+dtypes: {T: [float64]}
+arguments:
+  x: {type: "T[n]"}
+  w: {type: "T[]"}
+  y: {type: "T[]", intent: out}
+  z: {type: "T[]", intent: inout}
+compute: |
+  y = w * sum(x[j] for j in n)
+  z += y
+"""
+BY_ROWS = """\
+tilesmith: 1
+kernel: rows
+doc: The weighted sum of each row.
+signature: (n),()->()
+dtypes: {T: [float64]}
+arguments:
+  x: {type: "T[m, n]"}
+  w: {type: "T[]"}
+  y: {type: "T[m]", intent: out}
+compute: |
+  y[i] = w * sum(x[i, j] for j in n)
+"""
+
+
+def test_results_without_axes(tmp_path: Path) -> None:
+    path = tmp_path / "total.yaml"
+    path.write_text(NO_AXES)
+    total = gen.compile(path, level="v2")
+    assert total([1.0, 2.0, 3.0], 2.0, 1.0) == (12.0, 13.0)
+    each = total(np.ones((2, 3)), [2.0, 3.0], 1.0)
+    assert [x.tolist() for x in each] == [[6.0, 9.0], [7.0, 10.0]]
+    path.write_text(BY_ROWS)
+    rows = gen.compile(path, level="v2")
+    assert rows([1.0, 2.0, 3.0], 2.0) == 12.0
+    assert rows(np.ones((2, 3)), [2.0, 3.0]).tolist() == [6.0, 9.0]
+
+
 def test_types_are_chosen_and_scalars_have_defaults() -> None:
     clamp = gen.compile(KERNELS / "clamp.yaml", level="v2")
     assert clamp(np.array([-1, 2], np.float32)).dtype == np.float32

@@ -103,7 +103,8 @@ def _named(name: str, scope: Scope) -> Typed:
     if name in _CONSTANTS and name not in scope.numbers:
         number = _CONSTANTS[name]
         return Typed(float, lambda env: number)
-    return Typed(scope.numbers.get(name, int), lambda env: env[name], name not in scope.numbers)
+    of = scope.numbers.get(name, int)
+    return Typed(of, lambda env: env[name], counts=of is int)
 
 
 def _element(name: str, nodes: Sequence[ast.expr], scope: Scope) -> Typed:
@@ -138,9 +139,12 @@ def _unary(op: ast.unaryop, operand: Typed) -> Typed:
 
 def _power(base: Typed, exponent: ast.expr, scope: Scope) -> Typed:
     match exponent:
+        case ast.Constant(value=int(number)) if base.of is int and not base.counts:
+            value = base.value
+            return Typed(int, lambda env: value(env) ** number)
         case ast.Constant(value=int(number)) if 1 <= number <= 16:
             times, value = operator("*", base.of), base.value
-            return Typed(base.of, lambda env: reduce(times, [value(env)] * number))
+            return Typed(base.of, lambda env: reduce(times, [value(env)] * number), base.counts)
         case _:
             return called("pow", [base, expression(exponent, scope)], scope)
 

@@ -18,7 +18,7 @@ Eval = Callable[[Env], Any]
 @final
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """counts: whether a dim or an index takes part in a number that has no type yet."""
+    """counts: whether dims or indices are in it, and nothing that has a type."""
 
     of: Type
     value: Eval
@@ -54,23 +54,38 @@ class Scope:
         return isinstance(kind, type) and issubclass(kind, np.generic)
 
 
-WHOLE = (*elements.COMPARISONS, "min", "max", "//", "%")
-"""What a dim or an index and an integer of an array take part in as int64."""
+WHOLE = ("//", "%")
+"""What a dim or an index and an integer of an array, but a uint64, take part in as int64."""
 
 
 def binary(symbol: str, a: Typed, b: Typed) -> Typed:
-    of, counts = common(a.of, b.of), a.counts or b.counts
-    if counts and symbol in WHOLE and elements.is_integer(of) and of not in (int, UINT64):
-        of = INT64
+    if elements.is_integer(a.of) and elements.is_integer(b.of):
+        if symbol in elements.COMPARISONS:
+            return _as_numbers(symbol, a, b, BOOL)
+        if symbol in ("min", "max") and a.counts != b.counts:
+            of = common(a.of, b.of)
+            if isinstance(of, np.dtype):
+                largest = symbol == "max" and of == UINT64
+                return _as_numbers(symbol, a, b, UINT64 if largest else INT64)
+    of = common(a.of, b.of)
+    if symbol in WHOLE and (a.counts or b.counts) and elements.is_integer(of):
+        of = of if of in (int, UINT64) else INT64
     if symbol == "/" and (of is int or elements.is_integer(of) or elements.same(of, BOOL)):
         of = FLOAT64 if isinstance(of, np.dtype) else float
     function, left, right = operator(symbol, of), a.as_(of), b.as_(of)
     result = BOOL if symbol in elements.COMPARISONS else of
-    return Typed(result, lambda env: function(left(env), right(env)), counts and result is int)
+    counts = of is int and (a.counts or b.counts)
+    return Typed(result, lambda env: function(left(env), right(env)), counts)
+
+
+def _as_numbers(symbol: str, a: Typed, b: Typed, of: DType) -> Typed:
+    """Of integers of any types, exactly."""
+    function, left, right = operator(symbol, int), a.value, b.value
+    return Typed(of, lambda env: of.type(function(int(left(env)), int(right(env)))))
 
 
 def select(test: Typed, body: Typed, orelse: Typed) -> Typed:
     of = common(body.of, orelse.of)
     given, this, that = test.value, body.as_(of), orelse.as_(of)
-    counts = of is int and (body.counts or orelse.counts)
+    counts = of is int  # not a number by itself, whatever it chooses from
     return Typed(of, lambda env: this(env) if given(env) else that(env), counts)

@@ -14,6 +14,7 @@ from ..ir import algebra, walk
 from ..ir import nodes as ir
 from ..ir.nodes import BinaryOp, Function, UnaryOp
 from ..ir.types import INDEX, DType, Kind
+from .exact import alike, position
 from .syntax import nodes as syntax
 from .syntax.grammar import CONSTANTS
 from .values.functions import OF_COMPLEX, complex_number, folded, part
@@ -96,7 +97,7 @@ def as_index(expr: syntax.Expr, types: Types) -> ir.Expr:
     value = typed(expr, types)
     if not is_integer(value.type):
         raise SpecError(f"an index must be an integer, not {type_name(value.type)}", expr.span)
-    return convert(value, INDEX, expr.span)
+    return position(value, expr.span)
 
 
 def _read(stored: ir.Expr) -> Typed:
@@ -140,10 +141,13 @@ def _unary(op: UnaryOp, value: Typed, span: Span) -> Typed:
                 return _weak(BinaryOp.SUB, literal(0, span), value, span)
         case _:
             assert_never(op)
-    return Typed(ir.Unary(op, value.expr, span=span), concrete(value.type))
+    dtype = concrete(value.type)
+    return Typed(ir.Unary(op, convert(value, dtype, span), span=span), dtype)
 
 
 def _binary(op: BinaryOp, lhs: Typed, rhs: Typed, span: Span) -> Typed:
+    if op in _WIDENED:
+        lhs, rhs = alike(op, lhs, rhs, span)
     common = promote(lhs.type, rhs.type)
     is_bool = common is DType.BOOL
     if op in _LOGICAL:
@@ -163,22 +167,10 @@ def _binary(op: BinaryOp, lhs: Typed, rhs: Typed, span: Span) -> Typed:
     if isinstance(common, Weak) and op not in ir.COMPARISONS:
         return _weak(op, lhs, rhs, span)
     dtype = concrete(common)
-    if op in _WIDENED and _widened(lhs, rhs):
-        common = dtype = INDEX
     new = ir.Binary(op, convert(lhs, dtype, span), convert(rhs, dtype, span), span=span)
     if isinstance(common, Weak):
         return Typed(algebra.simplify(new), DType.BOOL)
     return Typed(new, DType.BOOL if op in ir.COMPARISONS else common)
-
-
-def _widened(a: Typed, b: Typed) -> bool:
-    """Whether a dim or index meets an integer of an array, whose type may be too small for it."""
-    weak = any(v.type is Weak.INT and not isinstance(v.expr, ir.Const) for v in (a, b))
-    narrow = any(
-        isinstance(v.type, DType) and v.type.is_integer and v.type is not DType.UINT64
-        for v in (a, b)
-    )
-    return weak and narrow
 
 
 _FOLD: dict[BinaryOp, Callable[[Any, Any], Any]] = {

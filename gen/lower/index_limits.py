@@ -151,7 +151,7 @@ def _too_large(variants: Variants, products: frozenset[Expr]) -> TilesmithError:
         for block in blocks(kernel.body):
             if any(r.peak > _MOST for r in _below(block, known)):
                 return _error(f"the index arithmetic of block '{block.name}'", block.span)
-    return _error("index arithmetic", variants[0][0].span)
+    return _error("index arithmetic", None)
 
 
 def _error(what: str, span: Span | None) -> TilesmithError:

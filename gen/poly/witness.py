@@ -93,7 +93,7 @@ def sample(counterexamples: isl.Set) -> Sample:
     smallest = flat if natural.is_empty() else natural.lexmin()  # only scalars can be negative
     least = _coordinates(smallest.sample_point(), count)
     for k, value in enumerate(least):
-        counterexamples = counterexamples.fix_val(_PARAM, k, value)
+        counterexamples = counterexamples.fix_val(_PARAM, k, _val(value))
     point = _coordinates(counterexamples.sample_point(), int(counterexamples.dim(_SET)))
     return Sample(dict(zip(names, least, strict=True)), point)
 
@@ -107,9 +107,9 @@ def images(relation: isl.Map, case: Sample) -> tuple[tuple[int, ...], ...]:
     """One point that the relation pairs with the case's point, or none if there is none."""
     point = isl.Set.universe(relation.get_space().domain())
     for k, value in enumerate(case.sizes.values()):
-        point = point.fix_val(_PARAM, k, value)
+        point = point.fix_val(_PARAM, k, _val(value))
     for k in range(int(point.dim(_SET))):
-        point = point.fix_val(_SET, k, case.point[k])
+        point = point.fix_val(_SET, k, _val(case.point[k]))
     image = relation.intersect_domain(point).range()
     if image.is_empty():
         return ()
@@ -121,6 +121,11 @@ def _natural(space: isl.Space) -> isl.Set:
     for k in range(space.dim(_SET)):
         result = result.lower_bound_val(_SET, k, 0)
     return result
+
+
+def _val(value: int) -> isl.Val:
+    """Of any size; from an int itself islpy takes 64 bits."""
+    return isl.Val(str(value))
 
 
 def _coordinates(point: isl.Point, count: int) -> tuple[int, ...]:

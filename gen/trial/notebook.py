@@ -249,14 +249,21 @@ class NotebookKernel:
                 return []
             return [
                 {
-                    n: x[first] if n in shared else x.reshape(count, *x.shape[len(outer) :])
+                    n: _view(x, first) if n in shared else x.reshape(count, *x.shape[len(outer) :])
                     for n, x in full.items()
                 }
             ]
         return [
-            {n: x[at] if n in single else x[at][np.newaxis] for n, x in full.items()}
+            {n: _view(x, at) if n in single else _view(x, at)[np.newaxis] for n, x in full.items()}
             for at in np.ndindex(*outer)
         ]
+
+
+def _view(array: Array, at: tuple[int, ...]) -> Array:
+    """What is there, with no axis left as well: `array[at]` would be a copy of the number."""
+    place: tuple[Any, ...] = (*at, ...)
+    found: Array = array[place]
+    return found
 
 
 _BUILT = frozenset({"axis", "out", "keepdims"})

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from ...errors import located
 from ..algebra import index
 from ..nodes import (
     Allocate,
@@ -161,10 +162,12 @@ class _Surroundings:
 def _check_stmt(stmt: Stmt, around: _Surroundings) -> None:
     match stmt:
         case Block():
-            _check_block(stmt, around)
+            with located(stmt.span):
+                _check_block(stmt, around)
         case Loop(var, lower, upper, kind, body):
-            expect(lower, INDEX, f"the lower bound of loop '{var}'", around.names())
-            expect(upper, INDEX, f"the upper bound of loop '{var}'", around.names())
+            with located(stmt.span or next((b.span for b in blocks(body)), None)):
+                expect(lower, INDEX, f"the lower bound of loop '{var}'", around.names())
+                expect(upper, INDEX, f"the upper bound of loop '{var}'", around.names())
             _check_kinds(stmt, around)
             _check_stmt(body, _enter(stmt, (var,), kind, around))
         case Delinearize(vars_, extents, value, body):
@@ -178,7 +181,8 @@ def _check_stmt(stmt: Stmt, around: _Surroundings) -> None:
             _check_stmt(body, around)
         case Allocate(buffers, body):
             for buffer in buffers:
-                around = _allocate(buffer, around)
+                with located(buffer.span):
+                    around = _allocate(buffer, around)
             _check_stmt(body, around)
         case Barrier() | Transfer():
             pass  # `verify_launch` and `verify_transfers` have their rules

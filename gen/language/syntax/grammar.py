@@ -7,6 +7,7 @@ sees it, and the depth of what `ast` gives before any function recurses into it.
 
 import ast
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -17,7 +18,7 @@ from ...ir.nodes import BinaryOp, Combiner, UnaryOp
 from ...ir.types import DType
 from .. import yaml
 from ..values import functions
-from . import hints
+from . import hints, literals
 from .nodes import (
     Apply,
     Assign,
@@ -137,7 +138,9 @@ def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Plac
     place = Place(scalar, scalar.positions(), lines, tuple(starts), words)
     _check_text(text, place)
     try:
-        tree = ast.parse(text, mode=mode)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # of what is refused, or is plain
+            tree = ast.parse(text, mode=mode)
     except SyntaxError as error:
         row = min(error.lineno or 1, len(lines)) - 1
         start = place.starts[row] + max(0, (error.offset or 1) - 1)
@@ -288,7 +291,7 @@ def _expr(node: ast.expr, place: Place) -> Expr:
     span = place.span(node)
     match node:
         case ast.Constant(value):
-            return _constant(value, span)
+            return literals.number(value, span)
         case ast.Name(name):
             return Name(name, span=span)
         case ast.Subscript(ast.Name(name), index):
@@ -318,28 +321,19 @@ def _expr(node: ast.expr, place: Place) -> Expr:
             _refuse(node, place, "this is not an expression of the language", hint)
 
 
-def _constant(value: object, span: Span) -> Literal:
-    match value:
-        case bool() | int() if value < 2**64:
-            return Literal(value, span=span)
-        case int():
-            raise SpecError("the integer does not fit in 64 bits", span)
-        case float() | complex() if abs(value) != float("inf"):
-            return Literal(value, span=span)
-        case float() | complex():
-            raise SpecError("the number is too large", span, "write inf for infinity")
-        case _:
-            raise SpecError("this is not a number of the language", span)
-
-
 def _power(base: ast.expr, exponent: ast.expr, place: Place, span: Span) -> Expr:
-    match exponent:
-        case ast.Constant(int(value)) if not isinstance(value, bool) and 1 <= value <= MAX_POWER:
-            return Power(_expr(base, place), value, span=span)
-        case ast.Constant(0.5):
+    of = _expr(base, place)
+    match of, exponent:
+        case _, ast.Constant(bool()):
+            return Apply("pow", (of, _expr(exponent, place)), span=span)
+        case Literal(int(number)), ast.Constant(int(times)) if not isinstance(number, bool):
+            return literals.power(number, times, span)
+        case _, ast.Constant(int(times)) if 1 <= times <= MAX_POWER:
+            return Power(of, times, span=span)
+        case _, ast.Constant(0.5):
             _refuse(exponent, place, "this is a square root", "write sqrt(...), or pow(..., 0.5)")
         case _:
-            return Apply("pow", (_expr(base, place), _expr(exponent, place)), span=span)
+            return Apply("pow", (of, _expr(exponent, place)), span=span)
 
 
 def _unary(op: ast.unaryop, operand: Expr, span: Span) -> Expr:

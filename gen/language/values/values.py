@@ -18,7 +18,9 @@ from .types import AnyType, Weak, concrete, is_complex
 @final
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A weak expression has the IR type that `concrete` gives for it until it is converted."""
+    """A weak expression has the IR type that `concrete` gives for it until it is converted; but a
+    number that only a uint64 holds is one.
+    """
 
     expr: ir.Expr
     type: AnyType
@@ -64,7 +66,8 @@ def literal(value: bool | int | float | complex, span: Span) -> Typed:
     if isinstance(value, bool):
         return Typed(ir.Const(value, DType.BOOL, span=span), DType.BOOL)
     if isinstance(value, int):
-        return Typed(constant(value, INDEX, span), Weak.INT)
+        dtype = DType.UINT64 if value >= 2**63 else INDEX
+        return Typed(constant(value, dtype, span), Weak.INT)
     if isinstance(value, complex):
         return Typed(ir.Const(value, DType.COMPLEX128, span=span), Weak.COMPLEX)
     return Typed(ir.Const(value, DType.FLOAT64, span=span), Weak.FLOAT)

@@ -371,5 +371,6 @@ def _final(end: Access, logical: Logical) -> Values:
         raise Refused(
             f"the spec leaves element {list(missing.point)} of '{end.storage.name}' unwritten",
             Witness(missing.sizes, (), end.storage.name, missing.point),
+            parameter.span,
         )
     return _values(end, last, logical)

@@ -64,7 +64,8 @@ class Running:
     def temporary(self, name: str, *extents: int) -> Buffer:
         """One place for each running reduction, or as many as `extents` say."""
         shape = (*self.buffer.shape[: self.axis], *self.buffer.shape[self.axis + 1 :])
-        return Buffer(name, self.buffer.dtype, (*shape, *map(index, extents)))
+        whole = (*shape, *map(index, extents))
+        return Buffer(name, self.buffer.dtype, whole, span=self.buffer.span)
 
     def locals(self, kernel: Kernel) -> tuple[str, str]:
         """Names for the two iteration variables that replace `position`."""

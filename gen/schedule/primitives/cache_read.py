@@ -131,7 +131,8 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         root, block = tree(state.kernel), block_named(state.kernel, self.block)
         old = buffer_named(state.kernel, self.buffer)
         folded = folding(block, self.buffer)
-        cache = Buffer(self._copy(), old.dtype, folded.shape(old.shape), Scope(self.scope))
+        shape, scope = folded.shape(old.shape), Scope(self.scope)
+        cache = Buffer(self._copy(), old.dtype, shape, scope, span=old.span)
         copy = copying(state.kernel, cache, old, folded)
         used = names(state.kernel) | {cache.name}
         around: tuple[Stmt, ...] = ()

@@ -92,7 +92,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     def rewrite(self, state: Scheduled) -> Scheduled:
         root, users = tree(state.kernel), self._users(state)
         old = buffer_named(state.kernel, self.buffer)
-        new = Buffer(self._copy(), old.dtype, old.shape, Scope.DEVICE)
+        new = Buffer(self._copy(), old.dtype, old.shape, Scope.DEVICE, span=old.span)
         copy = copying(state.kernel, replace(old, name=new.name), new)
         assert isinstance(copy.body, Store) and isinstance(copy.body.target, Target)
         out = replace(copy.body, target=replace(copy.body.target, buffer=self.buffer))

@@ -94,7 +94,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     def rewrite(self, state: Scheduled) -> Scheduled:
         root, readers = tree(state.kernel), self._readers(state)
         old = buffer_named(state.kernel, self.buffer)
-        new = Buffer(self._copy(), old.dtype, old.shape, Scope.DEVICE)
+        new = Buffer(self._copy(), old.dtype, old.shape, Scope.DEVICE, span=old.span)
         copy = copying(state.kernel, new, old)
         used = names(state.kernel) | {new.name}
         nest = place(copy, (), frozenset(), {}, used)

@@ -162,9 +162,8 @@ def spread(n, x: float32[n], y: InOut[float32[2 * n]]):
         root, block = tree(state.kernel), block_named(state.kernel, self.block)
         old = buffer_named(state.kernel, self.buffer)
         axes = self._axes(block)
-        copy = Buffer(
-            self._copy(), old.dtype, tuple(extent(v.upper) for v in axes), Scope(self.scope)
-        )
+        shape, scope = tuple(extent(v.upper) for v in axes), Scope(self.scope)
+        copy = Buffer(self._copy(), old.dtype, shape, scope, span=old.span)
         writes = self.buffer in written(block)
         here, there = tuple(Var(v.name) for v in axes), self._places(block)[0]
         at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}

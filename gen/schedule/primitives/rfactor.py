@@ -220,7 +220,7 @@ def triangle(n, x: float32[n, n], y: Out[float32[n]]):
         extents = tuple(_hull(loop.upper, around) for loop in found)
         olds = (buffer_named(state.kernel, t.buffer) for t in targets(block.body))
         return tuple(
-            Buffer(name, old.dtype, (*old.shape, *extents))
+            Buffer(name, old.dtype, (*old.shape, *extents), span=old.span)
             for name, old in zip(self.buffers(state.kernel), olds, strict=True)
         )
 

@@ -287,7 +287,9 @@ def ring(p, x: float32[p], y: Out[float32[p]]):
             )
         body = self._ordered(out, under(loop))
         owned = replace(old, scope=Scope.RANK)
-        made = (Buffer(name, old.dtype, old.shape, Scope.MESSAGE) for name in messages)
+        made = (
+            Buffer(name, old.dtype, old.shape, Scope.MESSAGE, span=old.span) for name in messages
+        )
         all_ = (*(owned if b is old else b for b in temporaries(kernel)), *made)
         new = rebuild(kernel, replace_stmt(tree(kernel), loop, with_body(loop, body)), all_)
         return Scheduled(new, prune_shared(new, self._flow(state, loop)))

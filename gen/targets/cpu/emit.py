@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from ...errors import Span, located
 from ...ir.algebra import conjunction
 from ...ir.index.facts import Facts, of_kernel
 from ...ir.index.linear import linear
@@ -57,13 +58,14 @@ MORE_HEADERS = {
 @dataclass(frozen=True, slots=True)
 class LoweredVariant:
     """One variant: its name, its lowered kernel, when it may be chosen (None: always), and the
-    arguments that a call may give as one array with another.
+    arguments that a call may give as one array with another; and where it is written.
     """
 
     name: str
     kernel: Kernel
     when: Expr | None = None
     shared: frozenset[str] = frozenset()
+    span: Span | None = None
 
 
 def emit_file(
@@ -98,7 +100,7 @@ def emit_kernel(
     table = f"ts_{name}_{dtypes}_{level.value}"
     texts: list[str] = []
     rows: list[str] = []
-    finished = [finish(variant.kernel, Target(level)) for variant in variants]
+    finished = [_finished(variant, Target(level)) for variant in variants]
     coded = [
         (variant, kernel, machine, "_".join((variant.name, *sorted(machine.features))))
         for variant, kernel in zip(variants, finished, strict=True)
@@ -111,7 +113,8 @@ def emit_kernel(
         strides = _strides(kernel, frozenset(packed), first, last)
         axes = (*_numbers(kernel, strides.unit), *_numbers(kernel, strides.columns, first=True))
         mask = sum(1 << axis for axis in axes)
-        functions = _variant(symbol, kernel, strides, variant.shared, machine, taken)
+        with located(variant.span or kernel.span):
+            functions = _variant(symbol, kernel, strides, variant.shared, machine, taken)
         texts += ("\n".join(marked(Owner.VARIANT, variant.name, [f])) for f in functions)
         if variant.when is not None or machine.features:
             when = f"{symbol}_when"
@@ -122,6 +125,11 @@ def emit_kernel(
     text = "\n\n".join([*texts, "\n".join(defined)])
     text = text if keep_marks else unmarked(text)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
+
+
+def _finished(variant: LoweredVariant, target: Target) -> Kernel:
+    with located(variant.span or variant.kernel.span):
+        return finish(variant.kernel, target)
 
 
 # ---------------------------------------------------------------- unit strides
