@@ -6,7 +6,7 @@ dropped: an index becomes a free coordinate between the bounds that a clamp give
 a condition that reads inputs is kept in `Statement.opaque`, and anything else is refused.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
@@ -30,7 +30,7 @@ from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import children, loads, targets
 from ..witness import Instance, Refused, Sample, Witness, partner, sample
 from .affine import Frame, NotAffine, affine, frame, interval, region, tuple_map
-from .unknown_places import numbers, part, within
+from .unknown_places import known, part, unknown, within
 
 
 @final
@@ -378,14 +378,14 @@ def _access(
         rank = _on(LoopKind.DISTRIBUTED, statement, storage)
         to, source = (_affine(peer, at, statement.block) for peer in storage.way)
         outer += (rank, to) if writes else (source, rank)
-    known = [_known(expr, at) for expr in indices]
+    values = [known(expr, at) for expr in indices]
     stand = unknown(indices, at)
     free = len(set(stand.values()))
     events = domain.add_dims(isl.dim_type.set, free)
     place = isl.Map.from_domain(isl.Set.universe(events.get_space()))
     coordinates = {n: depth + k for k, n in enumerate(dict.fromkeys(stand.values()))}
     held = {n: within(interval(n, at), free, k, events) for n, k in coordinates.items()}
-    for expr, value in zip((None,) * len(outer) + indices, (*outer, *known), strict=True):
+    for expr, value in zip((None,) * len(outer) + indices, (*outer, *values), strict=True):
         if value is not None:
             axis = isl.Map.from_pw_aff(value).add_dims(isl.dim_type.in_, free)
         else:
@@ -398,12 +398,6 @@ def _access(
         place = place.flat_range_product(axis)
     # The events last: each product would go through all of their constraints.
     return Access(statement, number, storage, free, place.intersect_domain(events))
-
-
-def unknown(indices: Sequence[Expr], at: Frame) -> dict[Expr, Expr]:
-    """The indices that are not affine, each with the number that a free coordinate stands for."""
-    those = [expr for expr in indices if _known(expr, at) is None]
-    return dict(zip(those, numbers(those), strict=True))
 
 
 def _on(axis: LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:
@@ -420,10 +414,3 @@ def _on(axis: LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:
             span=statement.block.span,
         )
     return statement.at.values[level.dims[0]]
-
-
-def _known(expr: Expr, at: Frame) -> isl.PwAff | None:
-    try:
-        return affine(expr, at)
-    except NotAffine:
-        return None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import islpy as isl
 
 from ...ir.nodes import Binary, BinaryOp, Const, Expr
+from .affine import Frame, NotAffine, affine
 
 
 def within(
@@ -64,3 +65,17 @@ def _order(relation: str) -> isl.Map:
 def _to_number(space: isl.Space) -> isl.Space:
     """The space of maps from a set space to one coordinate."""
     return isl.Map.from_domain(isl.Set.universe(space)).add_dims(isl.dim_type.out, 1).get_space()
+
+
+def unknown(indices: Sequence[Expr], at: Frame) -> dict[Expr, Expr]:
+    """The indices that are not affine, each with the number that a free coordinate stands for."""
+    those = [expr for expr in indices if known(expr, at) is None]
+    return dict(zip(those, numbers(those), strict=True))
+
+
+def known(expr: Expr, at: Frame) -> isl.PwAff | None:
+    """An affine index; None for another."""
+    try:
+        return affine(expr, at)
+    except NotAffine:
+        return None

@@ -36,7 +36,8 @@ from ...ir.nodes import (
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import children, loads
 from ..sets.affine import MOST_QUOTIENT, Frame, NotAffine, affine, region
-from ..sets.statement import Statement, unknown
+from ..sets.statement import Statement
+from ..sets.unknown_places import unknown
 from ..witness import Refused
 from .flow import Computed, Contents, Logical, Values
 from .substitution import substituted
