@@ -91,7 +91,7 @@ def _send(
     _limit_memory()
     try:
         connection.send(ask(*arguments))
-    except Exception as error:
+    except (MemoryError, isl.Error) as error:
         if not _wants_memory(error):
             raise
         connection.send(_OutOfMemory())

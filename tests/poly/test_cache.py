@@ -172,11 +172,11 @@ def test_a_proof_that_takes_too_long(prove: Prove) -> None:
     assert timeout.value.message == "the proof of kernel 'k' had no answer within 0.05 seconds"
 
 
-def hungry(plain: Kernel, state: Scheduled) -> None:
+def hungry(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     bytearray(2**28)
 
 
-def starved(plain: Kernel, state: Scheduled) -> None:
+def starved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     raise isl.Error("call to isl_set_params failed: allocation failure in isl_ctx.c:73")
 
 
