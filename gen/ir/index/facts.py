@@ -100,11 +100,11 @@ class Facts:
                 r = Linear({atom: 1})
                 return (r, r * -1 + (divisor - 1))
             case Var(name) if name in self.order:
-                later = set(self.order[self.order.index(name) + 1 :])
+                later, variable = set(self.order[self.order.index(name) + 1 :]), Var(name)
                 return tuple(
                     f
                     for f in reversed(self.known)
-                    if f.coefficient(name) and not f.variables() & later
+                    if variable in f.terms and later.isdisjoint(f.variables())
                 )
             case _:
                 return ()
