@@ -117,10 +117,14 @@ def shortened(text: str, lines: int) -> str:
 
 
 def changed(old: Path, new: Path) -> dict[str, tuple[str, ...]]:
-    """The kernels whose digests differ in two trees, and at which levels."""
+    """The kernels whose digests differ in two trees, and at which levels; none where one of the
+    trees has no table to say so.
+    """
     tables = [tree / digests.TABLE for tree in (old, new)]
-    texts = (table.read_text("utf-8") if table.exists() else "" for table in tables)
-    return digests.changed(*map(digests.read, texts))
+    if not all(table.exists() for table in tables):
+        return {}
+    before, after = (digests.read(table.read_text("utf-8")) for table in tables)
+    return digests.changed(before, after)
 
 
 def main(arguments: list[str] | None = None) -> int:

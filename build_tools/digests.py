@@ -18,7 +18,7 @@ def digest(text: str) -> str:
 
 def read(table: str) -> dict[str, dict[str, str]]:
     """The digests in the text of a table."""
-    head, *rows = (line.split() for line in table.splitlines()) if table else [[]]
+    head, *rows = (line.split() for line in table.splitlines())
     pairs = {name: zip(head[1:], row, strict=True) for name, *row in rows}
     return {name: {x: text for x, text in row if text != "-"} for name, row in pairs.items()}
 
