@@ -30,7 +30,7 @@ from gen.reference import schema
 from gen.schedule import intrinsics
 from gen.schedule.base import Example, Layer, Primitive
 from gen.schedule.primitives.rescale import Rescale
-from gen.schedule.registry import PRIMITIVES
+from gen.schedule.registry import LAYERS, PRIMITIVES
 from gen.targets.cpu.levels import Level, Target
 
 from . import hazards
@@ -226,9 +226,7 @@ def primitives() -> str:
     """The page of all primitives, by layer."""
     parts = [_PRIMITIVES, "\n".join(map(_line, PRIMITIVES)) + "\n"]
     for layer, title in _LAYERS.items():
-        chosen = [p for p in PRIMITIVES if p.layer is layer]
-        if chosen:
-            parts += [f"## {title}\n", *map(_primitive, chosen)]
+        parts += [f"## {title}\n", *map(_primitive, LAYERS[layer])]
     parts += [_INTRINSICS, *map(_intrinsic, intrinsics.names())]
     return "\n".join([*parts, _LAWS, *map(_law, laws.names())])
 
@@ -287,9 +285,8 @@ def _primitive(primitive: type[Primitive]) -> str:
 
 def _example(example: Example, before: str) -> str:
     """The example after one that starts from the tree `before`."""
-    outcome = (
-        f"is refused: {example.refused}" if example.refused else f"gives\n\n{_code(example.after)}"
-    )
+    refused = f"is refused: {example.refused}"
+    outcome = refused if example.refused else f"gives\n\n{_code(reference.after(example))}"
     return _joined(
         f"#### {example.title}",
         "In the same tree" if example.before == before else _code(example.before),

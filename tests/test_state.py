@@ -183,7 +183,7 @@ def in_functions(tree: ast.Module) -> Iterator[tuple[int, str]]:
     functions may have such names: `algebra.add`.
     """
     imported = (n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
-    known = frozenset(a.name for n in imported for a in n.names if a.name.islower())
+    known = frozenset(a.asname or a.name for n in imported for a in n.names if a.name.islower())
     for node in tree.body:
         if isinstance(node, Function | ast.ClassDef):
             yield from changes(node, known)

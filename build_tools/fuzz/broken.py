@@ -37,14 +37,13 @@ from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
 from gen.schedule.base import Context
-from gen.schedule.recipe import apply
+from gen.schedule.recipe import apply, steps_of
 from gen.schedule.registry import PRIMITIVES
 from gen.targets.cpu.levels import Level, Target
 
 from .edits import edited
 from .failure import Failure, Sizes, isolated, place_of
 from .starts import STARTS
-from .steps import steps_of
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -19,8 +19,6 @@ from gen.errors import TilesmithError
 from gen.ir.nodes import Allocate, Kernel, Loop, Seq
 from gen.ir.text.parser import from_text
 from gen.ir.walk import ancestors, blocks, loads, loops, walk
-from gen.language import yaml
-from gen.language.recipes import read_recipes
 from gen.poly.certificate import Scheduled
 from gen.poly.values.flow import plain_flow
 from gen.schedule import recipe
@@ -65,7 +63,7 @@ class Pattern:
 @cache
 def patterns(primitive: type[Primitive]) -> tuple[Pattern, ...]:
     """One for each legal use of the primitive in its examples."""
-    return tuple(p for e in primitive.EXAMPLES if e.after for p in _patterns(primitive, e))
+    return tuple(p for e in primitive.EXAMPLES if not e.refused for p in _patterns(primitive, e))
 
 
 def draw(
@@ -186,7 +184,7 @@ def _patterns(primitive: type[Primitive], example: Example) -> Iterator[Pattern]
     plain = from_text(example.before)
     state = Scheduled(plain, plain_flow(plain))
     context = Context(plain, lambda *_: None)
-    for step in steps_of(example.steps):
+    for step in recipe.steps_of(example.steps):
         if isinstance(step, primitive):
             holes = tuple(dict.fromkeys(_holes(step, _names(state.kernel))))
             standing = _relations(state.kernel)
@@ -196,15 +194,6 @@ def _patterns(primitive: type[Primitive], example: Example) -> Iterator[Pattern]
             state = step(state, context)
         except TilesmithError:
             return
-
-
-def steps_of(text: str) -> tuple[Primitive, ...]:
-    """An example's steps."""
-    lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
-    node = yaml.parse("- target: cpu\n  variants:\n  - steps:\n" + lines, "example")
-    assert isinstance(node, yaml.List)
-    (read,) = recipe.read(read_recipes(node, ())[0], "v3", {"lanes": 8, "line": 16})
-    return read
 
 
 def _holes(step: Primitive, known: Mapping[Kind, tuple[str, ...]]) -> Iterator[Hole]:

@@ -13,23 +13,30 @@ from types import NoneType, UnionType
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from ..errors import TilesmithError
+from ..ir.text.parser import from_text
 from ..ir.text.printer import to_text
 from ..poly import laws
-from ..schedule import intrinsics
-from ..schedule.base import OF_ANY, Example, Primitive
+from ..poly.certificate import Scheduled
+from ..poly.values.flow import plain_flow
+from ..schedule import intrinsics, recipe
+from ..schedule.base import OF_ANY, Context, Example, Layer, Primitive
 from ..schedule.edit.tree import CannotApply
-from ..schedule.registry import PRIMITIVES, lookup
+from ..schedule.registry import LAYERS, lookup
 
 
 def names() -> str:
     """A line a primitive, then what two of them take."""
     lines = []
-    for p in PRIMITIVES:
+    for layer, p in _by_layer():
         also = f" (also {', '.join(p.aliases)})" if p.aliases else ""
-        lines.append(f"{p.name:24} {p.layer.value:4} {p.summary()}{also}")
+        lines.append(f"{p.name:24} {layer.value:4} {p.summary()}{also}")
     lines += ["", f"intrinsics, which tensorize takes: {', '.join(intrinsics.names())}"]
     lines += [f"laws, which rescale takes: {', '.join(laws.names())}"]
     return "\n".join(lines)
+
+
+def _by_layer() -> list[tuple[Layer, type[Primitive]]]:
+    return [(layer, p) for layer, found in LAYERS.items() for p in found]
 
 
 def as_json() -> str:
@@ -37,12 +44,12 @@ def as_json() -> str:
     rows = [
         {
             "name": p.name,
-            "layer": p.layer.value,
+            "layer": layer.value,
             "aliases": list(p.aliases),
             "arguments": [f.name.rstrip("_") for f in fields(p) if f.name not in OF_ANY],
             "summary": p.summary(),
         }
-        for p in PRIMITIVES
+        for layer, p in _by_layer()
     ]
     return json.dumps(rows, indent=2)
 
@@ -80,7 +87,7 @@ def _example(example: Example, before: str) -> list[str]:
     told = [f"Example: {example.title}", start, indent(example.steps.strip(), "  ")]
     if example.refused:
         return [*told, f"is refused: {example.refused}"]
-    return [*told, "gives", indent(example.after.strip(), "  ")]
+    return [*told, "gives", indent(after(example).strip(), "  ")]
 
 
 def _intrinsic(name: str) -> str:
@@ -94,6 +101,22 @@ def _intrinsic(name: str) -> str:
 def _law(name: str) -> str:
     written = (laws.FOLDER / f"{name}.yaml").read_text("utf-8")
     return f"{name}: a law, by which rescale joins reductions\n\n{written.strip()}"
+
+
+def after(example: Example) -> str:
+    """The tree that an example's steps come to. It is not proved here: the tests do that. Raises
+    ScheduleError where a step does not apply.
+    """
+    plain = from_text(example.before)
+    start = Scheduled(plain, plain_flow(plain))
+    done = recipe.apply(start, recipe.steps_of(example.steps), Context(plain, prove=None))
+    return to_text(done[-1].kernel)
+
+
+def afters(primitive: type[Primitive]) -> str:
+    """The trees of all examples that apply, under their titles, as the tests keep them."""
+    legal = (e for e in primitive.EXAMPLES if not e.refused)
+    return "\n".join(f"# {e.title}\n{after(e)}" for e in legal)
 
 
 def arguments(primitive: type[Primitive]) -> list[tuple[str, str, str]]:

@@ -5,23 +5,24 @@ proved. Invariant: no state leaves this module that the verifier and the prover 
 but where whoever runs the steps asks both of the last.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import Enum
 from itertools import islice
-from typing import ClassVar, final
+from typing import Any, ClassVar, dataclass_transform, final
 
 from ..errors import ScheduleError, Span, TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.rules.verify import IRError, verify
 from ..ir.walk import loops
-from ..poly.certificate import Given, Scheduled, Standing, Tested
+from ..poly.certificate import Scheduled, Standing, Tested
 from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
 from ..poly.workbench import Workbench
 from .edit.allocation import hoist, sink
-from .edit.tree import CannotApply
+from .edit.tree import CannotApply, prune_shared
 from .limits import too_large
 from .nests import taken_apart
 from .reach import reached
@@ -51,15 +52,13 @@ class Layer(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A tree, steps on it, and what comes of them: the tree after, or the refusal's text.
-
-    Both trees are in the printed form of the IR, steps in the form of a recipe.
+    """A tree in the printed form of the IR, steps on it in the form of a recipe, and the refusal's
+    text where they are refused. Else `tests/golden/primitives` has the tree after them.
     """
 
     title: str
     before: str
     steps: str
-    after: str = ""
     refused: str = ""
 
 
@@ -77,39 +76,47 @@ class Context:
     bench: Workbench = field(default_factory=Workbench)
 
 
-@dataclass(frozen=True)
-class Primitive(ABC):
-    """A step of a schedule. The fields are its arguments in YAML; its docstring documents it.
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class _Declared:
+    """Makes a frozen dataclass of every class under it, named as the class: `ComputeAt` is
+    `compute_at`.
+    """
 
-    A composite has no rewrite of its own: `expand` names the steps that it stands for.
+    name: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        cls.name = snake(cls.__name__)
+        dataclass(frozen=True)(cls)
+
+
+def snake(name: str) -> str:
+    """A name of capitalised words, as YAML has it."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+class Primitive(_Declared, ABC):
+    """A step of a schedule. The fields are its arguments in YAML; its docstring documents it.
 
     tested: where data hides from the proof what a read takes, compare by the interpreter instead.
         Any step takes it.
     """
 
-    name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
-    layer: ClassVar[Layer]
     EXAMPLES: ClassVar[tuple[Example, ...]]
 
     span: Span = field(default=NOWHERE, kw_only=True, compare=False, repr=False)
     tested: bool = field(default=False, kw_only=True)
 
     @abstractmethod
-    def check(self, state: Scheduled) -> str | None:
-        """Why the step cannot apply; None where it can. All temporaries are at the root."""
+    def apply(self, state: Scheduled) -> "Scheduled | Steps":
+        """The tree after the step and its whole certificate, or of a composite the steps that it
+        stands for. Raises CannotApply where the step does not apply.
 
-    def expand(self, state: Scheduled) -> tuple["Primitive", ...]:
-        """The steps of a composite; none for a step that rewrites by itself."""
-        return ()
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        """The tree after the step and its whole certificate, for a step that `check` passed."""
-        raise NotImplementedError(f"{self.name} is a composite")
-
-    def laws(self, state: Scheduled) -> tuple[Given, ...]:
-        """The laws that the step takes for granted, beyond those of the steps before."""
-        return ()
+        state: all temporaries are at the root. Of what the new state's reads share, loops that are
+        not around both sides go by themselves; of its standing the laws alone count: those that
+        the step takes for granted.
+        """
 
     def remedies(self, state: Scheduled) -> Iterable[tuple["Primitive", ...]]:
         """Steps to take in place of this one, best first, where the proof refuses it. Each is tried
@@ -135,6 +142,9 @@ class Primitive(ABC):
             if f.name != "span" and getattr(self, f.name) != f.default
         )
         return f"{self.name}: {{{', '.join(f'{k}: {_yaml(v)}' for k, v in given)}}}"
+
+
+Steps = tuple[Primitive, ...]
 
 
 def _yaml(value: object) -> str:
@@ -204,33 +214,33 @@ def _legal(steps: Iterable[Primitive], state: Scheduled, context: Context) -> bo
 def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Step, ...]:
     flat = hoist(state)
     try:
-        reason = primitive.check(flat)
-        if reason is not None:
-            raise CannotApply(reason)
-        parts = primitive.expand(flat)
-        new = state if parts else _rewritten(primitive, flat)
-        _require_annotated(flat.kernel, new.kernel)
-        if large := too_large(flat.kernel, new.kernel):
-            raise CannotApply(*large)
+        new = primitive.apply(flat)
+        if isinstance(new, Scheduled):
+            new = _whole(state, flat, new)
     except CannotApply as refusal:
         raise _error(primitive, refusal.reason, refusal.hint) from None
-    if not parts:
-        if broken := taken_apart(state.kernel, new.kernel):
-            raise _error(primitive, broken)
-        try:
-            if context.prove is not None:
-                verify(new.kernel)
-                new = proved(context, new, str(primitive) if primitive.tested else None)
-        except IRError as error:
-            raise _error(primitive, f"the tree breaks a rule: {error.message}") from error
-        except Refused as refused:
-            raise _refused(primitive, refused) from refused
-        except ScheduleError as error:
-            raise _error(primitive, error.message) from error
-        return (Step(primitive, new),)
+    if not isinstance(new, Scheduled):
+        return _each(primitive, new, state, context)
+    try:
+        if context.prove is not None:
+            verify(new.kernel)
+            new = proved(context, new, str(primitive) if primitive.tested else None)
+    except IRError as error:
+        raise _error(primitive, f"the tree breaks a rule: {error.message}") from error
+    except Refused as refused:
+        raise _refused(primitive, refused) from refused
+    except ScheduleError as error:
+        raise _error(primitive, error.message) from error
+    return (Step(primitive, new),)
+
+
+def _each(
+    primitive: Primitive, parts: Steps, state: Scheduled, context: Context
+) -> tuple[Step, ...]:
+    """The steps of a composite, as if each stood where it does in the recipe."""
     done: list[Step] = []
     for part in parts:
-        part = replace(part, tested=primitive.tested)
+        part = replace(part, tested=primitive.tested, span=primitive.span)
         try:
             done += _trace(part, done[-1].state if done else state, context)
         except ScheduleError as error:
@@ -240,9 +250,18 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
     return tuple(done)
 
 
-def _rewritten(primitive: Primitive, flat: Scheduled) -> Scheduled:
-    new = sink(reached(primitive.rewrite(flat)))
-    return replace(new, standing=flat.standing | Standing(primitive.laws(flat)))
+def _whole(state: Scheduled, flat: Scheduled, new: Scheduled) -> Scheduled:
+    """What a primitive made of `flat`, with temporaries where they live. Raises CannotApply where
+    it is more than any step may change.
+    """
+    flow = prune_shared(new.kernel, new.flow)
+    after = sink(reached(replace(new, flow=flow)))
+    _require_annotated(flat.kernel, after.kernel)
+    if large := too_large(flat.kernel, after.kernel):
+        raise CannotApply(*large)
+    if broken := taken_apart(state.kernel, after.kernel):
+        raise CannotApply(broken)
+    return replace(after, standing=flat.standing | Standing(new.standing.laws))
 
 
 def proved(context: Context, state: Scheduled, tested: str | None) -> Scheduled:

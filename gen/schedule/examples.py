@@ -19,9 +19,8 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
 
 FIRST = """\
 def first(m, n, x: float32[m, n], y: InOut[float32[m, n]], s: int64):
-    assume(s <= n)
     for y.i in range(m):
-        for y.j in range(s):
+        for y.j in range(min(s, n)):
             with block("y", i=spatial(y.i), j=spatial(y.j, n)):
                 y[i, j] = x[i, j] * 2.0
 """

@@ -14,13 +14,7 @@ from ..ir.types import INDEX
 from .edit.tree import CannotApply, nearest
 
 _MAP = re.compile(r"\{\s*\w*\s*\[(?P<names>[\w\s,]*)\]\s*->\s*\w*\s*\[(?P<places>.*)\]\s*\}", re.S)
-_OPERATORS = {
-    ast.Add: add,
-    ast.Sub: sub,
-    ast.Mult: mul,
-    ast.FloorDiv: floordiv,
-    ast.Mod: mod,
-}
+_OPERATORS = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv, ast.Mod: mod}
 _FUNCTIONS = {"min": minimum, "max": maximum}
 
 

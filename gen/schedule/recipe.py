@@ -13,6 +13,7 @@ from ..errors import ScheduleError, SpecError
 from ..language import yaml
 from ..language.model import Param, Recipe, Variant
 from ..language.model import Step as SpecStep
+from ..language.recipes import read_recipes
 from ..poly.certificate import Scheduled
 from .base import OF_ANY, Context, Primitive, Step, trace
 from .edit.tree import CannotApply, nearest
@@ -45,6 +46,16 @@ def read(recipe: Recipe, level: str, own: Mapping[str, int]) -> tuple[tuple[Prim
         if param.name not in used:
             raise ScheduleError(f"no step uses the parameter '${param.name}'", param.span)
     return result
+
+
+def steps_of(text: str, own: Mapping[str, int] | None = None) -> tuple[Primitive, ...]:
+    """The steps that a text has, a line or more each, as a variant of a recipe has them. own: as
+    above. Raises as above.
+    """
+    lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
+    node = yaml.parse("- target: cpu\n  variants:\n  - steps:\n" + lines, "recipe.yaml")
+    assert isinstance(node, yaml.List)
+    return read(read_recipes(node, ())[0], "cpu", own or {})[0]
 
 
 def _variant(

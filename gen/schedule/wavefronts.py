@@ -39,8 +39,5 @@ def wavefronts(
             if skews is None:
                 continue
             *inner, outer = part
-            steps = (
-                *(Skew((p, q), factor) for p, q, factor in skews),
-                Reorder((outer, *inner)),
-            )
+            steps = (*(Skew((p, q), factor) for p, q, factor in skews), Reorder((outer, *inner)))
             yield steps, tuple(inner)

@@ -140,7 +140,7 @@ def test_check_tells_stale_pages(
 def test_the_menu_of_the_site_has_every_page() -> None:
     """`make docs`, which is no part of the tests, refuses a page that is in no menu."""
     text = (docs.ROOT / "mkdocs.yml").read_text("utf-8")
-    menu = re.findall(r"^ +- (?:[^:\n]+: )?(\w+\.md)$", text[text.index("\nnav:") :], re.M)
+    menu = re.findall(r"^ +- (?:[^:\n]+: )?([\w-]+\.md)$", text[text.index("\nnav:") :], re.M)
     pages = [path.name for path in (docs.ROOT / "docs").glob("*.md")]
     assert sorted(menu) == sorted([*pages, "primitives.md"])  # the hook adds those of the kernels
 

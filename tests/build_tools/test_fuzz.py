@@ -276,7 +276,7 @@ def test_a_crash_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Reverse, state: Scheduled) -> Scheduled:
         raise KeyError("y.i")
 
-    monkeypatch.setattr(Reverse, "rewrite", broken)
+    monkeypatch.setattr(Reverse, "apply", broken)
     taken = (Split("y.i", (None, 2)), Reverse("y.i_0"))
     outcome = trial(SCALE, replayed(taken), Options(unproved))
     assert outcome.failure is not None

@@ -19,8 +19,8 @@ from gen.language.recipes import read_recipes
 from gen.poly.certificate import Scheduled
 from gen.poly.values.flow import plain_flow
 from gen.schedule.base import Context, Primitive, Step
-from gen.schedule.recipe import read
 from gen.schedule.recipe import run as run_steps
+from gen.schedule.recipe import steps_of
 
 SPECS = Path(__file__).parent.parent / "language" / "specs"
 Array = np.ndarray
@@ -44,10 +44,7 @@ def recipe(text: str) -> Recipe:
 
 
 def steps(text: str, lanes: int = 4) -> tuple[Primitive, ...]:
-    lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
-    return read(recipe("- target: cpu\n  variants:\n  - steps:\n" + lines), "v3", {"lanes": lanes})[
-        0
-    ]
+    return steps_of(text, {"lanes": lanes})
 
 
 def schedule(state: Scheduled, text: str) -> tuple[Step, ...]:

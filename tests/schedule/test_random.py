@@ -11,6 +11,7 @@ from gen.errors import ScheduleError
 from gen.ir.nodes import Allocate, Kernel, LoopKind, Scope
 from gen.ir.walk import blocks, loads, loops, walk
 from gen.poly.certificate import Scheduled
+from gen.reference import primitives as reference
 from gen.schedule import examples
 from gen.schedule.base import Context, Primitive
 from gen.schedule.edit.tree import written
@@ -69,7 +70,7 @@ KERNELS: dict[str, Scheduled] = {
         name: start(getattr(examples, name))
         for name in ("STENCIL", "ROW_SQUARES", "PAIR", "BLUR", "PADDED")
     },
-    "tensorized": start(Tensorize.EXAMPLES[0].after),
+    "tensorized": start(reference.after(Tensorize.EXAMPLES[0])),
 }
 
 

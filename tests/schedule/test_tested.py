@@ -1,10 +1,9 @@
 """`tested: true`: tests in place of a proof where data hides what reads take, and nowhere else."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, final
 
 import islpy as isl
 import numpy as np
@@ -25,7 +24,7 @@ from gen.poly.tested.comparison import FORMS, compare
 from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
-from gen.schedule.base import Context, Example, Layer, Primitive, Prover, Step
+from gen.schedule.base import Context, Primitive, Prover, Step, Steps
 from gen.schedule.recipe import run as run_steps
 from gen.targets.cpu.levels import Level
 from gen.trial.proofs import proofs
@@ -160,19 +159,10 @@ def test_what_was_tested_before_is_no_leave_for_what_a_later_step_breaks() -> No
     assert "a test finds a difference: y[0] is 3.0" in error.message
 
 
-@final
-@dataclass(frozen=True)
 class Merged(Primitive):
     """The merge of the rows, as the steps of a composite are."""
 
-    name: ClassVar[str] = "merged"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = ()
-
-    def check(self, state: Scheduled) -> str | None:
-        return None
-
-    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
+    def apply(self, state: Scheduled) -> Steps:
         return steps(MERGE.replace(", tested: true", ""))
 
 

@@ -12,6 +12,7 @@ from typing import cast
 from ...ir.nodes import Block, Expr, Load, Node, Origin, Store, Target, Var
 from ...ir.walk import map_children, substitute
 from ...poly.certificate import Flow, Source
+from .tree import CannotApply
 
 Inlined = tuple[Expr, tuple[Source, ...]]
 
@@ -79,13 +80,13 @@ def instantiate(block: str, value: Expr, arguments: Mapping[str, Inlined], flow:
     return cast(Expr, go(value)), tuple(found)
 
 
-def plain_indices(block: Block) -> str | None:
-    """The refusal of a block whose place does not name its instance, variable for variable."""
+def require_plain_indices(block: Block) -> None:
+    """Refuses a block whose place does not name its instance, variable for variable."""
     assert isinstance(block.body, Store)
     indices = block.body.target.indices
     named = [i.name for i in indices if isinstance(i, Var)]
-    if len(named) == len(indices) and sorted(named) == sorted(v.name for v in block.iters):
-        return None
-    return (
-        f"the indices that block '{block.name}' writes are not its iteration variables, each once"
-    )
+    if len(named) != len(indices) or sorted(named) != sorted(v.name for v in block.iters):
+        name = block.name
+        raise CannotApply(
+            f"the indices that block '{name}' writes are not its iteration variables, each once"
+        )

@@ -7,20 +7,25 @@ is asked (`poly.checks.races`); what this leaves is proved as any step is.
 from dataclasses import replace
 
 from ...ir.launch import Axes, axes, launches
-from ...ir.nodes import Barrier, Const, Kernel, Loop, Stmt
+from ...ir.nodes import Barrier, Block, Const, Kernel, Loop, Stmt
 from ...ir.rules.launches import check_launches
 from ...ir.rules.verify import IRError
-from ...ir.walk import loops, replace_stmt, seq, walk
+from ...ir.walk import blocks, loops, seq, walk
 from ...poly.certificate import Scheduled
 from ...poly.checks.races import spare_barriers
 from .allocation import sink
-from .tree import CannotApply, loop_named, rebuild, remove, tree, under, with_body
+from .tree import CannotApply, loop_named, rebuild, remove, replaced, tree, under, with_body
 
 
 def launch_of(kernel: Kernel, loop: Loop) -> Loop | None:
     """The launch that a loop is in, or is."""
     found = launches(kernel.body)
     return next((x for x in found if any(y is loop for y in loops(x))), None)
+
+
+def launched(kernel: Kernel) -> tuple[Block, ...]:
+    """The blocks that run in launches."""
+    return tuple(b for launch in launches(kernel.body) for b in blocks(launch))
 
 
 def axes_around(kernel: Kernel, loop: Loop) -> Axes:
@@ -68,5 +73,4 @@ def without_needless(state: Scheduled, var: str) -> Scheduled:
 
 
 def _with(state: Scheduled, loop: Loop, body: tuple[Stmt, ...]) -> Scheduled:
-    new = with_body(loop, (seq(body),))
-    return replace(state, kernel=rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new)))
+    return replaced(state, loop, with_body(loop, (seq(body),)))

@@ -13,7 +13,7 @@ from ...ir.index.bounds import not_negative
 from ...ir.nodes import Block, Buffer, Expr, Load, Node, Scope, Target
 from ...ir.walk import blocks, loads, map_children
 from ...poly.certificate import Scheduled, Source
-from .tree import buffer_named, rebuild, temporaries, tree
+from .tree import CannotApply, buffer_named, rebuild, temporaries, tree
 
 Places = tuple[Expr, ...]
 
@@ -55,7 +55,7 @@ def declared(state: Scheduled, buffer: str, **changes: object) -> Scheduled:
         return replace(b, **changes) if b.name == buffer else b  # type: ignore[arg-type]
 
     buffers = tuple(map(changed, temporaries(state.kernel)))
-    return replace(state, kernel=rebuild(state.kernel, tree(state.kernel), buffers))
+    return replace(state, kernel=rebuild(state.kernel, tree(state.kernel), buffers=buffers))
 
 
 def extent(e: Expr) -> Expr:
@@ -63,16 +63,16 @@ def extent(e: Expr) -> Expr:
     return e if not_negative(e) else maximum(e, 0)
 
 
-def not_an_argument(state: Scheduled, buffer: str) -> str | None:
-    """The refusal of a buffer whose layout is not the schedule's to choose."""
+def require_temporary(state: Scheduled, buffer: str) -> None:
+    """Refuses a buffer whose layout is not the schedule's to choose."""
     if buffer_named(state.kernel, buffer).scope is Scope.GLOBAL:
-        return f"'{buffer}' is an argument: its layout is the caller's"
-    return None
+        raise CannotApply(f"'{buffer}' is an argument: its layout is the caller's")
 
 
-def laid_out(state: Scheduled, buffer: str) -> str | None:
-    """The refusal of other places for a buffer whose layout is decided."""
+def require_free_layout(state: Scheduled, buffer: str) -> None:
+    """Refuses other places for a buffer whose layout is decided."""
     known = buffer_named(state.kernel, buffer)
     if known.aligned or known.fixed:
-        return f"'{buffer}' is {'aligned' if known.aligned else 'of a stated size'}: do this before"
-    return not_an_argument(state, buffer)
+        why = "aligned" if known.aligned else "of a stated size"
+        raise CannotApply(f"'{buffer}' is {why}: do this before")
+    require_temporary(state, buffer)

@@ -4,15 +4,42 @@ Input: a hoisted tree, the block that moves and the loop that it moves into. Out
 around both places, what of the block's bindings stays, and the refusals.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
-from ...ir.nodes import Barrier, Block, Delinearize, Init, Loop, LoopKind, Stmt
-from ...ir.walk import ancestors, blocks, loads, targets, variables, walk
+from ...ir.nodes import Barrier, Block, Delinearize, Init, Kernel, Loop, LoopKind, Seq, Stmt, Var
+from ...ir.walk import (
+    ancestors,
+    blocks,
+    loads,
+    replace_stmt,
+    seq,
+    substitute,
+    targets,
+    variables,
+    walk,
+)
 from ...poly.certificate import Scheduled
-from .folding import folding
+from .copies import folding
 from .new_loops import Region, touched, union
-from .tree import block_named, loops_around, names, ranges_of, readers, scope_of, tree, written
+from .tree import (
+    CannotApply,
+    block_named,
+    containing,
+    fresh,
+    insert,
+    loops_around,
+    names,
+    ranges_of,
+    readers,
+    scope_of,
+    tree,
+    under,
+    update_stmts,
+    with_body,
+    written,
+)
 
 
 def inside_of(root: Stmt, loop: Loop) -> tuple[Stmt, ...]:
@@ -25,6 +52,18 @@ def between(loop: Loop, block: Block) -> tuple[Stmt, ...]:
     """The statements around a block of the loop's body, from inside the loop on."""
     own = 2 if isinstance(loop.body, Delinearize) else 1
     return ancestors(loop, block)[own:]
+
+
+def put(
+    root: Stmt, loop: Loop | None, new: Stmt, beside: Callable[[Block], bool], *, after: bool
+) -> Stmt:
+    """The tree with a statement in the loop's body, or where all loops are: before the first
+    statement there that holds such a block, or after the last.
+    """
+    there = under(loop) if loop else root.body if isinstance(root, Seq) else (root,)
+    found = containing(there, beside)
+    body = insert(there, found[-1] + 1 if after else found[0], new)
+    return replace_stmt(root, loop, with_body(loop, body)) if loop else seq(body)
 
 
 def kept_iters(root: Stmt, block: Block, loop: Loop) -> frozenset[str]:
@@ -48,19 +87,67 @@ def used_names(state: Scheduled, block: Block) -> frozenset[str]:
     return names(state.kernel) - gone
 
 
-def refuse_move(state: Scheduled, block: Block, loop: Loop) -> str | None:
-    """Why the block cannot leave its place, whatever the new one is."""
+def require_movable(state: Scheduled, block: Block, loop: Loop) -> None:
+    """Refuses a block that cannot leave its place, whatever the new one is."""
     root = tree(state.kernel)
     for other in blocks(root):
         if isinstance(other.body, Init) and written(other) & written(block):
-            return f"its init is block '{other.name}' by now; move it before decompose_reduction"
+            name = other.name
+            raise CannotApply(
+                f"its init is block '{name}' by now; move it before decompose_reduction"
+            )
     new: Sequence[Stmt] = inside_of(root, loop)
     for left in loops_around(root, block):
         if left.kind is not LoopKind.SERIAL and not any(left is x for x in new):
-            return f"loop '{left.var}' around it is {left.kind.value} already; move it first"
+            reason = f"loop '{left.var}' around it is {left.kind.value} already; move it first"
+            raise CannotApply(reason)
         if len(blocks(left)) == 1 and any(isinstance(n, Barrier) for n in walk(left)):
-            return f"loop '{left.var}' around it holds a barrier, too: move it before sync_threads"
-    return None
+            reason = (
+                f"loop '{left.var}' around it holds a barrier, too: move it before sync_threads"
+            )
+            raise CannotApply(reason)
+
+
+def require_around(kernel: Kernel, loop: Loop, block: Block) -> None:
+    """Refuses a loop that is not around the block."""
+    if not any(loop is x for x in loops_around(tree(kernel), block)):
+        raise CannotApply(f"loop '{loop.var}' is not around block '{block.name}'")
+
+
+def require_outside(state: Scheduled, block: Block, loop: Loop) -> None:
+    """Refuses to move a block into a loop that is around it."""
+    if any(loop is x for x in loops_around(tree(state.kernel), block)):
+        raise CannotApply(f"loop '{loop.var}' is around block '{block.name}' already")
+
+
+def new_names(kernel: Kernel, statements: Iterable[Stmt]) -> dict[str, str]:
+    """Names for a copy of the statements: of their blocks, and of what their loops bind."""
+    used, new = set(names(kernel)), dict[str, str]()
+    for s in statements:
+        bound = scope_of(n for n in walk(s) if isinstance(n, Loop | Delinearize))
+        for name in (*(b.name for b in blocks(s)), *bound):
+            new[name] = fresh(name, used)
+            used.add(new[name])
+    return new
+
+
+def renamed(s: Stmt, new: Mapping[str, str]) -> Stmt:
+    """A copy of the statement under other names."""
+
+    def go(x: Stmt) -> Stmt:
+        match x:
+            case Block():
+                return replace(x, name=new[x.name])
+            case Loop():
+                body = substitute(x.body, {x.var: Var(new[x.var])})
+                return replace(x, var=new[x.var], body=body)
+            case Delinearize():
+                body = substitute(x.body, {v: Var(new[v]) for v in x.vars})
+                return replace(x, vars=tuple(new[v] for v in x.vars), body=body)
+            case _:
+                return x
+
+    return update_stmts(s, go)
 
 
 def read_region(state: Scheduled, block: Block, loop: Loop) -> Region:

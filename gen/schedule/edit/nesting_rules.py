@@ -6,6 +6,7 @@ was asked for, with what to do instead.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations
 
 from ...ir.algebra import sub
@@ -13,15 +14,23 @@ from ...ir.index.bounds import normal
 from ...ir.nodes import Kernel, Loop, LoopKind, Stmt
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import loads, loops, variables
-from .tree import CannotApply, loops_around, serial
+from ...poly.certificate import Scheduled
+from .tree import CannotApply, loop_named, loops_around, replaced, require_serial, tree
 
 
-def unfit(root: Stmt, loop: Loop, kind: LoopKind) -> str | None:
-    """The refusal of a loop that is not serial any more, or that as one of `kind` does not nest."""
-    if reason := serial(loop):
-        return reason
+def marked(state: Scheduled, name: str, kind: LoopKind) -> Scheduled:
+    """The state with a serial loop as one of `kind`. Raises CannotApply where it is none, or does
+    not nest so.
+    """
+    loop = loop_named(state.kernel, name)
+    require_fit(tree(state.kernel), loop, kind)
+    return replaced(state, loop, replace(loop, kind=kind))
+
+
+def require_fit(root: Stmt, loop: Loop, kind: LoopKind) -> None:
+    """Refuses a loop that is not serial any more, or that as one of `kind` does not nest."""
+    require_serial(loop)
     require_nesting(root, loop, kind)
-    return None
 
 
 def require_nesting(root: Stmt, loop: Loop, kind: LoopKind) -> None:

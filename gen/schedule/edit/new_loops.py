@@ -5,7 +5,7 @@ cover there. Output: loops named after the block's iteration variables, its new 
 predicate. The region may be covered generously, never short; domains are never left.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -128,10 +128,7 @@ def place(
         if same(want.lower, want.upper):
             value = normal(want.lower)
             p.values[v.name] = value
-            if not at_most(lower, value, p.ranges):
-                p.guards.append(Binary(BinaryOp.LE, lower, value))
-            if not at_most(add(value, 1), upper, p.ranges):
-                p.guards.append(less(value, upper))
+            p.guards += within(value, (lower,), (upper,), p.ranges)
             continue
         var = fresh(f"{block.name}.{v.name}", taken)
         taken.add(var)
@@ -152,6 +149,21 @@ def place(
     return nest(p.loops, moved)
 
 
+def within(
+    value: Expr, lowers: Iterable[Expr], uppers: Iterable[Expr], ranges: Iterable[Range]
+) -> Iterator[Expr]:
+    """The guards that keep a value from each lower bound on and below each upper one, without those
+    that hold anyway.
+    """
+    known = tuple(ranges)
+    for lower in lowers:
+        if not at_most(lower, value, known):
+            yield Binary(BinaryOp.LE, lower, value)
+    for upper in uppers:
+        if not at_most(add(value, 1), upper, known):
+            yield less(value, upper)
+
+
 def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> None:
     """One more loop, inside the others, for lower <= v < upper.
 
@@ -163,12 +175,8 @@ def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> No
         start, size = tile
         p.ranges = (*p.ranges, Range(var, index(0), index(size - 1)))
         value = add(start, Var(var))
-        for side in sides(BinaryOp.MAX, lower):
-            if not at_most(side, value, p.ranges):
-                p.guards.append(Binary(BinaryOp.LE, side, value))
-        for side in sides(BinaryOp.MIN, upper):
-            if not at_most(add(value, 1), side, p.ranges):
-                p.guards.append(less(value, side))
+        lowers, uppers = sides(BinaryOp.MAX, lower), sides(BinaryOp.MIN, upper)
+        p.guards += within(value, lowers, uppers, p.ranges)
         p.loops.append(serial_loop(var, index(0), index(size)))
         p.values[v.name] = value
         return

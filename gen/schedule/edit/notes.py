@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...ir.nodes import Block, Loop
-from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
-from .tree import CannotApply, block_named, loop_named, rebuild, tree
+from .tree import CannotApply, block_named, loop_named, replaced
 
 MAX_STEP = "pragma_auto_unroll_max_step"
 EXPLICIT = "pragma_unroll_explicit"
@@ -39,5 +38,4 @@ def noted(node: Loop | Block) -> Mapping[str, int | str]:
 
 def with_notes(state: Scheduled, node: Loop | Block, notes: Notes) -> Scheduled:
     """The state with other notes on a node."""
-    new = replace_stmt(tree(state.kernel), node, replace(node, annotations=notes))
-    return replace(state, kernel=rebuild(state.kernel, new))
+    return replaced(state, node, replace(node, annotations=notes))

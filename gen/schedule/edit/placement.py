@@ -16,11 +16,12 @@ from ...ir.nodes import Block, Delinearize, Expr, Loop, LoopKind, Seq, Stmt, Var
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import ancestors, replace_stmt, seq, substitute, walk
 from ...poly.certificate import Scheduled
-from .moving import inside_of
+from .moving import inside_of, require_around
 from .shared_loops import reads_of, share_loop
 from .tree import (
     CannotApply,
     block_named,
+    containing,
     fresh,
     index_of,
     insert,
@@ -127,17 +128,20 @@ def _listed(parts: Iterable[str]) -> str:
     return " by ".join(parts)
 
 
-def refuse_order(state: Scheduled, block: str, other: str, loop: str | None) -> str | None:
-    """Why no place beside the other block, in the loop, can be said for the block."""
-    mover, beside = block_named(state.kernel, block), block_named(state.kernel, other)
+def beside(state: Scheduled, block: str, other: str, loop: str | None, *, after: bool) -> Scheduled:
+    """The block right after the other one, or right before it, in the loop's body or beside all
+    loops. Raises CannotApply where no such place can be said.
+    """
+    mover, there = block_named(state.kernel, block), block_named(state.kernel, other)
     if block == other:
-        return f"block '{block}' cannot stand beside itself"
+        raise CannotApply(f"block '{block}' cannot stand beside itself")
     if loop is not None:
-        around = loop_named(state.kernel, loop)
-        if not any(around is x for x in loops_around(tree(state.kernel), beside)):
-            return f"loop '{loop}' is not around block '{other}'"
-    alike(state, mover, loop)
-    return None
+        require_around(state.kernel, loop_named(state.kernel, loop), there)
+
+    def place(statements: tuple[Stmt, ...]) -> int:
+        return containing(statements, lambda b: b.name == other)[0] + after
+
+    return moved(state, mover, loop, place)
 
 
 def moved(state: Scheduled, block: Block, loop: str | None, place: Place) -> Scheduled:

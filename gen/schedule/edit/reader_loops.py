@@ -17,16 +17,7 @@ from ...poly.certificate import Scheduled
 from .moving import between, inside_of, used_names
 from .new_loops import place
 from .shared_loops import in_loops
-from .tree import (
-    block_named,
-    fresh,
-    guarded,
-    index_of,
-    readers,
-    scope_of,
-    serial_loop,
-    tree,
-)
+from .tree import block_named, fresh, guarded, index_of, readers, scope_of, serial_loop, tree
 
 _Nest = tuple[Loop | Delinearize, ...]
 

@@ -10,18 +10,7 @@ from typing import final
 
 from ...ir.algebra import add, conjunction, conjuncts, dtype_of, less, sub
 from ...ir.index.bounds import at_most, normal
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Block,
-    Expr,
-    IterKind,
-    Load,
-    Loop,
-    Stmt,
-    Store,
-    Var,
-)
+from ...ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, Load, Loop, Stmt, Store, Var
 from ...ir.walk import accessed, blocks, loads, replace_stmt, seq, substitute, targets
 from ...poly.certificate import Scheduled, Source
 from .moving import inside_of, kept_iters, used_names
@@ -33,7 +22,6 @@ from .tree import (
     local_name,
     loop_named,
     loops_around,
-    prune_shared,
     ranges_of,
     rebuild,
     remove,
@@ -158,7 +146,7 @@ class Keeping:
         kernel = rebuild(
             self.state.kernel,
             replace_stmt(rest, left, new),
-            tuple(view.shaped(b) for b in temporaries(self.state.kernel)),
+            buffers=tuple(view.shaped(b) for b in temporaries(self.state.kernel)),
         )
         outer = tuple(x.var for x in loops_around(self._root, self.loop))
         flow: dict[tuple[str, int], Source] = dict(self.state.flow)
@@ -169,7 +157,7 @@ class Keeping:
                 flow[reader, number] = Source((self.block.name, *names), shared=outer)
         for move in names[1:]:
             flow[move, 0] = Source((self.block.name,), shared=(*outer, self.loop.var))
-        return Scheduled(kernel, prune_shared(kernel, flow))
+        return Scheduled(kernel, flow)
 
 
 def _at(interval: Interval, values: Mapping[str, Expr]) -> Interval:

@@ -1,7 +1,7 @@
 """Running reductions: `y[j] = sum(x[k] for k in range(j + 1))` as a block in its loops.
 
 Input: a tree whose temporaries are at the root, and a reduction block. Output: its parts, by name,
-or the reason why it is no running reduction that can be taken apart.
+or a refusal where it is no running reduction that can be taken apart.
 """
 
 from dataclasses import dataclass, replace
@@ -9,21 +9,19 @@ from typing import final
 
 from ...ir.algebra import add, index
 from ...ir.index.linear import same
-from ...ir.nodes import (
-    Block,
-    Buffer,
-    Expr,
-    IterVar,
-    Kernel,
-    Loop,
-    Store,
-    Target,
-    Update,
-    Var,
-)
+from ...ir.nodes import Block, Buffer, Expr, IterVar, Kernel, Loop, Store, Target, Update, Var
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import blocks, substitute, variables
-from .tree import block_named, buffer_named, local_name, loops_around, reduction_loops, serial, tree
+from .tree import (
+    CannotApply,
+    block_named,
+    buffer_named,
+    local_name,
+    loops_around,
+    reduction_loops,
+    require_serial,
+    tree,
+)
 
 Bound = tuple[tuple[IterVar, Expr], ...]  # iteration variables and their values
 
@@ -113,19 +111,19 @@ class Running:
         )
 
 
-def running(kernel: Kernel, name: str) -> Running | str:
-    """The running reduction of a block, or why it is none."""
+def running(kernel: Kernel, name: str) -> Running:
+    """The running reduction of a block. Raises CannotApply where it is none."""
     block = block_named(kernel, name)
     body = block.body
     if not isinstance(body, Update) or not block.initialises:
-        return f"block '{name}' is no reduction with an init of its own"
+        raise CannotApply(f"block '{name}' is no reduction with an init of its own")
     around = loops_around(tree(kernel), block)
     inner = around[-1]
     if reduction_loops(block) != {inner.var}:
-        return f"block '{name}' does not reduce over the one loop directly around it"
+        raise CannotApply(f"block '{name}' does not reduce over the one loop directly around it")
     outer = next((x for x in around if same(inner.upper, add(Var(x.var), 1))), None)
     if outer is None or inner.lower != index(0):
-        return (
+        raise CannotApply(
             f"block '{name}' is no running reduction: loop '{inner.var}' is over "
             f"range({expr_to_text(inner.lower)}, {expr_to_text(inner.upper)}), not over range(0,"
             " the variable of a loop around it + 1)"
@@ -134,7 +132,9 @@ def running(kernel: Kernel, name: str) -> Running | str:
         b.name: v for v, b in zip(block.iters, block.bindings, strict=True) if isinstance(b, Var)
     }
     if outer.var not in bound or inner.var not in bound:
-        return f"'{outer.var}' and '{inner.var}' are not iteration variables of block '{name}'"
+        raise CannotApply(
+            f"'{outer.var}' and '{inner.var}' are not iteration variables of block '{name}'"
+        )
     where = around.index(outer)
     found = Running(
         block,
@@ -148,7 +148,8 @@ def running(kernel: Kernel, name: str) -> Running | str:
         bound[inner.var],
         _axis(body, bound[outer.var].name),
     )
-    return _refused(found) or found
+    _require_parts(found)
+    return found
 
 
 def _axis(body: Update, position: str) -> int:
@@ -157,27 +158,30 @@ def _axis(body: Update, position: str) -> int:
     return next((k for k, i in enumerate(indices) if i == Var(position)), -1)
 
 
-def _refused(found: Running) -> str | None:
+def _require_parts(found: Running) -> None:
+    """Refuses what cannot be taken apart."""
     name, j, k = found.block.name, found.position.name, found.term.name
     if found.outer.lower != index(0):
-        return f"loop '{found.outer.var}' does not start at 0"
+        raise CannotApply(f"loop '{found.outer.var}' does not start at 0")
     for loop in (found.outer, *found.between, found.inner):
-        if reason := serial(loop):
-            return reason
+        require_serial(loop)
     if len(blocks(found.outer)) > 1:
-        return f"loop '{found.outer.var}' is not around block '{name}' alone"
+        raise CannotApply(f"loop '{found.outer.var}' is not around block '{name}' alone")
     if len(found.body.targets) > 1:
-        return f"block '{name}' reduces to several values"
+        raise CannotApply(f"block '{name}' reduces to several values")
     if found.axis < 0 or any(j in variables(i) for i in found.elsewhere):
-        return f"the place of block '{name}' does not move with '{j}' along one axis"
+        raise CannotApply(f"the place of block '{name}' does not move with '{j}' along one axis")
     if any(j in variables(v) for v in found.body.values):
-        return f"the terms of block '{name}' depend on '{j}', so that no two results share them"
+        raise CannotApply(
+            f"the terms of block '{name}' depend on '{j}', so that no two results share them"
+        )
     moving = {found.outer.var, found.inner.var}
     if variables(found.block.predicate) & moving:
-        return f"block '{name}' has a guard on loop '{found.outer.var}': scan before splitting it"
+        raise CannotApply(
+            f"block '{name}' has a guard on loop '{found.outer.var}': scan before splitting it"
+        )
     bounds = (e for loop in found.between for e in (loop.lower, loop.upper))
     domains = (e for v, _ in found.own for e in (v.lower, v.upper))
     values = (b for _, b in found.own)
     if any(variables(e) & {*moving, j, k} for e in (*bounds, *domains, *values)):
-        return f"what else block '{name}' runs over depends on loop '{found.outer.var}'"
-    return None
+        raise CannotApply(f"what else block '{name}' runs over depends on loop '{found.outer.var}'")

@@ -71,10 +71,12 @@ def temporaries(kernel: Kernel) -> tuple[Buffer, ...]:
     return kernel.body.buffers if isinstance(kernel.body, Allocate) else ()
 
 
-def rebuild(kernel: Kernel, body: Stmt, buffers: tuple[Buffer, ...] | None = None) -> Kernel:
-    """The kernel with another tree, and other temporaries if given; unused ones are dropped."""
+def rebuild(
+    kernel: Kernel, body: Stmt, *added: Buffer, buffers: tuple[Buffer, ...] | None = None
+) -> Kernel:
+    """The kernel with another tree and more temporaries, or others; unused ones are dropped."""
     used = accessed(body)
-    all_ = temporaries(kernel) if buffers is None else buffers
+    all_ = (*temporaries(kernel), *added) if buffers is None else buffers
     kept = tuple(b for b in all_ if b.name in used)
     return replace(kernel, body=Allocate(kept, body) if kept else body)
 
@@ -127,30 +129,29 @@ def local_name(kernel: Kernel, name: str, iters: Iterable[str]) -> str:
     return fresh(name, {*iters, *kernel.dims, *(s.name for s in kernel.scalars)})
 
 
-def taken(kernel: Kernel, wanted: Iterable[str], freed: Iterable[str] = ()) -> str | None:
-    """The refusal where a step would create a name that exists, or one twice."""
+def require_free(kernel: Kernel, wanted: Iterable[str], freed: Iterable[str] = ()) -> None:
+    """Refuses to create a name that exists, or one twice."""
     used = set(names(kernel)) - set(freed)
     for name in wanted:
         if name in used:
-            return f"the name '{name}' is taken; give another one with `as`"
+            raise CannotApply(f"the name '{name}' is taken; give another one with `as`")
         used.add(name)
-    return None
 
 
-def taken_loops(kernel: Kernel, wanted: Iterable[str], freed: Iterable[str] = ()) -> str | None:
+def require_free_loops(kernel: Kernel, wanted: Iterable[str], freed: Iterable[str] = ()) -> None:
     """The same for loops, whose names hold a dot."""
     wanted = tuple(wanted)
     for name in wanted:
         if not all(part.isidentifier() for part in name.split(".")) or "." not in name:
-            return f"'{name}' is no name for a loop; those are like 'block.index'"
-    return taken(kernel, wanted, freed)
+            raise CannotApply(f"'{name}' is no name for a loop; those are like 'block.index'")
+    require_free(kernel, wanted, freed)
 
 
-def taken_buffer(kernel: Kernel, name: str) -> str | None:
+def require_free_buffer(kernel: Kernel, name: str) -> None:
     """The same for a buffer and the block that fills it."""
     if not name.isidentifier():
-        return f"'{name}' is no name for a buffer"
-    return taken(kernel, (name,))
+        raise CannotApply(f"'{name}' is no name for a buffer")
+    require_free(kernel, (name,))
 
 
 def index_of(var: str) -> str:
@@ -289,11 +290,15 @@ def serial_loop(var: str, lower: Expr, upper: Expr) -> Loop:
     return Loop(var, lower, upper, LoopKind.SERIAL, Seq(()))
 
 
+def replaced(state: Scheduled, old: Stmt, new: Stmt) -> Scheduled:
+    """The state with another statement in place of one; what is read where stays as it was."""
+    return replace(state, kernel=rebuild(state.kernel, replace_stmt(tree(state.kernel), old, new)))
+
+
 def renumbered(state: Scheduled, loop: Loop, lower: Expr, upper: Expr, value: Expr) -> Scheduled:
     """The state with the loop over another range; `value` says what its variable was before."""
     new = replace(loop, lower=lower, upper=upper, body=substitute(loop.body, {loop.var: value}))
-    kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
-    return replace(state, kernel=kernel, flow=unshared(state, loop, value))
+    return replace(replaced(state, loop, new), flow=unshared(state, loop, value))
 
 
 def chain(outer: Loop, count: int) -> tuple[Loop, ...]:
@@ -326,18 +331,17 @@ def perfect_nest(kernel: Kernel, wanted: tuple[str, ...]) -> tuple[Loop, ...]:
     return whole
 
 
-def serial(loop: Loop) -> str | None:
-    """The refusal of a loop that is not serial any more."""
-    if loop.kind is LoopKind.SERIAL:
-        return None
-    return f"loop '{loop.var}' is {loop.kind.value} already"
+def require_serial(loop: Loop, why: str = "", hint: str | None = None) -> None:
+    """Refuses a loop that is not serial any more. why: ends the reason."""
+    if loop.kind is not LoopKind.SERIAL:
+        raise CannotApply(f"loop '{loop.var}' is {loop.kind.value} already{why}", hint)
 
 
-def unfused(loop: Loop) -> str | None:
-    """The refusal of a loop that runs over several variables, or is not serial any more."""
+def require_unfused(loop: Loop) -> None:
+    """Refuses a loop that runs over several variables, or is not serial any more."""
     if isinstance(loop.body, Delinearize):
-        return f"loop '{loop.var}' is fused already; do this before"
-    return serial(loop)
+        raise CannotApply(f"loop '{loop.var}' is fused already; do this before")
+    require_serial(loop)
 
 
 def reduction_loops(block: Block) -> frozenset[str]:
@@ -358,14 +362,6 @@ def loops_of(block: Block, kind: str) -> frozenset[str]:
 def without_loops(predicate: Expr, dropped: frozenset[str]) -> tuple[Expr, ...]:
     """The conjuncts that use none of the variables."""
     return tuple(c for c in conjuncts(predicate) if not variables(c) & dropped)
-
-
-def feeding(names_: frozenset[str], around: tuple[Stmt, ...]) -> frozenset[str]:
-    """The variables, and those of fused loops that they are parts of."""
-    for s in reversed(around):
-        if isinstance(s, Delinearize) and names_ & set(s.vars):
-            names_ |= variables(s.value)
-    return names_
 
 
 def written(block: Block) -> frozenset[str]:

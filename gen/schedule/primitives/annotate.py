@@ -1,16 +1,12 @@
 """annotate: a note on a loop or a block."""
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
 from ..edit.notes import EXPLICIT, MAX_STEP, OF_EMISSION, OF_PRIMITIVES, noted, one_of, with_notes
+from ..edit.tree import CannotApply
 from ..examples import SCALE, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class Annotate(Primitive):
     """Notes a key and a value on a loop or a block.
 
@@ -26,43 +22,36 @@ class Annotate(Primitive):
     loop: str | None = None
     block: str | None = None
 
-    name: ClassVar[str] = "annotate"
-    aliases: ClassVar[tuple[str, ...]] = ("pragma",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("pragma",)
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        node, what = one_of(state, self.loop, self.block)
+        word = self.key.split(" ")[0]
+        if word in OF_PRIMITIVES:
+            raise CannotApply(f"'{word}' is a mark of the primitive of that name")
+        if word in OF_EMISSION:
+            raise CannotApply(f"'{word}' is a mark of the emitted code's own")
+        if (old := noted(node).get(self.key)) is not None:
+            raise CannotApply(f"{what} is annotated with '{self.key}' already, as {old}")
+        if self.key in (MAX_STEP, EXPLICIT):
+            if self.loop is None:
+                raise CannotApply(f"'{self.key}' is read of loops alone")
+            if not isinstance(self.value, int) or self.value < 0:
+                raise CannotApply(f"'{self.key}' takes a number that is not negative")
+            if self.key == EXPLICIT and self.value > 1:
+                raise CannotApply(f"'{self.key}' takes 0 or 1")
+        node, _ = one_of(state, self.loop, self.block)
+        return with_notes(state, node, (*node.annotations, (self.key, self.value)))
+
+    EXAMPLES = (
         Example(
             "Short loops are to be unrolled",
             SCALE,
             "- split: {loop: y.j, factors: [null, 4]}\n"
             "- annotate: {loop: y.j_0, key: pragma_auto_unroll_max_step, value: 16}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i in range(m):
-        for y.j_0 in range((n + 3) // 4, annotations={'pragma_auto_unroll_max_step': 16}):
-            for y.j_1 in range(4):
-                with block(
-                    "y",
-                    i=spatial(y.i),
-                    j=spatial(y.j_0 * 4 + y.j_1, n),
-                    where=y.j_0 * 4 + y.j_1 < n,
-                ):
-                    y[i, j] = x[i, j] * 2.0
-""",
         ),
         Example(
-            "A key that nothing reads",
-            TWICE,
-            "- annotate: {block: y, key: owner, value: team a}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[n]):
-        for t.i in range(n):
-            with block("t", i=spatial(t.i)):
-                t[i] = x[i] * 2.0
-        for y.i in range(n):
-            with block("y", i=spatial(y.i), annotations={'owner': 'team a'}):
-                y[i] = t[i] + 1.0
-""",
+            "A key that nothing reads", TWICE, "- annotate: {block: y, key: owner, value: team a}"
         ),
         Example(
             "A second value",
@@ -84,25 +73,3 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             refused="'pragma_auto_unroll_max_step' is read of loops alone",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        node, what = one_of(state, self.loop, self.block)
-        word = self.key.split(" ")[0]
-        if word in OF_PRIMITIVES:
-            return f"'{word}' is a mark of the primitive of that name"
-        if word in OF_EMISSION:
-            return f"'{word}' is a mark of the emitted code's own"
-        if (old := noted(node).get(self.key)) is not None:
-            return f"{what} is annotated with '{self.key}' already, as {old}"
-        if self.key in (MAX_STEP, EXPLICIT):
-            if self.loop is None:
-                return f"'{self.key}' is read of loops alone"
-            if not isinstance(self.value, int) or self.value < 0:
-                return f"'{self.key}' takes a number that is not negative"
-            if self.key == EXPLICIT and self.value > 1:
-                return f"'{self.key}' takes 0 or 1"
-        return None
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        node, _ = one_of(state, self.loop, self.block)
-        return with_notes(state, node, (*node.annotations, (self.key, self.value)))

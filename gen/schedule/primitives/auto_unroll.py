@@ -1,19 +1,16 @@
 """auto_unroll: short loops written out."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.nodes import Loop, LoopKind, Stmt
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.tree import loop_named, tree, update_stmts
+from ..base import Example, Primitive, Steps
+from ..edit.tree import CannotApply, loop_named, tree, update_stmts
 from ..edit.unrolling import written_out
 from ..examples import SCALE
 from .unroll import Unroll
 
 
-@final
-@dataclass(frozen=True)
 class AutoUnroll(Primitive):
     """Unrolls every serial loop of constant extent that comes to at most `max_step` statements once
     it and all loops inside are written out; a vector statement counts as one.
@@ -24,28 +21,24 @@ class AutoUnroll(Primitive):
     max_step: int
     loop: str | None = None
 
-    name: ClassVar[str] = "auto_unroll"
-    aliases: ClassVar[tuple[str, ...]] = ("pragma_auto_unroll_max_step", "auto_unroll_max_step")
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("pragma_auto_unroll_max_step", "auto_unroll_max_step")
+
+    def apply(self, state: Scheduled) -> Steps:
+        if self.max_step < 1:
+            raise CannotApply(f"max_step {self.max_step} is not positive")
+        kernel = state.kernel
+        root = tree(kernel) if self.loop is None else loop_named(kernel, self.loop)
+        found = _short(root, self.max_step)
+        if not found:
+            inside = "" if self.loop is None else f" in '{self.loop}'"
+            raise CannotApply(f"no serial loop{inside} comes to at most {self.max_step} statements")
+        return tuple(map(Unroll, found))
+
+    EXAMPLES = (
         Example(
             "Eight statements are not too many, sixteen are",
             SCALE,
             "- tile: {loops: [y.i, y.j], sizes: [2, 8]}\n- auto_unroll: {max_step: 8}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i_0 in range((m + 1) // 2):
-        for y.j_0 in range((n + 7) // 8):
-            for y.i_1 in range(2):
-                for y.j_1 in unrolled(8):
-                    with block(
-                        "y",
-                        i=spatial(y.i_0 * 2 + y.i_1, m),
-                        j=spatial(y.j_0 * 8 + y.j_1, n),
-                        where=y.i_0 * 2 + y.i_1 < m and y.j_0 * 8 + y.j_1 < n,
-                    ):
-                        y[i, j] = x[i, j] * 2.0
-""",
         ),
         Example(
             "No loop is so short",
@@ -60,19 +53,6 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             refused="max_step 0 is not positive",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        if self.max_step < 1:
-            return f"max_step {self.max_step} is not positive"
-        if self.expand(state):
-            return None
-        inside = "" if self.loop is None else f" in '{self.loop}'"
-        return f"no serial loop{inside} comes to at most {self.max_step} statements"
-
-    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
-        kernel = state.kernel
-        root = tree(kernel) if self.loop is None else loop_named(kernel, self.loop)
-        return tuple(Unroll(name, span=self.span) for name in _short(root, self.max_step))
 
 
 def _short(root: Stmt, most: int) -> tuple[str, ...]:

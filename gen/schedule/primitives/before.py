@@ -1,18 +1,11 @@
 """before: a block ahead of another."""
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
-from ...ir.nodes import Stmt
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.placement import moved, refuse_order
-from ..edit.tree import block_named, containing
+from ..base import Example, Primitive
+from ..edit.placement import beside
 from ..examples import PAIR, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class Before(Primitive):
     """Puts a block with its loops right ahead of another block's, as `after` does behind it: with
     `loop`, in each iteration of that loop around the other one; without, ahead of all its loops.
@@ -22,22 +15,14 @@ class Before(Primitive):
     other: str
     loop: str | None = None
 
-    name: ClassVar[str] = "before"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    def apply(self, state: Scheduled) -> Scheduled:
+        return beside(state, self.block, self.other, self.loop, after=False)
+
+    EXAMPLES = (
         Example(
             "In the same iteration; the temporary moves into it",
             TWICE,
             "- before: {block: t, other: y, loop: y.i}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    for y.i in range(n):
-        with allocate(t=float32[n]):
-            with block("t", i=spatial(y.i)):
-                t[i] = x[i] * 2.0
-            with block("y", i=spatial(y.i)):
-                y[i] = t[i] + 1.0
-""",
         ),
         Example(
             "A value that is not computed yet",
@@ -52,12 +37,3 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             refused="block 'y' cannot stand beside itself",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        return refuse_order(state, self.block, self.other, self.loop)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        def place(statements: tuple[Stmt, ...]) -> int:
-            return containing(statements, lambda b: b.name == self.other)[0]
-
-        return moved(state, block_named(state.kernel, self.block), self.loop, place)

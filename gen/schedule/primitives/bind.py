@@ -1,9 +1,9 @@
 """bind: a loop's iterations are the blocks, or the threads, of a launch."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
-from typing import ClassVar, Literal, final
+from typing import Literal, get_args
 
 from ...ir.algebra import add, conjunction, index, less, sub
 from ...ir.index.bounds import normal
@@ -13,27 +13,19 @@ from ...ir.rules.launches import MOST, MOST_THREADS
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import blocks, loops, replace_stmt
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
+from ..edit import tree as edit
 from ..edit.launches import axes_around, constant_extents, launch_of, require_met
-from ..edit.nesting_rules import require_fixed, require_nesting, unfit
-from ..edit.tree import (
-    CannotApply,
-    loop_named,
-    rebuild,
-    reduction_loops,
-    renumbered,
-    tree,
-    update_blocks,
-)
+from ..edit.nesting_rules import require_fit, require_fixed, require_nesting
+from ..edit.tree import CannotApply
 from ..examples import ROW_SUM, RUNNING_SUM, SCALE, TWICE, UPPER
 
 Axis = Literal[
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"
 ]
+AXES: tuple[Axis, ...] = get_args(Axis)
 
 
-@final
-@dataclass(frozen=True)
 class Bind(Primitive):
     """Binds a loop to an axis of a GPU: each iteration is a block of its own, or a thread.
 
@@ -48,29 +40,70 @@ class Bind(Primitive):
     loop: str | None = None
     loops: tuple[str, ...] = ()
 
-    name: ClassVar[str] = "bind"
-    aliases: ClassVar[tuple[str, ...]] = ("Bind", "thread_bind", "tag_gpu_level")
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("Bind", "thread_bind", "tag_gpu_level")
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        if bool(self.loops) == (self.loop is not None):
+            raise CannotApply("give either `loop` or `loops`")
+        if len(set(self._loops())) < len(self._loops()):
+            raise CannotApply("a loop is named twice")
+        for name in self._loops():
+            loop = edit.loop_named(state.kernel, name)
+            require_fit(edit.tree(state.kernel), loop, LoopKind(self.axis))
+            split = f"split: {{loop: {name}, factors: [null, 32]}}; then bind the inner loop"
+            require_fixed(state.kernel, loop, split)
+            for block in blocks(loop):
+                if isinstance(block.body, Update) and name in edit.reduction_loops(block):
+                    raise CannotApply(
+                        f"loop '{name}' is one of the reduction '{block.name}': its threads would"
+                        " add to one place",
+                        f"rfactor: {{block: {block.name}, loop: {name}}}; then bind the loop of the"
+                        " partials",
+                    )
+        for name in self._loops():
+            loop = edit.loop_named(state.kernel, name)
+            if loop.lower != index(0):
+                extent = normal(sub(loop.upper, loop.lower))
+                state = edit.renumbered(state, loop, index(0), extent, add(Var(name), loop.lower))
+        for name in self._loops():
+            loop = edit.loop_named(state.kernel, name)
+            require_nesting(edit.tree(state.kernel), loop, LoopKind(self.axis))
+            state = _with(state, loop, replace(loop, kind=LoopKind(self.axis)))
+        for name in self._loops():
+            state = self._alike(state, edit.loop_named(state.kernel, name))
+        for name in self._loops():
+            _require_room(state.kernel, edit.loop_named(state.kernel, name))
+        require_met(state)
+        return state
+
+    def _loops(self) -> tuple[str, ...]:
+        return self.loops or ((self.loop,) if self.loop else ())
+
+    def _alike(self, state: Scheduled, loop: Loop) -> Scheduled:
+        """The state with one extent for all loops on the axis in the launch of `loop`."""
+        launch = launch_of(state.kernel, loop)
+        assert launch is not None
+        on_axis = [x for x in loops(launch) if x.kind is loop.kind]
+        extent = _largest(x.upper for x in on_axis)
+        if extent is None:
+            other = next(x for x in on_axis if not same(x.upper, loop.upper))
+            raise CannotApply(
+                f"loop '{loop.var}' has extent `{expr_to_text(loop.upper)}`, and loop"
+                f" '{other.var}' on {self.axis} of the same launch"
+                f" `{expr_to_text(other.upper)}`",
+                "split one of them by the other's extent",
+            )
+        for x in on_axis:
+            state = _with(state, edit.loop_named(state.kernel, x.var), _extended(x, extent))
+        return state
+
+    EXAMPLES = (
         Example(
             "Rows are blocks, columns their threads",
             SCALE,
             "- split: {loop: y.j, factors: [null, 4]}\n"
             "- bind: {loop: y.i, axis: blockIdx.x}\n"
             "- bind: {loop: y.j_1, axis: threadIdx.x}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i in blockIdx.x(m):
-        for y.j_0 in range((n + 3) // 4):
-            for y.j_1 in threadIdx.x(4):
-                with block(
-                    "y",
-                    i=spatial(y.i),
-                    j=spatial(y.j_0 * 4 + y.j_1, n),
-                    where=y.j_0 * 4 + y.j_1 < n,
-                ):
-                    y[i, j] = x[i, j] * 2.0
-""",
         ),
         Example(
             "A loop of a reduction",
@@ -114,65 +147,6 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         ),
     )
 
-    def check(self, state: Scheduled) -> str | None:
-        if bool(self.loops) == (self.loop is not None):
-            return "give either `loop` or `loops`"
-        if len(set(self._loops())) < len(self._loops()):
-            return "a loop is named twice"
-        for name in self._loops():
-            loop = loop_named(state.kernel, name)
-            if reason := unfit(tree(state.kernel), loop, LoopKind(self.axis)):
-                return reason
-            split = f"split: {{loop: {name}, factors: [null, 32]}}; then bind the inner loop"
-            require_fixed(state.kernel, loop, split)
-            for block in blocks(loop):
-                if isinstance(block.body, Update) and name in reduction_loops(block):
-                    raise CannotApply(
-                        f"loop '{name}' is one of the reduction '{block.name}': its threads would"
-                        " add to one place",
-                        f"rfactor: {{block: {block.name}, loop: {name}}}; then bind the loop of the"
-                        " partials",
-                    )
-        return None
-
-    def _loops(self) -> tuple[str, ...]:
-        return self.loops or ((self.loop,) if self.loop else ())
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        for name in self._loops():
-            loop = loop_named(state.kernel, name)
-            if loop.lower != index(0):
-                extent = normal(sub(loop.upper, loop.lower))
-                state = renumbered(state, loop, index(0), extent, add(Var(name), loop.lower))
-        for name in self._loops():
-            loop = loop_named(state.kernel, name)
-            require_nesting(tree(state.kernel), loop, LoopKind(self.axis))
-            state = _with(state, loop, replace(loop, kind=LoopKind(self.axis)))
-        for name in self._loops():
-            state = self._alike(state, loop_named(state.kernel, name))
-        for name in self._loops():
-            _require_room(state.kernel, loop_named(state.kernel, name))
-        require_met(state)
-        return state
-
-    def _alike(self, state: Scheduled, loop: Loop) -> Scheduled:
-        """The state with one extent for all loops on the axis in the launch of `loop`."""
-        launch = launch_of(state.kernel, loop)
-        assert launch is not None
-        on_axis = [x for x in loops(launch) if x.kind is loop.kind]
-        extent = _largest(x.upper for x in on_axis)
-        if extent is None:
-            other = next(x for x in on_axis if not same(x.upper, loop.upper))
-            raise CannotApply(
-                f"loop '{loop.var}' has extent `{expr_to_text(loop.upper)}`, and loop"
-                f" '{other.var}' on {self.axis} of the same launch"
-                f" `{expr_to_text(other.upper)}`",
-                "split one of them by the other's extent",
-            )
-        for x in on_axis:
-            state = _with(state, loop_named(state.kernel, x.var), _extended(x, extent))
-        return state
-
 
 def _require_room(kernel: Kernel, loop: Loop) -> None:
     """Refuses more blocks, or threads, than a GPU has."""
@@ -207,9 +181,9 @@ def _extended(loop: Loop, extent: Expr) -> Loop:
     def guarded(block: Block) -> Block:
         return replace(block, predicate=conjunction(block.predicate, guard))
 
-    return replace(loop, upper=extent, body=update_blocks(loop.body, guarded))
+    return replace(loop, upper=extent, body=edit.update_blocks(loop.body, guarded))
 
 
 def _with(state: Scheduled, old: Loop, new: Loop) -> Scheduled:
-    kernel: Kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), old, new))
+    kernel: Kernel = edit.rebuild(state.kernel, replace_stmt(edit.tree(state.kernel), old, new))
     return replace(state, kernel=kernel)

@@ -1,36 +1,28 @@
 """compute_at: values computed where they are used."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.nodes import IterKind
-from ...ir.walk import blocks, replace_stmt, substitute, targets
+from ...ir.walk import blocks, substitute, targets
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.moving import inside_of, kept_iters, read_region, refuse_move, used_names
+from ..base import Example, Primitive
+from ..edit import tree as edit
+from ..edit.moving import (
+    inside_of,
+    kept_iters,
+    put,
+    read_region,
+    require_movable,
+    require_outside,
+    used_names,
+)
 from ..edit.new_loops import place, required
 from ..edit.reader_loops import inherited
-from ..edit.tree import (
-    CannotApply,
-    block_named,
-    containing,
-    insert,
-    loop_named,
-    loops_around,
-    prune_shared,
-    readers,
-    rebuild,
-    remove,
-    tree,
-    under,
-    with_body,
-)
+from ..edit.tree import CannotApply
 from ..examples import PAIR, STENCIL, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class ComputeAt(Primitive):
     """Moves a block into a loop around all blocks that read from it, before the first of them; each
     iteration computes what they need there, again where iterations overlap.
@@ -44,23 +36,44 @@ class ComputeAt(Primitive):
     block: str
     loop: str
 
-    name: ClassVar[str] = "compute_at"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    def apply(self, state: Scheduled) -> Scheduled:
+        block = edit.block_named(state.kernel, self.block)
+        loop = edit.loop_named(state.kernel, self.loop)
+        require_outside(state, block, loop)
+        inside = {b.name for b in blocks(loop)}
+        consumers = dict.fromkeys(reader for reader, _ in edit.readers(state.flow, block.name))
+        if not consumers:
+            raise CannotApply(f"no block reads from block '{block.name}'")
+        if outside := [name for name in consumers if name not in inside]:
+            where = f"block '{outside[0]}' reads from block '{block.name}' outside loop"
+            raise CannotApply(f"{where} '{self.loop}'", _first(state, outside, inside))
+        require_movable(state, block, loop)
+        root = edit.tree(state.kernel)
+        kept = kept_iters(root, block, loop)
+        pairs = zip(block.iters, block.bindings, strict=True)
+        known = {v.name: b for v, b in pairs if v.name in kept}
+        places = tuple(substitute(i, known) for i in targets(block.body)[0].indices)
+        spatial = frozenset(v.name for v in block.iters if v.kind is IterKind.SPATIAL)
+        wanted = required(places, read_region(state, block, loop), spatial)
+        new = inherited(state, block, loop) or place(
+            block, inside_of(root, loop), kept, wanted, used_names(state, block)
+        )
+        rest = edit.remove(root, block)
+        loop = edit.loop_named(edit.rebuild(state.kernel, rest), self.loop)
+        body = put(rest, loop, new, lambda b: b.name in consumers, after=False)
+        kernel = edit.rebuild(state.kernel, body)
+        shared = tuple(x.var for x in (*edit.loops_around(rest, loop), loop))
+        flow = {
+            read: replace(s, shared=shared) if block.name in s.writers else s
+            for read, s in state.flow.items()
+        }
+        return Scheduled(kernel, flow)
+
+    EXAMPLES = (
         Example(
             "What an iteration needs, computed again where iterations overlap",
             STENCIL,
             "- compute_at: {block: t, loop: y.i}",
-            after="""\
-def stencil(n, x: float32[n], y: Out[float32[n]]):
-    for y.i in range(n):
-        with allocate(t=float32[n]):
-            for t.i in range(2):
-                with block("t", i=spatial(y.i - 1 + t.i, n), where=0 <= y.i - 1 + t.i):
-                    t[i] = x[i] * 2.0
-            with block("y", i=spatial(y.i)):
-                y[i] = t[max(i - 1, 0)] + t[i]
-""",
         ),
         Example(
             "A reader outside the loop",
@@ -76,46 +89,6 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
         ),
     )
 
-    def check(self, state: Scheduled) -> str | None:
-        block = block_named(state.kernel, self.block)
-        loop = loop_named(state.kernel, self.loop)
-        if any(loop is x for x in loops_around(tree(state.kernel), block)):
-            return f"loop '{self.loop}' is around block '{block.name}' already"
-        inside = {b.name for b in blocks(loop)}
-        consumers = dict.fromkeys(reader for reader, _ in readers(state.flow, block.name))
-        if not consumers:
-            return f"no block reads from block '{block.name}'"
-        if outside := [name for name in consumers if name not in inside]:
-            where = f"block '{outside[0]}' reads from block '{block.name}' outside loop"
-            raise CannotApply(f"{where} '{self.loop}'", _first(state, outside, inside))
-        return refuse_move(state, block, loop)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        root = tree(state.kernel)
-        block, loop = block_named(state.kernel, self.block), loop_named(state.kernel, self.loop)
-        kept = kept_iters(root, block, loop)
-        pairs = zip(block.iters, block.bindings, strict=True)
-        known = {v.name: b for v, b in pairs if v.name in kept}
-        places = tuple(substitute(i, known) for i in targets(block.body)[0].indices)
-        spatial = frozenset(v.name for v in block.iters if v.kind is IterKind.SPATIAL)
-        wanted = required(places, read_region(state, block, loop), spatial)
-        new = inherited(state, block, loop) or place(
-            block, inside_of(root, loop), kept, wanted, used_names(state, block)
-        )
-        rest = remove(root, block)
-        kernel = rebuild(state.kernel, rest)
-        loop = loop_named(kernel, self.loop)
-        takers = {reader for reader, _ in readers(state.flow, block.name)}
-        first = containing(under(loop), lambda b: b.name in takers)[0]
-        moved = with_body(loop, insert(under(loop), first, new))
-        kernel = rebuild(state.kernel, replace_stmt(rest, loop, moved))
-        shared = tuple(x.var for x in (*loops_around(rest, loop), loop))
-        flow = {
-            read: replace(s, shared=shared) if block.name in s.writers else s
-            for read, s in state.flow.items()
-        }
-        return Scheduled(kernel, prune_shared(kernel, flow))
-
 
 def _first(state: Scheduled, outside: Sequence[str], inside: set[str]) -> str | None:
     """The step to take before: of the readers outside the loop, and of theirs, one that is read in
@@ -123,7 +96,7 @@ def _first(state: Scheduled, outside: Sequence[str], inside: set[str]) -> str | 
     """
     found, ready = list(outside), None
     for name in found:
-        after = {other for other, _ in readers(state.flow, name)}
+        after = {other for other, _ in edit.readers(state.flow, name)}
         if not after:
             return None
         found += sorted(after - inside - set(found))

@@ -1,43 +1,19 @@
 """decompose_padding: the border of a padded array as blocks of its own."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
+from ...ir import nodes as ir
 from ...ir.algebra import conjunction, conjuncts
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Block,
-    Const,
-    Expr,
-    Loop,
-    Select,
-    Stmt,
-    Store,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ...ir.walk import loads, loops, replace_stmt, seq, substitute
 from ...poly.certificate import Flow, Scheduled
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
+from ..edit import tree as edit
 from ..edit.moving import freed
 from ..edit.shared_loops import in_loops
-from ..edit.tree import (
-    CannotApply,
-    block_named,
-    index_of,
-    prune_shared,
-    rebuild,
-    serial,
-    taken,
-    tree,
-)
+from ..edit.tree import CannotApply
 from ..examples import PADDED, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class DecomposePadding(Primitive):
     """Takes a block that stores `value if condition else constant` apart: blocks that fill where
     the condition does not hold, one for each of its parts, then the block where it holds, without
@@ -50,71 +26,25 @@ class DecomposePadding(Primitive):
     block: str
     as_: str | None = None
 
-    name: ClassVar[str] = "decompose_padding"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "An array with a zero at both ends",
-            PADDED,
-            "- decompose_padding: {block: t}",
-            after="""\
-def padded(n, x: float32[n], y: Out[float32[n + 2]]):
-    with allocate(t=float32[n + 2]):
-        for t_pad.i in range(n + 2):
-            with block("t_pad", i=spatial(t_pad.i), where=t_pad.i < 1, origin=t[i]):
-                t[i] = 0.0
-        for t_pad_2.i in range(n + 2):
-            with block(
-                "t_pad_2",
-                i=spatial(t_pad_2.i),
-                where=1 <= t_pad_2.i and n < t_pad_2.i,
-                origin=t[i],
-            ):
-                t[i] = 0.0
-        for t.i in range(n + 2):
-            with block("t", i=spatial(t.i), where=1 <= t.i and t.i <= n):
-                t[i] = x[i - 1]
-        for y.i in range(n + 2):
-            with block("y", i=spatial(y.i)):
-                y[i] = t[i] * 2.0
-""",
-        ),
-        Example(
-            "A block that stores no padding",
-            TWICE,
-            "- decompose_padding: {block: y}",
-            refused="block 'y' does not store a value under a condition, and else a constant",
-        ),
-    )
-
-    def check(self, state: Scheduled) -> str | None:
-        block = block_named(state.kernel, self.block)
-        _parts(block)
-        own = freed(tree(state.kernel), block)
-        if not own:
-            return f"block '{self.block}' has no loop of its own"
-        for loop in own:
-            if reason := serial(loop):
-                return reason
-            if not isinstance(loop.body, Loop | Block):
-                return f"there must be only loops between '{own[0].var}' and block '{self.block}'"
-        fills = self._names(block)
-        inside = (f"{fill}.{index_of(x.var)}" for fill in fills for x in own)
-        return taken(state.kernel, (*fills, *inside))
-
-    def _names(self, block: Block) -> tuple[str, ...]:
-        base = self.as_ or f"{self.block}_pad"
-        count = len(conjuncts(_parts(block)[0]))
-        return tuple(base if k == 0 else f"{base}_{k + 1}" for k in range(count))
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        root, block = tree(state.kernel), block_named(state.kernel, self.block)
-        outer = freed(root, block)[0]
+    def apply(self, state: Scheduled) -> Scheduled:
+        block = edit.block_named(state.kernel, self.block)
         condition, value, constant = _parts(block)
-        assert isinstance(block.body, Store)
-        fills: list[Stmt] = []
-        before: list[Expr] = [block.predicate]
-        for name, part in zip(self._names(block), conjuncts(condition), strict=True):
+        own = freed(edit.tree(state.kernel), block)
+        if not own:
+            raise CannotApply(f"block '{self.block}' has no loop of its own")
+        for loop in own:
+            edit.require_serial(loop)
+            if not isinstance(loop.body, ir.Loop | ir.Block):
+                raise CannotApply(
+                    f"there must be only loops between '{own[0].var}' and block '{self.block}'"
+                )
+        made, outer = self._names(block), own[0]
+        inside = (f"{fill}.{edit.index_of(x.var)}" for fill in made for x in own)
+        edit.require_free(state.kernel, (*made, *inside))
+        assert isinstance(block.body, ir.Store)
+        fills: list[ir.Stmt] = []
+        before: list[ir.Expr] = [block.predicate]
+        for name, part in zip(made, conjuncts(condition), strict=True):
             (here,) = in_loops(block, (part,))
             filled = replace(
                 block,
@@ -129,10 +59,15 @@ def padded(n, x: float32[n], y: Out[float32[n + 2]]):
             block, predicate=conjunction(*before), body=replace(block.body, value=value)
         )
         new = seq((*fills, replace_stmt(outer, block, inner)))
-        kernel = rebuild(state.kernel, replace_stmt(root, outer, new))
-        return Scheduled(kernel, prune_shared(kernel, self._flow(state, block)))
+        kernel = edit.replaced(state, outer, new).kernel
+        return Scheduled(kernel, self._flow(state, block))
 
-    def _flow(self, state: Scheduled, block: Block) -> Flow:
+    def _names(self, block: ir.Block) -> tuple[str, ...]:
+        base = self.as_ or f"{self.block}_pad"
+        count = len(conjuncts(_parts(block)[0]))
+        return tuple(base if k == 0 else f"{base}_{k + 1}" for k in range(count))
+
+    def _flow(self, state: Scheduled, block: ir.Block) -> Flow:
         """The flow in which what reads the block reads its fills, too."""
         fills = self._names(block)
 
@@ -144,11 +79,23 @@ def padded(n, x: float32[n], y: Out[float32[n + 2]]):
             for read, source in state.flow.items()
         }
 
+    EXAMPLES = (
+        Example("An array with a zero at both ends", PADDED, "- decompose_padding: {block: t}"),
+        Example(
+            "A block that stores no padding",
+            TWICE,
+            "- decompose_padding: {block: y}",
+            refused="block 'y' does not store a value under a condition, and else a constant",
+        ),
+    )
 
-def _parts(block: Block) -> tuple[Expr, Expr, Const]:
+
+def _parts(block: ir.Block) -> tuple[ir.Expr, ir.Expr, ir.Const]:
     """The condition, the value where it holds, and the constant elsewhere."""
     match block.body:
-        case Store(_, Select(condition, value, Const() as constant)) if not loads(condition):
+        case ir.Store(_, ir.Select(condition, value, ir.Const() as constant)) if not loads(
+            condition
+        ):
             return condition, value, constant
         case _:
             raise CannotApply(
@@ -157,25 +104,25 @@ def _parts(block: Block) -> tuple[Expr, Expr, Const]:
             )
 
 
-def _negated(condition: Expr) -> Expr:
+def _negated(condition: ir.Expr) -> ir.Expr:
     match condition:
-        case Binary(BinaryOp.LT, a, b):
-            return Binary(BinaryOp.LE, b, a)
-        case Binary(BinaryOp.LE, a, b):
-            return Binary(BinaryOp.LT, b, a)
-        case Binary(BinaryOp.GT, a, b):
-            return Binary(BinaryOp.LE, a, b)
-        case Binary(BinaryOp.GE, a, b):
-            return Binary(BinaryOp.LT, a, b)
+        case ir.Binary(ir.BinaryOp.LT, a, b):
+            return ir.Binary(ir.BinaryOp.LE, b, a)
+        case ir.Binary(ir.BinaryOp.LE, a, b):
+            return ir.Binary(ir.BinaryOp.LT, b, a)
+        case ir.Binary(ir.BinaryOp.GT, a, b):
+            return ir.Binary(ir.BinaryOp.LE, a, b)
+        case ir.Binary(ir.BinaryOp.GE, a, b):
+            return ir.Binary(ir.BinaryOp.LT, a, b)
         case _:
-            return Unary(UnaryOp.NOT, condition)
+            return ir.Unary(ir.UnaryOp.NOT, condition)
 
 
-def _renamed(nest: Stmt, fill: str) -> Stmt:
+def _renamed(nest: ir.Stmt, fill: str) -> ir.Stmt:
     """The nest with loops of its own names."""
     for loop in loops(nest):
-        var = f"{fill}.{index_of(loop.var)}"
+        var = f"{fill}.{edit.index_of(loop.var)}"
         here = next(x for x in loops(nest) if x.var == loop.var)
-        body = substitute(here.body, {loop.var: Var(var)})
+        body = substitute(here.body, {loop.var: ir.Var(var)})
         nest = replace_stmt(nest, here, replace(here, var=var, body=body, annotations=()))
     return nest

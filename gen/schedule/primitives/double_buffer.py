@@ -1,53 +1,25 @@
 """double_buffer: two buffers in turn."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
-from typing import Any, ClassVar, final
+from typing import Any
 
+from ...ir import nodes as ir
 from ...ir.algebra import add, index, mod, mul, sub
 from ...ir.index.bounds import highest, lowest, normal, sides
 from ...ir.index.linear import linear
-from ...ir.nodes import (
-    BinaryOp,
-    Block,
-    Buffer,
-    Delinearize,
-    Expr,
-    IterKind,
-    IterVar,
-    Load,
-    Loop,
-    Scope,
-    Target,
-    Var,
-)
 from ...ir.walk import accessed, blocks, map_children, targets
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
+from ..edit import tree as edit
 from ..edit.launches import without_needless
 from ..edit.moving import between, inside_of
 from ..edit.new_loops import Interval, Region, touched, union
-from ..edit.tree import (
-    CannotApply,
-    buffer_named,
-    index_of,
-    local_name,
-    loop_named,
-    ranges_of,
-    readers,
-    rebuild,
-    reduction_loops,
-    temporaries,
-    tree,
-    update_blocks,
-    written,
-)
+from ..edit.tree import CannotApply
 from ..examples import ROTATED, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class DoubleBuffer(Primitive):
     """Gives a temporary that each iteration of a loop fills anew the room of two, which the
     iterations use in turn.
@@ -60,79 +32,57 @@ class DoubleBuffer(Primitive):
     buffer: str
     loop: str
 
-    name: ClassVar[str] = "double_buffer"
-    aliases: ClassVar[tuple[str, ...]] = ("ring_buffer",)
-    layer: ClassVar[Layer] = Layer.STORAGE
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "One barrier an iteration in place of two",
-            ROTATED,
-            "- double_buffer: {buffer: t, loop: y.k}",
-            after="""\
-def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
-    for y.i in blockIdx.x(m):
-        with allocate(t=float32[2, m, 1, 4] @ shared):
-            for y.k in range(n):
-                for t.j in threadIdx.x(4):
-                    with block("t", i=spatial(y.i), k=spatial(y.k), j=spatial(t.j)):
-                        t[k % 2, i, 0, j] = x[i, k, j] * 2.0
-                barrier()
-                for y.j in threadIdx.x(4):
-                    with block("y", i=spatial(y.i), k=spatial(y.k), j=spatial(y.j)):
-                        y[i, k, j] = t[k % 2, i, 0, 3 - j]
-""",
-        ),
-        Example(
-            "A loop that is not around all that uses the buffer",
-            TWICE,
-            "- double_buffer: {buffer: t, loop: y.i}",
-            refused="block 't' uses 't' outside of loop 'y.i'",
-        ),
-    )
+    aliases = ("ring_buffer",)
 
-    def check(self, state: Scheduled) -> str | None:
-        buffer, loop = buffer_named(state.kernel, self.buffer), loop_named(state.kernel, self.loop)
-        if buffer.scope is Scope.GLOBAL:
-            return f"'{self.buffer}' is an argument"
+    def apply(self, state: Scheduled) -> Scheduled:
+        buffer, loop = (
+            edit.buffer_named(state.kernel, self.buffer),
+            edit.loop_named(state.kernel, self.loop),
+        )
+        if buffer.scope is ir.Scope.GLOBAL:
+            raise CannotApply(f"'{self.buffer}' is an argument")
         if loop.kind.is_bound:
-            return f"loop '{self.loop}' is {loop.kind.value}: its iterations have no order"
-        if isinstance(loop.body, Delinearize):
-            return f"loop '{self.loop}' is fused"
+            raise CannotApply(
+                f"loop '{self.loop}' is {loop.kind.value}: its iterations have no order"
+            )
+        if isinstance(loop.body, ir.Delinearize):
+            raise CannotApply(f"loop '{self.loop}' is fused")
         inside = {b.name for b in blocks(loop)}
-        for block in blocks(tree(state.kernel)):
+        for block in blocks(edit.tree(state.kernel)):
             if self.buffer in accessed(block) and block.name not in inside:
-                return f"block '{block.name}' uses '{self.buffer}' outside of loop '{self.loop}'"
+                raise CannotApply(
+                    f"block '{block.name}' uses '{self.buffer}' outside of loop '{self.loop}'"
+                )
         for block in blocks(loop):
-            if self.buffer in written(block) and loop.var in reduction_loops(block):
-                return f"block '{block.name}' adds to '{self.buffer}' over loop '{self.loop}'"
-        return None
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        loop = loop_named(state.kernel, self.loop)
+            if self.buffer in edit.written(block) and loop.var in edit.reduction_loops(block):
+                reason = f"block '{block.name}' adds to '{self.buffer}' over loop '{self.loop}'"
+                raise CannotApply(reason)
         moves = self._moves(state, loop)
 
-        def go(block: Block) -> Block:
+        def go(block: ir.Block) -> ir.Block:
             return self._in_turn(state, loop, block, moves) if self._uses(block) else block
 
-        body = update_blocks(tree(state.kernel), go)
+        body = edit.update_blocks(edit.tree(state.kernel), go)
         buffers = tuple(
             self._doubled(b, moves) if b.name == self.buffer else b
-            for b in temporaries(state.kernel)
+            for b in edit.temporaries(state.kernel)
         )
         flow = dict(state.flow)
-        for writer in (b.name for b in blocks(loop) if self.buffer in written(b)):
-            for read in readers(state.flow, writer):
+        for writer in (b.name for b in blocks(loop) if self.buffer in edit.written(b)):
+            for read in edit.readers(state.flow, writer):
                 shared = tuple(v for v in flow[read].shared if v != self.loop)
                 flow[read] = replace(flow[read], shared=shared)
-        return without_needless(Scheduled(rebuild(state.kernel, body, buffers), flow), self.loop)
+        return without_needless(
+            Scheduled(edit.rebuild(state.kernel, body, buffers=buffers), flow), self.loop
+        )
 
-    def _uses(self, block: Block) -> bool:
+    def _uses(self, block: ir.Block) -> bool:
         return self.buffer in accessed(block)
 
-    def _moves(self, state: Scheduled, loop: Loop) -> Mapping[int, Interval]:
+    def _moves(self, state: Scheduled, loop: ir.Loop) -> Mapping[int, Interval]:
         """The axes along which the iterations fill places of their own: from where, to where."""
-        around = inside_of(tree(state.kernel), loop)
-        ranges = ranges_of(around)
+        around = inside_of(edit.tree(state.kernel), loop)
+        ranges = edit.ranges_of(around)
         found: list[Region] = []
         for block in blocks(loop):
             for target in targets(block.body):
@@ -145,8 +95,8 @@ def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
         moving = ((k, _constant_size(i, self.loop)) for k, i in enumerate(region) if i is not None)
         return {k: interval for k, interval in moving if interval is not None}
 
-    def _doubled(self, buffer: Buffer, moves: Mapping[int, Interval]) -> Buffer:
-        def extent(axis: int, old: Expr) -> Expr:
+    def _doubled(self, buffer: ir.Buffer, moves: Mapping[int, Interval]) -> ir.Buffer:
+        def extent(axis: int, old: ir.Expr) -> ir.Expr:
             if axis not in moves:
                 return old
             return normal(add(sub(moves[axis].upper, moves[axis].lower), 1))
@@ -155,41 +105,55 @@ def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
         return replace(buffer, shape=(index(2), *shape))
 
     def _in_turn(
-        self, state: Scheduled, loop: Loop, block: Block, moves: Mapping[int, Interval]
-    ) -> Block:
+        self, state: Scheduled, loop: ir.Loop, block: ir.Block, moves: Mapping[int, Interval]
+    ) -> ir.Block:
         """The block on the buffer whose turn it is."""
         block, name = _naming(state, loop, block)
 
-        def place(axis: int, old: Expr) -> Expr:
+        def place(axis: int, old: ir.Expr) -> ir.Expr:
             if axis not in moves:
                 return old
             begin = linear(moves[axis].lower)
             step = begin.coefficient(loop.var)
-            return normal(sub(old, add(mul(Var(name), step), begin.constant)))
+            return normal(sub(old, add(mul(ir.Var(name), step), begin.constant)))
 
         def go(node: Any) -> Any:
             new = map_children(node, go)
-            if isinstance(new, Load | Target) and new.buffer == self.buffer:
+            if isinstance(new, ir.Load | ir.Target) and new.buffer == self.buffer:
                 places = tuple(place(k, i) for k, i in enumerate(new.indices))
-                return replace(new, indices=(mod(Var(name), 2), *places))
+                return replace(new, indices=(mod(ir.Var(name), 2), *places))
             return new
 
         return replace(block, body=go(block.body))
 
+    EXAMPLES = (
+        Example(
+            "One barrier an iteration in place of two",
+            ROTATED,
+            "- double_buffer: {buffer: t, loop: y.k}",
+        ),
+        Example(
+            "A loop that is not around all that uses the buffer",
+            TWICE,
+            "- double_buffer: {buffer: t, loop: y.i}",
+            refused="block 't' uses 't' outside of loop 'y.i'",
+        ),
+    )
 
-def _naming(state: Scheduled, loop: Loop, block: Block) -> tuple[Block, str]:
+
+def _naming(state: Scheduled, loop: ir.Loop, block: ir.Block) -> tuple[ir.Block, str]:
     """The block with an iteration variable that is the loop's, and its name."""
     for v, binding in zip(block.iters, block.bindings, strict=True):
-        if binding == Var(loop.var):
+        if binding == ir.Var(loop.var):
             return block, v.name
-    around = ranges_of(inside_of(tree(state.kernel), loop))
-    low, high = lowest(Var(loop.var), around), highest(Var(loop.var), around)
+    around = edit.ranges_of(inside_of(edit.tree(state.kernel), loop))
+    low, high = lowest(ir.Var(loop.var), around), highest(ir.Var(loop.var), around)
     if low is None or high is None:
         raise CannotApply(f"nothing bounds loop '{loop.var}' over the kernel's dims")
-    kind = IterKind.REDUCTION if loop.var in reduction_loops(block) else IterKind.SPATIAL
-    name = local_name(state.kernel, index_of(loop.var), (v.name for v in block.iters))
-    turn = IterVar(name, normal(low), normal(add(high, 1)), kind)
-    bindings = (*block.bindings, Var(loop.var))
+    kind = ir.IterKind.REDUCTION if loop.var in edit.reduction_loops(block) else ir.IterKind.SPATIAL
+    name = edit.local_name(state.kernel, edit.index_of(loop.var), (v.name for v in block.iters))
+    turn = ir.IterVar(name, normal(low), normal(add(high, 1)), kind)
+    bindings = (*block.bindings, ir.Var(loop.var))
     return replace(block, iters=(*block.iters, turn), bindings=bindings), name
 
 
@@ -197,9 +161,9 @@ def _constant_size(interval: Interval, loop: str) -> Interval | None:
     """An interval that begins at a multiple of the loop's variable, plus a constant, and has a
     constant size; None where it is not one.
     """
-    for first in sides(BinaryOp.MAX, normal(interval.lower)):
-        for last in sides(BinaryOp.MIN, normal(interval.upper)):
+    for first in sides(ir.BinaryOp.MAX, normal(interval.lower)):
+        for last in sides(ir.BinaryOp.MIN, normal(interval.upper)):
             begin, size = linear(first), linear(sub(last, first))
-            if set(begin.terms) == {Var(loop)} and not size.terms:
+            if set(begin.terms) == {ir.Var(loop)} and not size.terms:
                 return Interval(first, last)
     return None

@@ -1,27 +1,16 @@
 """fission: a loop over several statements becomes several loops."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.nodes import Barrier, Delinearize, Loop, Stmt, Transfer, Var
 from ...ir.walk import blocks, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.tree import (
-    loop_named,
-    prune_shared,
-    rebuild,
-    rename_shared,
-    serial,
-    taken_loops,
-    tree,
-    under,
-)
+from ..base import Example, Primitive
+from ..edit import tree as edit
+from ..edit.tree import CannotApply
 from ..examples import PAIR, SHARE, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class Fission(Primitive):
     """Gives each statement in a loop's body a loop of its own, in the order in which they stood.
 
@@ -33,15 +22,44 @@ class Fission(Primitive):
     loop: str
     as_: tuple[str, ...] | None = None
 
-    name: ClassVar[str] = "fission"
-    aliases: ClassVar[tuple[str, ...]] = ("loop_distribution",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("loop_distribution",)
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        loop = edit.loop_named(state.kernel, self.loop)
+        if any(isinstance(s, Transfer) for s in edit.under(loop)):
+            raise CannotApply(f"ranks hand each other messages in loop '{self.loop}'")
+        if len(_parted(loop)) < 2:
+            raise CannotApply(f"there is one statement in loop '{self.loop}'")
+        if isinstance(loop.body, Delinearize):
+            raise CannotApply(f"loop '{self.loop}' is fused; its parts have no loops of their own")
+        if len(self._names(loop)) != len(_parted(loop)):
+            raise CannotApply(f"`as` must give {len(_parted(loop))} names")
+        edit.require_serial(loop)
+        edit.require_free_loops(state.kernel, self._names(loop), {self.loop})
+        names = self._names(loop)
+        unused = iter(names)
+
+        def alone(statement: Stmt) -> Stmt:
+            if isinstance(statement, Barrier):
+                return statement
+            name = next(unused)
+            body = substitute(statement, {loop.var: Var(name)})
+            return replace(loop, var=name, body=body)
+
+        parts = tuple(map(alone, edit.under(loop)))
+        kernel = edit.rebuild(state.kernel, replace_stmt(edit.tree(state.kernel), loop, seq(parts)))
+        return Scheduled(kernel, edit.rename_shared(state.flow, {loop.var: names}))
+
+    def _names(self, loop: Loop) -> tuple[str, ...]:
+        """By default each is named after its first block."""
+        index = loop.var.split(".", 1)[1]
+        return self.as_ or tuple(f"{blocks(s)[0].name}.{index}" for s in _parted(loop))
+
+    EXAMPLES = (
         Example(
             "The temporary holds all elements again",
             TWICE,
             "- merge: {loops: [t.i, y.i], as: [z.i]}\n- fission: {loop: z.i, as: [t.i, y.i]}",
-            after=TWICE,
         ),
         Example(
             "There is nothing to take apart",
@@ -57,40 +75,7 @@ class Fission(Primitive):
         ),
     )
 
-    def check(self, state: Scheduled) -> str | None:
-        loop = loop_named(state.kernel, self.loop)
-        if any(isinstance(s, Transfer) for s in under(loop)):
-            return f"ranks hand each other messages in loop '{self.loop}'"
-        if len(_parted(loop)) < 2:
-            return f"there is one statement in loop '{self.loop}'"
-        if isinstance(loop.body, Delinearize):
-            return f"loop '{self.loop}' is fused; its parts have no loops of their own"
-        if len(self._names(loop)) != len(_parted(loop)):
-            return f"`as` must give {len(_parted(loop))} names"
-        return serial(loop) or taken_loops(state.kernel, self._names(loop), {self.loop})
-
-    def _names(self, loop: Loop) -> tuple[str, ...]:
-        """By default each is named after its first block."""
-        index = loop.var.split(".", 1)[1]
-        return self.as_ or tuple(f"{blocks(s)[0].name}.{index}" for s in _parted(loop))
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        loop = loop_named(state.kernel, self.loop)
-        names = self._names(loop)
-        unused = iter(names)
-
-        def alone(statement: Stmt) -> Stmt:
-            if isinstance(statement, Barrier):
-                return statement
-            name = next(unused)
-            body = substitute(statement, {loop.var: Var(name)})
-            return replace(loop, var=name, body=body)
-
-        parts = tuple(map(alone, under(loop)))
-        kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, seq(parts)))
-        return Scheduled(kernel, prune_shared(kernel, rename_shared(state.flow, {loop.var: names})))
-
 
 def _parted(loop: Loop) -> tuple[Stmt, ...]:
     """The statements that get loops."""
-    return tuple(s for s in under(loop) if not isinstance(s, Barrier))
+    return tuple(s for s in edit.under(loop) if not isinstance(s, Barrier))

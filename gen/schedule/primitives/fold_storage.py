@@ -1,19 +1,14 @@
 """fold_storage: a temporary that keeps the last few places of an axis."""
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
 from ...ir.algebra import index, mod
 from ...ir.nodes import Expr
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.layouts import laid_out, relaid
-from ..edit.tree import buffer_named
+from ..base import Example, Primitive
+from ..edit.layouts import relaid, require_free_layout
+from ..edit.tree import CannotApply, buffer_named
 from ..examples import CHAIN, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class FoldStorage(Primitive):
     """Stores an axis of a temporary modulo a factor, so that what lies `factor` places apart shares
     its memory: a line buffer, where a loop computes lines and uses the last few of them.
@@ -27,25 +22,34 @@ class FoldStorage(Primitive):
     axis: int
     factor: int
 
-    name: ClassVar[str] = "fold_storage"
-    aliases: ClassVar[tuple[str, ...]] = ("storage_fold",)
-    layer: ClassVar[Layer] = Layer.STORAGE
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("storage_fold",)
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        if self.factor < 1:
+            raise CannotApply(f"factor {self.factor} is not positive")
+        rank = len(buffer_named(state.kernel, self.buffer).shape)
+        if not 0 <= self.axis < rank:
+            raise CannotApply(f"'{self.buffer}' has {rank} axes: there is no axis {self.axis}")
+        require_free_layout(state, self.buffer)
+        shape = buffer_named(state.kernel, self.buffer).shape
+
+        def along(axes: tuple[Expr, ...], value: Expr) -> tuple[Expr, ...]:
+            return (*axes[: self.axis], value, *axes[self.axis + 1 :])
+
+        return relaid(
+            state,
+            self.buffer,
+            along(shape, index(self.factor)),
+            lambda places: along(places, mod(places[self.axis], self.factor)),
+        )
+
+    EXAMPLES = (
         Example(
             "A consumer one iteration behind needs two values",
             CHAIN,
             "- shift: {loop: y.i, by: 1}\n"
             "- merge: {loops: [t.i, y.i]}\n"
             "- fold_storage: {buffer: t, axis: 0, factor: 2}",
-            after="""\
-def chain(n, x: float32[n + 1], y: Out[float32[n]]):
-    with allocate(t=float32[2]):
-        for t.i in range(n + 1):
-            with block("t", i=spatial(t.i)):
-                t[i % 2] = x[i] * 2.0
-            with block("y", i=spatial(t.i - 1, n), where=t.i >= 1):
-                y[i] = t[i % 2] + t[(i + 1) % 2]
-""",
         ),
         Example(
             "One place too few",
@@ -69,24 +73,3 @@ def chain(n, x: float32[n + 1], y: Out[float32[n]]):
             refused="'y' is an argument: its layout is the caller's",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        if self.factor < 1:
-            return f"factor {self.factor} is not positive"
-        rank = len(buffer_named(state.kernel, self.buffer).shape)
-        if not 0 <= self.axis < rank:
-            return f"'{self.buffer}' has {rank} axes: there is no axis {self.axis}"
-        return laid_out(state, self.buffer)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        shape = buffer_named(state.kernel, self.buffer).shape
-
-        def along(axes: tuple[Expr, ...], value: Expr) -> tuple[Expr, ...]:
-            return (*axes[: self.axis], value, *axes[self.axis + 1 :])
-
-        return relaid(
-            state,
-            self.buffer,
-            along(shape, index(self.factor)),
-            lambda places: along(places, mod(places[self.axis], self.factor)),
-        )

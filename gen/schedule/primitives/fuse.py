@@ -1,7 +1,6 @@
 """fuse: directly nested loops become one."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.algebra import TRUE, add, index, maximum, mul, sub
 from ...ir.index.bounds import not_negative
@@ -10,23 +9,13 @@ from ...ir.walk import ancestors, replace_stmt, substitute, variables
 from ...poly.certificate import Flow, Scheduled
 from ...poly.queries.times import includes
 from ...poly.sets.affine import NotAffine
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
+from ..edit import tree as edit
 from ..edit.points import context
-from ..edit.tree import (
-    index_of,
-    perfect_nest,
-    ranges_of,
-    rebuild,
-    serial,
-    serial_loop,
-    taken_loops,
-    tree,
-)
+from ..edit.tree import CannotApply
 from ..examples import FIRST, SCALE, TRIANGLE
 
 
-@final
-@dataclass(frozen=True)
 class Fuse(Primitive):
     """Makes one loop of directly nested ones, over all combinations in the same order.
 
@@ -36,76 +25,21 @@ class Fuse(Primitive):
     loops: tuple[str, ...]
     as_: str | None = None
 
-    name: ClassVar[str] = "fuse"
-    aliases: ClassVar[tuple[str, ...]] = ("mult_loops",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "The parts stay variables",
-            SCALE,
-            "- fuse: {loops: [y.i, y.j]}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i_j in range(m * n):
-        with delinearize(y.i_j, m, n) as (y.i, y.j):
-            with block("y", i=spatial(y.i), j=spatial(y.j)):
-                y[i, j] = x[i, j] * 2.0
-""",
-        ),
-        Example(
-            "A loop that does not start at 0: its part does",
-            SCALE,
-            "- shift: {loop: y.i, by: 2}\n- fuse: {loops: [y.i, y.j]}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i_j in range(m * n):
-        with delinearize(y.i_j, m, n) as (y.i, y.j):
-            with block("y", i=spatial(y.i), j=spatial(y.j)):
-                y[i, j] = x[i, j] * 2.0
-""",
-        ),
-        Example(
-            "A scalar that may be negative: there are no iterations then",
-            FIRST,
-            "- fuse: {loops: [y.i, y.j]}",
-            after="""\
-def first(m, n, x: float32[m, n], y: InOut[float32[m, n]], s: int64):
-    assume(s <= n)
-    for y.i_j in range(m * max(s, 0)):
-        with delinearize(y.i_j, m, max(s, 0)) as (y.i, y.j):
-            with block("y", i=spatial(y.i), j=spatial(y.j, n)):
-                y[i, j] = x[i, j] * 2.0
-""",
-        ),
-        Example(
-            "An extent that depends on the other loop",
-            TRIANGLE,
-            "- fuse: {loops: [y.i, y.j]}",
-            refused="the bounds of loop 'y.j' depend on 'y.i'",
-        ),
-    )
+    aliases = ("mult_loops",)
 
-    def check(self, state: Scheduled) -> str | None:
+    def apply(self, state: Scheduled) -> Scheduled:
         if len(self.loops) < 2:
-            return "it takes at least two loops"
-        nested = perfect_nest(state.kernel, self.loops)
+            raise CannotApply("it takes at least two loops")
+        nested = edit.perfect_nest(state.kernel, self.loops)
         found = tuple(loop.var for loop in nested)
         if found != self.loops:
-            return f"the loops, from outside in, are {', '.join(found)}"
+            raise CannotApply(f"the loops, from outside in, are {', '.join(found)}")
         for loop in nested:
             used = (variables(loop.lower) | variables(loop.upper)) & set(self.loops)
             if used:
-                return f"the bounds of loop '{loop.var}' depend on '{min(used)}'"
-            if reason := serial(loop):
-                return reason
-        return taken_loops(state.kernel, (self._fused(),), self.loops)
-
-    def _fused(self) -> str:
-        first, *rest = self.loops
-        return self.as_ or "_".join((first, *map(index_of, rest)))
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        nested = perfect_nest(state.kernel, self.loops)
+                raise CannotApply(f"the bounds of loop '{loop.var}' depend on '{min(used)}'")
+            edit.require_serial(loop)
+        edit.require_free_loops(state.kernel, (self._fused(),), self.loops)
         extents = self._extents(state, nested)
         fused, product = self._fused(), extents[0]
         for extent in extents[1:]:
@@ -114,15 +48,19 @@ def first(m, n, x: float32[m, n], y: InOut[float32[m, n]], s: int64):
             x.var: add(Var(x.var), x.lower) for x in nested if x.lower != index(0)
         }
         body = substitute(nested[-1].body, starts)
-        loop = serial_loop(fused, index(0), product)
+        loop = edit.serial_loop(fused, index(0), product)
         new = replace(loop, body=Delinearize(self.loops, extents, Var(fused), body))
-        kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), nested[0], new))
+        kernel = edit.rebuild(state.kernel, replace_stmt(edit.tree(state.kernel), nested[0], new))
         return Scheduled(kernel, self._flow(state.flow))
+
+    def _fused(self) -> str:
+        first, *rest = self.loops
+        return self.as_ or "_".join((first, *map(edit.index_of, rest)))
 
     def _extents(self, state: Scheduled, nested: tuple[Loop, ...]) -> tuple[Expr, ...]:
         """The loops' numbers of iterations, none where one ends before it starts."""
         kernel = state.kernel
-        around = tuple(ancestors(tree(kernel), nested[0]))
+        around = tuple(ancestors(edit.tree(kernel), nested[0]))
         extents = (sub(loop.upper, loop.lower) for loop in nested)
         return tuple(e if _counts(kernel, e, around) else maximum(e, index(0)) for e in extents)
 
@@ -136,10 +74,30 @@ def first(m, n, x: float32[m, n], y: InOut[float32[m, n]], s: int64):
             result[read] = replace(source, shared=kept + whole)
         return result
 
+    EXAMPLES = (
+        Example("The parts stay variables", SCALE, "- fuse: {loops: [y.i, y.j]}"),
+        Example(
+            "A loop that does not start at 0: its part does",
+            SCALE,
+            "- shift: {loop: y.i, by: 2}\n- fuse: {loops: [y.i, y.j]}",
+        ),
+        Example(
+            "A scalar that may be negative: there are no iterations then",
+            FIRST,
+            "- fuse: {loops: [y.i, y.j]}",
+        ),
+        Example(
+            "An extent that depends on the other loop",
+            TRIANGLE,
+            "- fuse: {loops: [y.i, y.j]}",
+            refused="the bounds of loop 'y.j' depend on 'y.i'",
+        ),
+    )
+
 
 def _counts(kernel: Kernel, extent: Expr, around: tuple[Stmt, ...]) -> bool:
     """Whether the extent is never negative. Sizes are not; scalars are what constraints say."""
-    ranges = ranges_of(around)
+    ranges = edit.ranges_of(around)
     used = variables(extent).union(*(variables(e) for r in ranges for e in (r.lower, r.upper)))
     if not used & {s.name for s in kernel.scalars}:
         return not_negative(extent, ranges)

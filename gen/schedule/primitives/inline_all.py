@@ -1,13 +1,10 @@
 """inline_all: every value that can be, computed inside the expressions that use it."""
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
 from ...ir.nodes import Block
 from ...ir.walk import blocks, loads
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.tree import block_named, loops_around, readers, tree, written
+from ..base import Example, Primitive, Steps
+from ..edit.tree import CannotApply, block_named, loops_around, readers, tree, written
 from ..examples import SHARE, STENCIL
 from .compute_inline import ComputeInline
 
@@ -29,8 +26,6 @@ def chain(n, x: float32[n], y: Out[float32[n]]):
 """
 
 
-@final
-@dataclass(frozen=True)
 class InlineAll(Primitive):
     """Replaces every read of a temporary that has an expression of its own by that expression.
 
@@ -41,43 +36,25 @@ class InlineAll(Primitive):
 
     keep: tuple[str, ...] = ()
 
-    name: ClassVar[str] = "inline_all"
-    aliases: ClassVar[tuple[str, ...]] = ("try_inline_contiguous_spatial", "auto_inline")
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "What is left are the reduction and the output",
-            CHAIN,
-            "- inline_all: {}",
-            after="""\
-def chain(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[()]):
-        for t.i in range(n):
-            with block("t", i=reduction(t.i), initialises=True):
-                t[()] = combine.sum(t[()], x[i] * 2.0 + 1.0)
-        for y.i in range(n):
-            with block("y", i=spatial(y.i)):
-                y[i] = (x[i] * 2.0 + 1.0) / t[()]
-""",
-        ),
-        Example(
-            "All but one",
-            CHAIN,
-            "- inline_all: {keep: [b]}",
-            after="""\
-def chain(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(b=float32[n], t=float32[()]):
-        for b.i in range(n):
-            with block("b", i=spatial(b.i)):
-                b[i] = x[i] * 2.0 + 1.0
-        for t.i in range(n):
-            with block("t", i=reduction(t.i), initialises=True):
-                t[()] = combine.sum(t[()], b[i])
-        for y.i in range(n):
-            with block("y", i=spatial(y.i)):
-                y[i] = b[i] / t[()]
-""",
-        ),
+    aliases = ("try_inline_contiguous_spatial", "auto_inline")
+
+    def apply(self, state: Scheduled) -> Steps:
+        for name in self.keep:
+            block_named(state.kernel, name)
+        steps = (
+            ComputeInline(block.name)
+            for block in blocks(tree(state.kernel))
+            if block.name not in self.keep and readers(state.flow, block.name)
+            if _lasts(state, block)
+        )
+        found = tuple(step for step in steps if _applies(step, state))
+        if not found:
+            raise CannotApply("there is no block that could be inlined")
+        return found
+
+    EXAMPLES = (
+        Example("What is left are the reduction and the output", CHAIN, "- inline_all: {}"),
+        Example("All but one", CHAIN, "- inline_all: {keep: [b]}"),
         Example(
             "A reduction and an output",
             SHARE,
@@ -92,19 +69,13 @@ def chain(n, x: float32[n], y: Out[float32[n]]):
         ),
     )
 
-    def check(self, state: Scheduled) -> str | None:
-        for name in self.keep:
-            block_named(state.kernel, name)
-        return None if self.expand(state) else "there is no block that could be inlined"
 
-    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
-        steps = (
-            ComputeInline(block.name, span=self.span)
-            for block in blocks(tree(state.kernel))
-            if block.name not in self.keep and readers(state.flow, block.name)
-            if _lasts(state, block)
-        )
-        return tuple(step for step in steps if step.check(state) is None)
+def _applies(step: ComputeInline, state: Scheduled) -> bool:
+    try:
+        step.apply(state)
+    except CannotApply:
+        return False
+    return True
 
 
 def _lasts(state: Scheduled, block: Block) -> bool:

@@ -1,8 +1,6 @@
 """merge: sibling loops become one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, final
 
 from ...ir.algebra import less
 from ...ir.index.bounds import larger, smaller
@@ -11,25 +9,14 @@ from ...ir.nodes import Binary, BinaryOp, Expr, Loop, Seq, Stmt, Var
 from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ...poly.queries.distances import lag
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive, Steps
+from ..edit import tree as edit
 from ..edit.shared_loops import share_loop
-from ..edit.tree import (
-    guarded,
-    loop_named,
-    ranges_of,
-    rebuild,
-    rename_shared,
-    serial,
-    taken_loops,
-    tree,
-    with_body,
-)
+from ..edit.tree import CannotApply
 from ..examples import SCALE, SHARE, TWICE
 from .shift import Shift
 
 
-@final
-@dataclass(frozen=True)
 class Merge(Primitive):
     """Makes one loop of siblings; each iteration runs the bodies in the loops' order.
 
@@ -40,37 +27,78 @@ class Merge(Primitive):
     loops: tuple[str, ...]
     as_: tuple[str, ...] | None = None
 
-    name: ClassVar[str] = "merge"
-    aliases: ClassVar[tuple[str, ...]] = ("merge_exprs",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("merge_exprs",)
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        if len(self.loops) < 2:
+            raise CannotApply("it takes at least two loops")
+        if len(set(self.loops)) < len(self.loops):
+            raise CannotApply("a loop is named twice")
+        found = self._found(state)
+        parents = [ancestors(edit.tree(state.kernel), loop) for loop in found]
+        for loop, around in zip(found, parents, strict=True):
+            if not isinstance(around[-1] if around else None, Seq):
+                raise CannotApply(f"loop '{loop.var}' has no siblings")
+            if around[-1] is not parents[0][-1]:
+                raise CannotApply(f"loops '{found[0].var}' and '{loop.var}' are not siblings")
+            edit.require_serial(loop)
+        if self.as_ is not None and len(self.as_) != 1:
+            raise CannotApply("`as` must give 1 name")
+        edit.require_free_loops(state.kernel, (self._merged(),), self.loops)
+        root, var = edit.tree(state.kernel), self._merged()
+        around = ancestors(root, found[0])
+        ranges = edit.ranges_of(around)
+        lower, upper = found[0].lower, found[0].upper
+        for loop in found[1:]:
+            lower, upper = smaller(lower, loop.lower, ranges), larger(upper, loop.upper, ranges)
+        bodies = tuple(_body(loop, var, lower, upper) for loop in found)
+        merged = edit.with_body(Loop(var, lower, upper, found[0].kind, Seq(())), bodies)
+        parent = around[-1]
+        assert isinstance(parent, Seq)
+        first = next(k for k, s in enumerate(parent.body) if any(s is x for x in found))
+        kept = [
+            merged if k == first else s
+            for k, s in enumerate(parent.body)
+            if k == first or not any(s is x for x in found)
+        ]
+        kernel = edit.rebuild(state.kernel, replace_stmt(root, parent, seq(tuple(kept))))
+        flow = edit.rename_shared(state.flow, {loop.var: (var,) for loop in found})
+        inside = [{b.name for b in blocks(loop)} for loop in found]
+        met = {
+            read
+            for read, source in state.flow.items()
+            if not any({read[0], *source.writers} <= together for together in inside)
+        }
+        return Scheduled(kernel, share_loop(kernel, flow, var, met))
+
+    def _merged(self) -> str:
+        return self.as_[0] if self.as_ else self.loops[0]
+
+    def _found(self, state: Scheduled) -> tuple[Loop, ...]:
+        return tuple(edit.loop_named(state.kernel, name) for name in self.loops)
+
+    def remedies(self, state: Scheduled) -> Iterator[Steps]:
+        """Shifts of the later loops."""
+        found, shifts = self._found(state), [0]
+        for k, loop in enumerate(found[1:], 1):
+            lags = [lag(state.kernel, other.var, loop.var) for other in found[:k]]
+            known = [a + b for a, b in zip(lags, shifts, strict=True) if a is not None]
+            if len(known) < k:
+                return
+            shifts.append(max(0, *known))
+        steps = (Shift(x.var, by) for x, by in zip(found, shifts, strict=True) if by)
+        yield (*steps, self)
+
+    EXAMPLES = (
         Example(
             "The temporary moves into the merged loop",
             TWICE,
             "- merge: {loops: [t.i, y.i], as: [both.i]}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    for both.i in range(n):
-        with allocate(t=float32[n]):
-            with block("t", i=spatial(both.i)):
-                t[i] = x[i] * 2.0
-            with block("y", i=spatial(both.i)):
-                y[i] = t[i] + 1.0
-""",
         ),
         Example(
             "Loops over different ranges: each block gets a guard",
             TWICE,
             "- shift: {loop: y.i, by: 1}\n- merge: {loops: [t.i, y.i]}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[n]):
-        for t.i in range(n + 1):
-            with block("t", i=spatial(t.i, n), where=t.i < n):
-                t[i] = x[i] * 2.0
-            with block("y", i=spatial(t.i - 1, n), where=t.i >= 1):
-                y[i] = t[i] + 1.0
-""",
         ),
         Example(
             "A value that is not complete before the loop ends",
@@ -86,69 +114,6 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         ),
     )
 
-    def check(self, state: Scheduled) -> str | None:
-        if len(self.loops) < 2:
-            return "it takes at least two loops"
-        if len(set(self.loops)) < len(self.loops):
-            return "a loop is named twice"
-        found = self._found(state)
-        parents = [ancestors(tree(state.kernel), loop) for loop in found]
-        for loop, around in zip(found, parents, strict=True):
-            if not isinstance(around[-1] if around else None, Seq):
-                return f"loop '{loop.var}' has no siblings"
-            if around[-1] is not parents[0][-1]:
-                return f"loops '{found[0].var}' and '{loop.var}' are not siblings"
-            if reason := serial(loop):
-                return reason
-        if self.as_ is not None and len(self.as_) != 1:
-            return "`as` must give 1 name"
-        return taken_loops(state.kernel, (self._merged(),), self.loops)
-
-    def _merged(self) -> str:
-        return self.as_[0] if self.as_ else self.loops[0]
-
-    def _found(self, state: Scheduled) -> tuple[Loop, ...]:
-        return tuple(loop_named(state.kernel, name) for name in self.loops)
-
-    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
-        """Shifts of the later loops."""
-        found, shifts = self._found(state), [0]
-        for k, loop in enumerate(found[1:], 1):
-            lags = [lag(state.kernel, other.var, loop.var) for other in found[:k]]
-            known = [a + b for a, b in zip(lags, shifts, strict=True) if a is not None]
-            if len(known) < k:
-                return
-            shifts.append(max(0, *known))
-        steps = (Shift(x.var, by) for x, by in zip(found, shifts, strict=True) if by)
-        yield (*steps, self)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        root, found, var = tree(state.kernel), self._found(state), self._merged()
-        around = ancestors(root, found[0])
-        ranges = ranges_of(around)
-        lower, upper = found[0].lower, found[0].upper
-        for loop in found[1:]:
-            lower, upper = smaller(lower, loop.lower, ranges), larger(upper, loop.upper, ranges)
-        bodies = tuple(_body(loop, var, lower, upper) for loop in found)
-        merged = with_body(Loop(var, lower, upper, found[0].kind, Seq(())), bodies)
-        parent = around[-1]
-        assert isinstance(parent, Seq)
-        first = next(k for k, s in enumerate(parent.body) if any(s is x for x in found))
-        kept = [
-            merged if k == first else s
-            for k, s in enumerate(parent.body)
-            if k == first or not any(s is x for x in found)
-        ]
-        kernel = rebuild(state.kernel, replace_stmt(root, parent, seq(tuple(kept))))
-        flow = rename_shared(state.flow, {loop.var: (var,) for loop in found})
-        inside = [{b.name for b in blocks(loop)} for loop in found]
-        met = {
-            read
-            for read, source in state.flow.items()
-            if not any({read[0], *source.writers} <= together for together in inside)
-        }
-        return Scheduled(kernel, share_loop(kernel, flow, var, met))
-
 
 def _body(loop: Loop, var: str, lower: Expr, upper: Expr) -> Stmt:
     """The loop's body under the merged loop's variable, with a guard where that runs further."""
@@ -158,4 +123,4 @@ def _body(loop: Loop, var: str, lower: Expr, upper: Expr) -> Stmt:
         guards.append(Binary(BinaryOp.GE, Var(var), loop.lower))
     if not same(loop.upper, upper):
         guards.append(less(Var(var), loop.upper))
-    return guarded(body, *guards)
+    return edit.guarded(body, *guards)

@@ -1,30 +1,16 @@
 """normalize: a block in one loop for each of its iteration variables."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.algebra import add, conjunction, index, sub
 from ...ir.index.bounds import at_most, highest, lowest
 from ...ir.nodes import Block, Delinearize, Expr, Loop, Var
-from ...ir.walk import ancestors, blocks, replace_stmt, substitute
+from ...ir.walk import ancestors, blocks, substitute
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive, Steps
+from ..edit import tree as edit
 from ..edit.new_loops import predicate_at
-from ..edit.tree import (
-    CannotApply,
-    block_named,
-    fresh,
-    names,
-    nest,
-    prune_shared,
-    ranges_of,
-    rebuild,
-    rename_shared,
-    scope_of,
-    serial,
-    serial_loop,
-    tree,
-)
+from ..edit.tree import CannotApply
 from ..examples import TWICE
 
 ONE_COLUMN = """\
@@ -35,8 +21,6 @@ def one_column(m, x: float32[m, 1], y: Out[float32[m]]):
 """
 
 
-@final
-@dataclass(frozen=True)
 class Normalize(Primitive):
     """Gives a block one serial loop for each of its iteration variables, from 0, in their order;
     without `block`, every block that has it otherwise.
@@ -48,27 +32,34 @@ class Normalize(Primitive):
 
     block: str | None = None
 
-    name: ClassVar[str] = "normalize"
-    aliases: ClassVar[tuple[str, ...]] = ("normalize_prim_func",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("normalize_prim_func",)
+
+    def apply(self, state: Scheduled) -> Scheduled | Steps:
+        if self.block is None:
+            found = (b.name for b in blocks(edit.tree(state.kernel)) if not _is_normal(state, b))
+            if steps := tuple(map(Normalize, found)):
+                return steps
+            raise CannotApply("every block has one loop for each iteration variable already")
+        block = edit.block_named(state.kernel, self.block)
+        if _is_normal(state, block):
+            name = self.block
+            raise CannotApply(f"block '{name}' has one loop for each iteration variable already")
+        own = _own(state, block)
+        new = edit.nest(*_normal(state, block))
+        kernel = edit.replaced(state, own[0] if own else block, new).kernel
+        anew = edit.rename_shared(state.flow, dict.fromkeys(edit.scope_of(own), ()))
+        return Scheduled(kernel, anew)
+
+    EXAMPLES = (
         Example(
             "From 0, and with a loop for the one term of the reduction",
             ONE_COLUMN,
             "- normalize: {}",
-            after="""\
-def one_column(m, x: float32[m, 1], y: Out[float32[m]]):
-    for y.i in range(m):
-        for y.j in range(1):
-            with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
-                y[i] = combine.sum(y[i], x[i, j])
-""",
         ),
         Example(
             "A split undone",
             TWICE,
             "- split: {loop: y.i, factors: [null, 4]}\n- normalize: {block: y}",
-            after=TWICE,
         ),
         Example(
             "Nothing to do",
@@ -85,36 +76,10 @@ def one_column(m, x: float32[m, 1], y: Out[float32[m]]):
         ),
     )
 
-    def check(self, state: Scheduled) -> str | None:
-        if self.block is None:
-            if not self.expand(state):
-                return "every block has one loop for each iteration variable already"
-            return None
-        block = block_named(state.kernel, self.block)
-        if _is_normal(state, block):
-            return f"block '{self.block}' has one loop for each iteration variable already"
-        _normal(state, block)
-        return None
-
-    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
-        if self.block is not None:
-            return ()
-        found = (b for b in blocks(tree(state.kernel)) if not _is_normal(state, b))
-        return tuple(Normalize(b.name, span=self.span) for b in found)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        assert self.block is not None
-        root, block = tree(state.kernel), block_named(state.kernel, self.block)
-        own = _own(state, block)
-        new = nest(*_normal(state, block))
-        kernel = rebuild(state.kernel, replace_stmt(root, own[0] if own else block, new))
-        anew = rename_shared(state.flow, dict.fromkeys(scope_of(own), ()))
-        return Scheduled(kernel, prune_shared(kernel, anew))
-
 
 def _own(state: Scheduled, block: Block) -> tuple[Loop | Delinearize, ...]:
     """The loops that hold nothing but the block, outermost first."""
-    around = ancestors(tree(state.kernel), block)
+    around = ancestors(edit.tree(state.kernel), block)
     return tuple(s for s in around if isinstance(s, Loop | Delinearize) and len(blocks(s)) == 1)
 
 
@@ -133,15 +98,15 @@ def _is_normal(state: Scheduled, block: Block) -> bool:
 
 def _kept(state: Scheduled, block: Block) -> dict[str, Expr]:
     """The iteration variables that loops of other blocks, too, bind."""
-    around = ancestors(tree(state.kernel), block)
-    others = {v for s in around if len(blocks(s)) > 1 for v in scope_of((s,))}
+    around = ancestors(edit.tree(state.kernel), block)
+    others = {v for s in around if len(blocks(s)) > 1 for v in edit.scope_of((s,))}
     pairs = zip(block.iters, block.bindings, strict=True)
     return {v.name: b for v, b in pairs if isinstance(b, Var) and b.name in others}
 
 
 def _normal(state: Scheduled, block: Block) -> tuple[tuple[Loop, ...], Block]:
     """The loops that the block gets, and the block in them. Raises CannotApply."""
-    around, kept = ancestors(tree(state.kernel), block), _kept(state, block)
+    around, kept = ancestors(edit.tree(state.kernel), block), _kept(state, block)
     for s in around:
         if isinstance(s, Loop) and len(blocks(s)) > 1 and not _is_one(s, block):
             raise CannotApply(
@@ -149,22 +114,26 @@ def _normal(state: Scheduled, block: Block) -> tuple[tuple[Loop, ...], Block]:
                 f"block '{block.name}' from 0",
                 "fission or shift it first",
             )
-        if isinstance(s, Loop) and len(blocks(s)) == 1 and (reason := serial(s)):
-            raise CannotApply(reason)
+        if isinstance(s, Loop) and len(blocks(s)) == 1:
+            edit.require_serial(s)
     _require_whole(state, block, kept)
     values, loops = dict(kept), []
-    used = set(names(state.kernel)) - {v for s in _own(state, block) for v in scope_of((s,))}
+    used = set(edit.names(state.kernel)) - {
+        v for s in _own(state, block) for v in edit.scope_of((s,))
+    }
     for v in block.iters:
         if v.name in kept:
             continue
         lower, upper = substitute(v.lower, values), substitute(v.upper, values)
-        loop = serial_loop(fresh(f"{block.name}.{v.name}", used), index(0), sub(upper, lower))
+        loop = edit.serial_loop(
+            edit.fresh(f"{block.name}.{v.name}", used), index(0), sub(upper, lower)
+        )
         used.add(loop.var)
         loops.append(loop)
         values[v.name] = add(Var(loop.var), lower)
     if not block.iters:
-        loops.append(serial_loop(fresh(f"{block.name}.unit", used), index(0), index(1)))
-    others = {v for s in around if len(blocks(s)) > 1 for v in scope_of((s,))}
+        loops.append(edit.serial_loop(edit.fresh(f"{block.name}.unit", used), index(0), index(1)))
+    others = {v for s in around if len(blocks(s)) > 1 for v in edit.scope_of((s,))}
     in_scope = frozenset({*others, *(x.var for x in loops)})
     predicate = conjunction(*predicate_at(block, values, in_scope))
     bindings = tuple(values[v.name] for v in block.iters)
@@ -178,8 +147,8 @@ def _is_one(loop: Loop, block: Block) -> bool:
 
 def _require_whole(state: Scheduled, block: Block, kept: dict[str, Expr]) -> None:
     """Raises CannotApply where the loops may not run over all of the block's domain."""
-    own = ranges_of(_own(state, block))
-    around = ranges_of(ancestors(tree(state.kernel), block))
+    own = edit.ranges_of(_own(state, block))
+    around = edit.ranges_of(ancestors(edit.tree(state.kernel), block))
     pairs = tuple(zip(block.iters, block.bindings, strict=True))
     values = {v.name: b for v, b in pairs}
     for v, b in pairs:

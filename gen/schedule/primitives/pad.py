@@ -1,7 +1,6 @@
 """pad: a reduction over a multiple of a size."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.algebra import add, ceildiv, dtype_of, less, mul, sub
 from ...ir.index.linear import same
@@ -10,13 +9,12 @@ from ...ir.nodes import Block, Expr, IterKind, Select, Update, Var
 from ...ir.walk import blocks, replace_stmt, substitute
 from ...poly.certificate import Scheduled
 from ...poly.values.padding import keeps_what_it_pads
-from ..base import Example, Layer, Primitive
-from ..edit.tree import CannotApply, block_named, loop_named, nearest, rebuild, tree, unfused
+from ..base import Example, Primitive
+from ..edit import tree as edit
+from ..edit.tree import CannotApply
 from ..examples import ROW_SUM, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class Pad(Primitive):
     """Runs a reduction on to a multiple of a number, for each variable in `multiples`: the terms
     that there are not are the combiner's identity.
@@ -30,27 +28,69 @@ class Pad(Primitive):
     block: str
     multiples: dict[str, int]
 
-    name: ClassVar[str] = "pad"
-    aliases: ClassVar[tuple[str, ...]] = ("pad_einsum",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("pad_einsum",)
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        block = edit.block_named(state.kernel, self.block)
+        if not isinstance(block.body, Update):
+            raise CannotApply(
+                f"block '{self.block}' is no reduction: there is nothing to pad it with"
+            )
+        if not self.multiples:
+            raise CannotApply("`multiples` names no iteration variable")
+        combiner = block.body.combiner
+        for value in block.body.values:
+            if not keeps_what_it_pads(combiner, dtype_of(value)):
+                raise CannotApply(
+                    f"the identity of {combiner.value} of {dtype_of(value).value} changes what"
+                    " it is combined with"
+                )
+        kinds = {v.name: v.kind for v in block.iters}
+        for name, multiple in self.multiples.items():
+            if name not in kinds:
+                reason = f"block '{self.block}' has no iteration variable '{name}'"
+                raise CannotApply(reason, edit.nearest(name, kinds))
+            if kinds[name] is IterKind.SPATIAL:
+                raise CannotApply(
+                    f"'{name}' of block '{self.block}' is spatial: there is nowhere to store what"
+                    " is beyond it"
+                )
+            if multiple < 1:
+                raise CannotApply(f"{multiple}, which '{name}' is padded to, is not positive")
+            self._require_loop(state, block, name)
+        body = edit.tree(state.kernel)
+        for name, multiple in self.multiples.items():
+            block = next(b for b in blocks(body) if b.name == self.block)
+            body = replace_stmt(body, block, _padded(block, name, multiple))
+            at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}[name]
+            assert isinstance(at, Var)
+            loop = edit.loop_named(replace(state.kernel, body=body), at.name)
+            longer = replace(loop, upper=_up(loop.lower, loop.upper, multiple))
+            body = replace_stmt(body, loop, longer)
+        return replace(state, kernel=edit.rebuild(state.kernel, body))
+
+    def _require_loop(self, state: Scheduled, block: Block, name: str) -> None:
+        """Refuses a variable whose loop does not run over all of it alone."""
+        own = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
+        binding = own[name]
+        if not isinstance(binding, Var):
+            raise CannotApply(
+                f"'{name}' of block '{self.block}' has no loop of its own any more; pad before"
+            )
+        loop = edit.loop_named(state.kernel, binding.name)
+        if len(blocks(loop)) > 1:
+            raise CannotApply(f"loop '{loop.var}' runs other blocks, too")
+        v = next(v for v in block.iters if v.name == name)
+        ends = ((loop.lower, v.lower), (loop.upper, v.upper))
+        if not all(same(a, substitute(b, own)) for a, b in ends):
+            raise CannotApply(f"loop '{loop.var}' runs over a part of '{name}'")
+        edit.require_unfused(loop)
+
+    EXAMPLES = (
         Example(
             "Whole fours",
             ROW_SUM,
             "- pad: {block: y, multiples: {j: 4}}\n- split: {loop: y.j, factors: [null, 4]}",
-            after="""\
-def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
-    for y.i in range(m):
-        for y.j_0 in range(((n + 3) // 4 * 4 + 3) // 4):
-            for y.j_1 in range(4):
-                with block(
-                    "y",
-                    i=spatial(y.i),
-                    j=reduction(y.j_0 * 4 + y.j_1, (n + 3) // 4 * 4),
-                    initialises=True,
-                ):
-                    y[i] = combine.sum(y[i], x[i, j] if j < n else 0.0)
-""",
         ),
         Example(
             "A product of complex numbers",
@@ -71,61 +111,6 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
             refused="block 'y' is no reduction",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        block = block_named(state.kernel, self.block)
-        if not isinstance(block.body, Update):
-            return f"block '{self.block}' is no reduction: there is nothing to pad it with"
-        if not self.multiples:
-            return "`multiples` names no iteration variable"
-        body = block.body
-        for value in body.values:
-            if not keeps_what_it_pads(body.combiner, dtype_of(value)):
-                return (
-                    f"the identity of {body.combiner.value} of {dtype_of(value).value} changes what"
-                    " it is combined with"
-                )
-        kinds = {v.name: v.kind for v in block.iters}
-        for name, multiple in self.multiples.items():
-            if name not in kinds:
-                reason = f"block '{self.block}' has no iteration variable '{name}'"
-                raise CannotApply(reason, nearest(name, kinds))
-            if kinds[name] is IterKind.SPATIAL:
-                return (
-                    f"'{name}' of block '{self.block}' is spatial: there is nowhere to store what"
-                    " is beyond it"
-                )
-            if multiple < 1:
-                return f"{multiple}, which '{name}' is padded to, is not positive"
-            if reason_ := self._unpaddable(state, block, name):
-                return reason_
-        return None
-
-    def _unpaddable(self, state: Scheduled, block: Block, name: str) -> str | None:
-        own = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
-        binding = own[name]
-        if not isinstance(binding, Var):
-            return f"'{name}' of block '{self.block}' has no loop of its own any more; pad before"
-        loop = loop_named(state.kernel, binding.name)
-        if len(blocks(loop)) > 1:
-            return f"loop '{loop.var}' runs other blocks, too"
-        v = next(v for v in block.iters if v.name == name)
-        ends = ((loop.lower, v.lower), (loop.upper, v.upper))
-        if not all(same(a, substitute(b, own)) for a, b in ends):
-            return f"loop '{loop.var}' runs over a part of '{name}'"
-        return unfused(loop)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        body = tree(state.kernel)
-        for name, multiple in self.multiples.items():
-            block = next(b for b in blocks(body) if b.name == self.block)
-            body = replace_stmt(body, block, _padded(block, name, multiple))
-            at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}[name]
-            assert isinstance(at, Var)
-            loop = loop_named(replace(state.kernel, body=body), at.name)
-            longer = replace(loop, upper=_up(loop.lower, loop.upper, multiple))
-            body = replace_stmt(body, loop, longer)
-        return replace(state, kernel=rebuild(state.kernel, body))
 
 
 def _up(lower: Expr, upper: Expr, multiple: int) -> Expr:

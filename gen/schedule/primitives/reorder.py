@@ -1,25 +1,21 @@
 """reorder: loops of a perfect nest in another order."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, final
 
 from ...ir.nodes import Loop
-from ...ir.walk import ancestors, replace_stmt
+from ...ir.walk import ancestors
 from ...poly.certificate import Scheduled
 from ...poly.queries.distances import permutable
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive, Steps
 from ..edit.allocation import hoist
 from ..edit.interchange import depends, exchanged, widened
 from ..edit.nesting_rules import require_fixed, require_order
 from ..edit.points import context, guarded
-from ..edit.tree import nest, perfect_nest, ranges_of, rebuild, tree
+from ..edit.tree import CannotApply, nest, perfect_nest, ranges_of, replaced, tree
 from ..examples import SCALE, TRIANGLE, TWICE
 from .skew import Skew
 
 
-@final
-@dataclass(frozen=True)
 class Reorder(Primitive):
     """Puts loops of a perfect nest in the given order, outermost first.
 
@@ -30,33 +26,53 @@ class Reorder(Primitive):
 
     loops: tuple[str, ...]
 
-    name: ClassVar[str] = "reorder"
-    aliases: ClassVar[tuple[str, ...]] = ("interchange", "reorder_loops")
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "Columns outside rows",
-            SCALE,
-            "- reorder: {loops: [y.j, y.i]}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.j in range(n):
-        for y.i in range(m):
-            with block("y", i=spatial(y.i), j=spatial(y.j)):
-                y[i, j] = x[i, j] * 2.0
-""",
-        ),
+    aliases = ("interchange", "reorder_loops")
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        if len(self.loops) < 2:
+            raise CannotApply("it takes at least two loops")
+        new = self._new(state)
+        require_order(new)
+        for loop in new:
+            if loop.kind.is_bound:
+                require_fixed(state.kernel, loop, "reorder before bind")
+        old = perfect_nest(state.kernel, self.loops)
+        return replaced(state, old[0], nest(new, old[-1].body))
+
+    def _new(self, state: Scheduled) -> tuple[Loop, ...]:
+        """The loops in the new order, by exchanges of neighbours. Raises CannotApply."""
+        old = perfect_nest(state.kernel, self.loops)
+        above = ancestors(tree(state.kernel), old[0])
+        known, outside = ranges_of(above), context(state.kernel, above)
+        wanted = iter(self.loops)
+        order = [next(wanted) if loop.var in self.loops else loop.var for loop in old]
+        new = list(old)
+        for place, name in enumerate(order):
+            found = next(k for k, loop in enumerate(new) if loop.var == name)
+            for k in range(found, place, -1):
+                outer, inner = new[k - 1], new[k]
+                if not depends(outer, inner):
+                    new[k - 1 : k + 1] = inner, outer
+                    continue
+                wide = [*new[: k - 1], *widened(outer, inner), *new[k + 1 :]]
+                if guarded(outside, new, wide, old[-1].body):
+                    new = wide
+                    continue
+                around = (*known, *ranges_of(new[: k - 1]))
+                new[k - 1 : k + 1] = exchanged(outer, inner, around)
+        return tuple(new)
+
+    def remedies(self, state: Scheduled) -> Iterator[Steps]:
+        """Skews that make the nest permutable."""
+        for skews in skewed(state, self.loops):
+            yield (*skews, self)
+
+    EXAMPLES = (
+        Example("Columns outside rows", SCALE, "- reorder: {loops: [y.j, y.i]}"),
         Example(
             "Bounds that depend on a loop that goes inside: diagonals",
             SCALE,
             "- skew: {loops: [y.i, y.j]}\n- reorder: {loops: [y.j, y.i]}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.j in range(n + m - 1):
-        for y.i in range(max(0, y.j - n + 1), min(m, y.j + 1)):
-            with block("y", i=spatial(y.i, m), j=spatial(y.j - y.i, n)):
-                y[i, j] = x[i, j] * 2.0
-""",
         ),
         Example(
             "A sum whose places depend on the loop around them",
@@ -87,50 +103,6 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             " are on one thread",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        if len(self.loops) < 2:
-            return "it takes at least two loops"
-        new = self._new(state)
-        require_order(new)
-        for loop in new:
-            if loop.kind.is_bound:
-                require_fixed(state.kernel, loop, "reorder before bind")
-        return None
-
-    def _new(self, state: Scheduled) -> tuple[Loop, ...]:
-        """The loops in the new order, by exchanges of neighbours. Raises CannotApply."""
-        old = perfect_nest(state.kernel, self.loops)
-        above = ancestors(tree(state.kernel), old[0])
-        known, outside = ranges_of(above), context(state.kernel, above)
-        wanted = iter(self.loops)
-        order = [next(wanted) if loop.var in self.loops else loop.var for loop in old]
-        new = list(old)
-        for place, name in enumerate(order):
-            found = next(k for k, loop in enumerate(new) if loop.var == name)
-            for k in range(found, place, -1):
-                outer, inner = new[k - 1], new[k]
-                if not depends(outer, inner):
-                    new[k - 1 : k + 1] = inner, outer
-                    continue
-                wide = [*new[: k - 1], *widened(outer, inner), *new[k + 1 :]]
-                if guarded(outside, new, wide, old[-1].body):
-                    new = wide
-                    continue
-                around = (*known, *ranges_of(new[: k - 1]))
-                new[k - 1 : k + 1] = exchanged(outer, inner, around)
-        return tuple(new)
-
-    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
-        """Skews that make the nest permutable."""
-        for skews in skewed(state, self.loops):
-            yield (*skews, self)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        old = perfect_nest(state.kernel, self.loops)
-        new = nest(self._new(state), old[-1].body)
-        kernel = rebuild(state.kernel, replace_stmt(tree(state.kernel), old[0], new))
-        return Scheduled(kernel, state.flow)
 
 
 def skewed(state: Scheduled, loops: tuple[str, ...]) -> Iterator[tuple[Skew, ...]]:

@@ -1,40 +1,19 @@
 """rescale: reductions that use each other's results become one pass, by a law."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
-from ...ir.nodes import (
-    Block,
-    Buffer,
-    Expr,
-    Kernel,
-    Target,
-    Update,
-    Var,
-)
+from ...ir.nodes import Block, Buffer, Expr, Kernel, Target, Update, Var
 from ...ir.walk import blocks, loads, replace_stmt, substitute, targets
-from ...poly.certificate import Flow, Given, Scheduled, Source
+from ...poly.certificate import Flow, Given, Scheduled, Source, Standing
 from ...poly.laws.law import TERM
 from ...poly.laws.matching import Blocks, Fit, NoFit, fitting
 from ...poly.values.flow import Computed, Contents, Value
-from ..base import Example, Layer, Primitive
-from ..edit.tree import (
-    block_named,
-    buffer_named,
-    fresh,
-    is_argument,
-    names,
-    prune_shared,
-    rebuild,
-    remove,
-    temporaries,
-    tree,
-)
+from ..base import Example, Primitive
+from ..edit import tree as edit
+from ..edit.tree import CannotApply
 from ..examples import ROW_EXPONENTIALS, ROW_SPREAD
 
 
-@final
-@dataclass(frozen=True)
 class Rescale(Primitive):
     """Makes one reduction, of tuples, of reductions of which each uses the results of those before:
     one pass over the terms, in which what was reduced so far is scaled to each new result.
@@ -49,43 +28,62 @@ class Rescale(Primitive):
     blocks: tuple[str, ...]
     law: str | None = None
 
-    name: ClassVar[str] = "rescale"
-    layer: ClassVar[Layer] = Layer.ALGORITHM
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    def apply(self, state: Scheduled) -> Scheduled:
+        fit = self._fit(state)
+        first, *others = (edit.block_named(state.kernel, name) for name in self.blocks)
+        one, buffers = _joined(state.kernel, fit, first)
+        body = replace_stmt(edit.tree(state.kernel), first, one)
+        gone = frozenset(b.name for b in others)
+        flow = _flow(state.flow, first, one, gone)
+        gone |= _unread(state, flow, gone, first.name)
+        for block in blocks(body):
+            if block.name in gone:
+                body = edit.remove(body, block)
+        kernel = edit.rebuild(state.kernel, body, *buffers)
+        flow = {read: source for read, source in flow.items() if read[0] not in gone}
+        origins = (edit.block_named(state.kernel, name).origin for name in fit.blocks.values())
+        given = Given(fit.law.name, tuple(origin.block for origin in origins if origin))
+        return Scheduled(kernel, flow, Standing((given,)))
+
+    def _fit(self, state: Scheduled) -> Fit:
+        """The law that joins the blocks, and how. Raises CannotApply."""
+        for name in self.blocks:
+            if not _whole(state.kernel, edit.block_named(state.kernel, name)):
+                reason = f"block '{name}' is no longer the spec's reduction; rescale it before that"
+                raise CannotApply(reason)
+        by_name = {b.name: b for b in blocks(state.kernel.body)}
+
+        def maker(block: str, number: int) -> Value | None:
+            buffer = loads(by_name[block].body)[number].buffer
+            match state.flow[block, number]:
+                case Source((), True):
+                    return Contents(buffer)
+                case Source((writer,), False):
+                    places = [t.buffer for t in targets(by_name[writer].body)]
+                    return Computed(writer, places.index(buffer))
+                case _:
+                    return None
+
+        try:
+            fit = fitting(Blocks(by_name, maker), self.blocks, self.law)
+        except NoFit as no:
+            raise CannotApply(str(no)) from None
+        bodies = (b.body for b in by_name.values())
+        for combiner in (b.combiner for b in bodies if isinstance(b, Update)):
+            if combiner.value == fit.law.name and combiner != fit.law.combiner:
+                raise CannotApply(f"there is another reduction '{fit.law.name}' already")
+        return fit
+
+    EXAMPLES = (
         Example(
             "Exponentials and their largest one: one pass, with one exponential a term",
             ROW_EXPONENTIALS,
             "- rescale: {blocks: [peak, y]}",
-            after="""\
-def row_exponentials(m, n, x: float32[m, n], y: Out[float32[m]]):
-    @combiner(peak=float32("-inf"), total=float32(0.0))
-    def online_softmax(a, b, c):
-        c.peak = max(a.peak, b.peak)
-        c.total = a.total + b.total if a.peak == b.peak else (a.total if a.peak == c.peak else b.total) + (0.0 if min(a.peak, b.peak) == float32("-inf") else (b.total if a.peak == c.peak else a.total) * exp(min(a.peak, b.peak) - c.peak))
-    with allocate(peak=float32[m]):
-        for peak.i in range(m):
-            for peak.j in range(n):
-                with block("peak", i=spatial(peak.i), j=reduction(peak.j), initialises=True):
-                    peak[i], y[i] = combine.online_softmax((peak[i], y[i]), (x[i, j], 1.0 + (x[i, j] - x[i, j])))
-""",  # noqa: E501
         ),
         Example(
             "A mean and the squares of what is left: they need the number of terms, too",
             ROW_SPREAD,
             "- rescale: {blocks: [total, y]}",
-            after="""\
-def row_spread(m, n, x: float32[m, n], y: Out[float32[m]]):
-    @combiner(count=float32(0.0), total=float32(0.0), square=float32(0.0))
-    def one_pass_moments(a, b, c):
-        c.count = a.count + b.count
-        c.total = a.total + b.total
-        c.square = a.square + b.square + (0.0 if a.count == 0.0 or b.count == 0.0 else (b.total / b.count - a.total / a.count) * (b.total / b.count - a.total / a.count) * (a.count * b.count / c.count))
-    with allocate(total=float32[m], total_count=float32[m]):
-        for total.i in range(m):
-            for total.j in range(n):
-                with block("total", i=spatial(total.i), j=reduction(total.j), initialises=True):
-                    total_count[i], total[i], y[i] = combine.one_pass_moments((total_count[i], total[i], y[i]), (1.0, x[i, j], x[i, j] - x[i, j]))
-""",  # noqa: E501
         ),
         Example(
             "Sums that no law joins",
@@ -107,57 +105,6 @@ def row_spread(m, n, x: float32[m, n], y: Out[float32[m]]):
         ),
     )
 
-    def check(self, state: Scheduled) -> str | None:
-        for name in self.blocks:
-            block = block_named(state.kernel, name)
-            if not _whole(state.kernel, block):
-                return f"block '{name}' is no longer the spec's reduction; rescale it before that"
-        try:
-            law = self._fit(state).law
-        except NoFit as no:
-            return str(no)
-        bodies = [b.body for b in blocks(state.kernel.body)]
-        for combiner in (b.combiner for b in bodies if isinstance(b, Update)):
-            if combiner.value == law.name and combiner != law.combiner:
-                return f"there is another reduction '{law.name}' already"
-        return None
-
-    def _fit(self, state: Scheduled) -> Fit:
-        by_name = {b.name: b for b in blocks(state.kernel.body)}
-
-        def maker(block: str, number: int) -> Value | None:
-            buffer = loads(by_name[block].body)[number].buffer
-            match state.flow[block, number]:
-                case Source((), True):
-                    return Contents(buffer)
-                case Source((writer,), False):
-                    places = [t.buffer for t in targets(by_name[writer].body)]
-                    return Computed(writer, places.index(buffer))
-                case _:
-                    return None
-
-        return fitting(Blocks(by_name, maker), self.blocks, self.law)
-
-    def laws(self, state: Scheduled) -> tuple[Given, ...]:
-        fit = self._fit(state)
-        origins = (block_named(state.kernel, name).origin for name in fit.blocks.values())
-        return (Given(fit.law.name, tuple(origin.block for origin in origins if origin)),)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        fit = self._fit(state)
-        first, *others = (block_named(state.kernel, name) for name in self.blocks)
-        one, buffers = _joined(state.kernel, fit, first)
-        body = replace_stmt(tree(state.kernel), first, one)
-        gone = frozenset(b.name for b in others)
-        flow = _flow(state.flow, first, one, gone)
-        gone |= _unread(state, flow, gone, first.name)
-        for block in blocks(body):
-            if block.name in gone:
-                body = remove(body, block)
-        kernel = rebuild(state.kernel, body, (*temporaries(state.kernel), *buffers))
-        flow = {read: source for read, source in flow.items() if read[0] not in gone}
-        return Scheduled(kernel, prune_shared(kernel, flow))
-
 
 def _unread(state: Scheduled, flow: Flow, gone: frozenset[str], kept: str) -> frozenset[str]:
     """The blocks that only those which are gone have read, or others of these."""
@@ -174,8 +121,8 @@ def _unread(state: Scheduled, flow: Flow, gone: frozenset[str], kept: str) -> fr
 
 def _is_temporary(kernel: Kernel, block: str) -> bool:
     """Whether the block writes temporaries alone."""
-    places = targets(block_named(kernel, block).body)
-    return not any(is_argument(kernel, t.buffer) for t in places)
+    places = targets(edit.block_named(kernel, block).body)
+    return not any(edit.is_argument(kernel, t.buffer) for t in places)
 
 
 def _whole(kernel: Kernel, block: Block) -> bool:
@@ -189,17 +136,17 @@ def _whole(kernel: Kernel, block: Block) -> bool:
 def _joined(kernel: Kernel, fit: Fit, first: Block) -> tuple[Block, tuple[Buffer, ...]]:
     """The reduction of all parts, and buffers for those that no reduction had."""
     assert isinstance(first.body, Update)
-    last = block_named(kernel, list(fit.blocks.values())[-1])
+    last = edit.block_named(kernel, list(fit.blocks.values())[-1])
     buffers: list[Buffer] = []
     places: list[Target] = []
     terms: list[Expr] = []
     for part, none in zip(fit.law.combiner.parts, fit.law.combiner.identity, strict=True):
         terms.append(substitute(fit.form.terms[part], {TERM: first.body.values[0]}))
-        block = block_named(kernel, fit.blocks[part]) if part in fit.blocks else last
+        block = edit.block_named(kernel, fit.blocks[part]) if part in fit.blocks else last
         place = _place(block, first)
         if part not in fit.blocks:
-            name = fresh(f"{first.name}_{part}", names(kernel))
-            buffers.append(Buffer(name, none.dtype, buffer_named(kernel, place.buffer).shape))
+            name = edit.fresh(f"{first.name}_{part}", edit.names(kernel))
+            buffers.append(Buffer(name, none.dtype, edit.buffer_named(kernel, place.buffer).shape))
             place = replace(place, buffer=name)
         places.append(place)
     body = Update(fit.law.combiner, tuple(places), tuple(terms))

@@ -1,18 +1,13 @@
 """reverse: a loop from its last iteration to its first."""
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
 from ...ir.algebra import add, sub
 from ...ir.nodes import Var
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.tree import loop_named, renumbered, unfused
+from ..base import Example, Primitive
+from ..edit.tree import loop_named, renumbered, require_unfused
 from ..examples import SCALE, STENCIL, TRIANGLE
 
 
-@final
-@dataclass(frozen=True)
 class Reverse(Primitive):
     """Runs a loop's iterations in the opposite order.
 
@@ -21,21 +16,14 @@ class Reverse(Primitive):
 
     loop: str
 
-    name: ClassVar[str] = "reverse"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "The last row first",
-            SCALE,
-            "- reverse: {loop: y.i}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i in range(m):
-        for y.j in range(n):
-            with block("y", i=spatial(m - 1 - y.i, m), j=spatial(y.j)):
-                y[i, j] = x[i, j] * 2.0
-""",
-        ),
+    def apply(self, state: Scheduled) -> Scheduled:
+        require_unfused(loop_named(state.kernel, self.loop))
+        loop = loop_named(state.kernel, self.loop)
+        mirrored = sub(add(loop.lower, sub(loop.upper, 1)), Var(loop.var))
+        return renumbered(state, loop, loop.lower, loop.upper, mirrored)
+
+    EXAMPLES = (
+        Example("The last row first", SCALE, "- reverse: {loop: y.i}"),
         Example(
             "A value that is not made yet",
             STENCIL,
@@ -50,11 +38,3 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             " reduction first",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        return unfused(loop_named(state.kernel, self.loop))
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        loop = loop_named(state.kernel, self.loop)
-        mirrored = sub(add(loop.lower, sub(loop.upper, 1)), Var(loop.var))
-        return renumbered(state, loop, loop.lower, loop.upper, mirrored)

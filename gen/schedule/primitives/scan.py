@@ -1,33 +1,21 @@
 """scan: running reductions in one pass."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.algebra import add, ceildiv, conjunction, index, less, mul
 from ...ir.nodes import Binary, Block, Buffer, Combiner, Expr, IterKind, IterVar, Load, Stmt, Var
 from ...ir.walk import replace_stmt, seq
 from ...poly.certificate import Flow, Scheduled, Source
 from ...poly.values.roles import COMBINING
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
+from ..edit import tree as edit
 from ..edit.running_reductions import Running, running
-from ..edit.tree import (
-    index_of,
-    nest,
-    prune_shared,
-    rebuild,
-    serial_loop,
-    taken,
-    taken_buffer,
-    temporaries,
-    tree,
-)
+from ..edit.tree import CannotApply
 from ..examples import ROW_SUM, RUNNING_SUM
 
 OPERATORS = {combiner: op for op, combiner in COMBINING.items()}
 
 
-@final
-@dataclass(frozen=True)
 class Scan(Primitive):
     """Computes running reductions, `y[j] = sum(x[k] for k in range(j + 1))`, in one pass: what is
     carried from one result to the next holds the terms so far.
@@ -42,102 +30,26 @@ class Scan(Primitive):
     width: int | None = None
     as_: str | tuple[str, ...] | None = None
 
-    name: ClassVar[str] = "scan"
-    aliases: ClassVar[tuple[str, ...]] = ()
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "One result after the other",
-            RUNNING_SUM,
-            "- scan: {block: y}",
-            after="""\
-def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i in range(m):
-        with allocate(y_carry=float32[m]):
-            for y.j in range(n):
-                with block(
-                    "y_carry",
-                    i=spatial(y.i),
-                    j=reduction(y.j),
-                    initialises=True,
-                    origin=y[i, j, j],
-                ):
-                    y_carry[i] = combine.sum(y_carry[i], x[i, j])
-                with block("y", i=spatial(y.i), j=spatial(y.j), origin=None):
-                    y[i, j] = y_carry[i]
-""",
-        ),
-        Example(
-            "Four results at a time",
-            RUNNING_SUM,
-            "- scan: {block: y, width: 4}",
-            after="""\
-def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i in range(m):
-        with allocate(y_carry=float32[m, 4]):
-            for y.j_0 in range((n + 3) // 4):
-                with allocate(y_scan=float32[m, 4]):
-                    for y_scan.j_1 in range(4):
-                        for y_scan.k in range(y_scan.j_1 + 1):
-                            with block(
-                                "y_scan",
-                                i=spatial(y.i),
-                                j_0=spatial(y.j_0),
-                                j_1=spatial(y_scan.j_1),
-                                k=reduction(y_scan.k, j_1 + 1),
-                                where=y.j_0 * 4 + y_scan.j_1 < n,
-                                initialises=True,
-                                origin=y[i, j_0 * 4 + j_1, j_0 * 4 + k],
-                            ):
-                                y_scan[i, j_1] = combine.sum(y_scan[i, j_1], x[i, j_0 * 4 + k])
-                    for y.j_1 in range(4):
-                        with block(
-                            "y",
-                            i=spatial(y.i),
-                            j_0=spatial(y.j_0),
-                            j_1=spatial(y.j_1),
-                            where=y.j_0 * 4 + y.j_1 < n,
-                            origin=None,
-                        ):
-                            y[i, j_0 * 4 + j_1] = y_carry[i, j_1] + y_scan[i, j_1]
-                    for y_carry.j_1 in range(4):
-                        with block(
-                            "y_carry",
-                            i=spatial(y.i),
-                            j_0=reduction(y.j_0),
-                            j_1=spatial(y_carry.j_1),
-                            where=y.j_0 * 4 + 3 < n,
-                            initialises=True,
-                            origin=None,
-                        ):
-                            y_carry[i, j_1] = combine.sum(y_carry[i, j_1], y_scan[i, 3])
-""",
-        ),
-        Example(
-            "A reduction that is not running",
-            ROW_SUM,
-            "- scan: {block: y}",
-            refused="block 'y' is no running reduction: loop 'y.j' is over range(0, n), not over "
-            "range(0, the variable of a loop around it + 1)",
-        ),
-    )
+    aliases = ()
 
-    def check(self, state: Scheduled) -> str | None:
+    def apply(self, state: Scheduled) -> Scheduled:
         if self.width is not None and self.width < 2:
-            return f"width {self.width} is less than 2; leave it out for one at a time"
+            reason = f"width {self.width} is less than 2; leave it out for one at a time"
+            raise CannotApply(reason)
         found = running(state.kernel, self.block)
-        if isinstance(found, str):
-            return found
         if self.width and found.body.combiner not in OPERATORS:
-            return f"no operator combines two partial results of '{found.body.combiner.value}'"
+            reason = f"no operator combines two partial results of '{found.body.combiner.value}'"
+            raise CannotApply(reason)
         names = self._names()
         if len(names) != (2 if self.width else 1):
-            return f"`as` must give {'2 names' if self.width else '1 name'}"
+            raise CannotApply(f"`as` must give {'2 names' if self.width else '1 name'}")
         for name in names:
-            if reason := taken_buffer(state.kernel, name):
-                return reason
+            edit.require_free_buffer(state.kernel, name)
         new = self._loops(found) if self.width else ()
-        return taken(state.kernel, (*names, *new), {found.outer.var})
+        edit.require_free(state.kernel, (*names, *new), {found.outer.var})
+        if self.width is None:
+            return self._one_by_one(state, found)
+        return self._in_chunks(state, found, self.width)
 
     def _names(self) -> tuple[str, ...]:
         """The blocks and buffers of the chunks, where there are any, and of the carry."""
@@ -151,16 +63,9 @@ def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         one; over a chunk for its results, and for the carry.
         """
         (prefix, carry), outer = self._names(), found.outer.var
-        lane = f"{index_of(outer)}_1"
-        term = f"{prefix}.{index_of(found.inner.var)}"
+        lane = f"{edit.index_of(outer)}_1"
+        term = f"{prefix}.{edit.index_of(found.inner.var)}"
         return f"{outer}_0", f"{prefix}.{lane}", term, f"{outer}_1", f"{carry}.{lane}"
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        found = running(state.kernel, self.block)
-        assert isinstance(found, Running), "checked"
-        if self.width is None:
-            return self._one_by_one(state, found)
-        return self._in_chunks(state, found, self.width)
 
     def _one_by_one(self, state: Scheduled, found: Running) -> Scheduled:
         (carry,) = self._names()
@@ -169,7 +74,7 @@ def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         adding = found.adding(carry, at, j, j, (*found.own, (reduced, here)))
         copied = Load(carry, at, found.buffer.dtype)
         storing = found.storing(copied, j, (*found.own, (found.position, here)))
-        loop = replace(found.outer, body=nest(found.between, seq((adding, storing))))
+        loop = replace(found.outer, body=edit.nest(found.between, seq((adding, storing))))
         reads = {(self.block, 0): Source((carry,), shared=found.around)}
         return self._done(state, found, loop, (found.temporary(carry),), reads)
 
@@ -191,12 +96,12 @@ def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             return replace(block, predicate=conjunction(block.predicate, within))
 
         def in_chunk(loop: str, body: Stmt) -> Stmt:
-            return replace(serial_loop(loop, index(0), index(width)), body=body)
+            return replace(edit.serial_loop(loop, index(0), index(width)), body=body)
 
         k = replace(found.term, lower=index(0), upper=add(Var(j1), 1))
         bound = (*found.own, chunk, inside(prefix_lane), (k, Var(prefix_term)))
         local = found.adding(prefix, at, place, add(first, Var(k.name)), bound)
-        terms = serial_loop(prefix_term, index(0), add(Var(prefix_lane), 1))
+        terms = edit.serial_loop(prefix_term, index(0), add(Var(prefix_lane), 1))
         assert isinstance(found.body.combiner, Combiner)
         op = OPERATORS[found.body.combiner]
         both = Binary(op, Load(carry, at, dtype), Load(prefix, at, dtype))
@@ -208,7 +113,7 @@ def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             in_chunk(lane, there(result, Var(lane))),
             in_chunk(carry_lane, there(passing, index(width - 1))),
         )
-        outer = serial_loop(chunks, index(0), ceildiv(end, width))
+        outer = edit.serial_loop(chunks, index(0), ceildiv(end, width))
         shared = (*found.around, chunks, *(x.var for x in found.between))
         reads = {
             (self.block, 0): Source((carry,), shared=found.around),
@@ -216,24 +121,33 @@ def running_sum(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             (carry, 0): Source((prefix,), shared=shared),
         }
         buffers = tuple(found.temporary(name, width) for name in (prefix, carry))
-        return self._done(state, found, nest((outer, *found.between), seq(parts)), buffers, reads)
+        return self._done(
+            state, found, edit.nest((outer, *found.between), seq(parts)), buffers, reads
+        )
 
     def _done(
-        self,
-        state: Scheduled,
-        found: Running,
-        loop: Stmt,
-        buffers: tuple[Buffer, ...],
-        reads: Flow,
+        self, state: Scheduled, found: Running, loop: Stmt, buffers: tuple[Buffer, ...], reads: Flow
     ) -> Scheduled:
         """The tree with the loop in place of the old one. reads: the sources of what is new; the
         first of the new buffers takes the terms.
         """
-        body = replace_stmt(tree(state.kernel), found.outer, loop)
-        kernel = rebuild(state.kernel, body, (*temporaries(state.kernel), *buffers))
+        body = replace_stmt(edit.tree(state.kernel), found.outer, loop)
+        kernel = edit.rebuild(state.kernel, body, *buffers)
         adding = buffers[0].name
         moved = {
             ((adding, number) if reader == self.block else (reader, number)): source
             for (reader, number), source in state.flow.items()
         }
-        return Scheduled(kernel, prune_shared(kernel, {**moved, **reads}))
+        return Scheduled(kernel, {**moved, **reads})
+
+    EXAMPLES = (
+        Example("One result after the other", RUNNING_SUM, "- scan: {block: y}"),
+        Example("Four results at a time", RUNNING_SUM, "- scan: {block: y, width: 4}"),
+        Example(
+            "A reduction that is not running",
+            ROW_SUM,
+            "- scan: {block: y}",
+            refused="block 'y' is no running reduction: loop 'y.j' is over range(0, n), not over "
+            "range(0, the variable of a loop around it + 1)",
+        ),
+    )

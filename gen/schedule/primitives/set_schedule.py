@@ -1,9 +1,8 @@
 """set_schedule: any affine order of the instances of blocks."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, final
 
 from ...ir.index.bounds import normal
 from ...ir.nodes import Block, Kernel, Loop, Seq, Stmt, Var
@@ -23,29 +22,15 @@ from ...poly.queries.times import (
     timed,
 )
 from ...poly.sets.affine import NotAffine
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive, Steps
+from ..edit import tree as edit
 from ..edit.allocation import hoist
 from ..edit.points import bounds, context
-from ..edit.tree import (
-    CannotApply,
-    block_named,
-    fresh,
-    loops_around,
-    names,
-    prune_shared,
-    rebuild,
-    taken_loops,
-    tree,
-    under,
-    unfused,
-    with_body,
-)
+from ..edit.tree import CannotApply
 from ..examples import SCALE, TWICE
 from .decompose_reduction import DecomposeReduction
 
 
-@final
-@dataclass(frozen=True)
 class SetSchedule(Primitive):
     """Gives each iteration of the innermost loops around blocks a time, by a map in isl's notation,
     and puts loops in their place that run in the order of time.
@@ -61,67 +46,32 @@ class SetSchedule(Primitive):
     map: str
     as_: tuple[str, ...] | None = None
 
-    name: ClassVar[str] = "set_schedule"
-    aliases: ClassVar[tuple[str, ...]] = ("set_low_level_schedule",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "Diagonals",
-            SCALE,
-            '- set_schedule: {block: y, map: "{ y[i, j] -> [i + j, j] }", as: [y.d, y.j]}',
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.d in range(m + n - 1):
-        for y.j in range(max(0, y.d - m + 1), min(n, y.d + 1)):
-            with block("y", i=spatial(y.d - y.j, m), j=spatial(y.j, n)):
-                y[i, j] = x[i, j] * 2.0
-""",
-        ),
-        Example(
-            "Two blocks, one an iteration behind the other",
-            TWICE,
-            '- set_schedule: {block: [t, y], map: "{ t[i] -> [i, 0]; y[i] -> [i + 1, 1] }",'
-            " as: [z.i, z.k]}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[n]):
-        for z.i in range(n + 1):
-            with block("t", i=spatial(z.i, n), where=n >= z.i + 1):
-                t[i] = x[i] * 2.0
-            with block("y", i=spatial(z.i - 1, n), where=z.i >= 1):
-                y[i] = t[i] + 1.0
-""",
-        ),
-        Example(
-            "Two iterations at one time",
-            SCALE,
-            '- set_schedule: {block: y, map: "{ y[i, j] -> [i + j] }"}',
-            refused="the map is not injective: it gives two iterations of 'y' one time",
-        ),
-        Example(
-            "Iterations without a time",
-            SCALE,
-            '- set_schedule: {block: y, map: "{ y[i, j] -> [i, j] : j < 4 }"}',
-            refused="the map gives some iterations of block 'y' no time",
-        ),
-        Example(
-            "What is not affine",
-            SCALE,
-            '- set_schedule: {block: y, map: "{ y[i, j] -> [n * i + j] }"}',
-            refused="`map` is not an affine map in isl's notation",
-        ),
-    )
+    aliases = ("set_low_level_schedule",)
 
-    def check(self, state: Scheduled) -> str | None:
-        parts = self._parts(state.kernel)
-        coordinates = parts[0][0].coordinates
-        if len(self._names(parts)) != coordinates:
-            return f"`as` must give {coordinates} names, one a coordinate of time"
-        self._replaced(state.kernel)
+    def apply(self, state: Scheduled) -> Scheduled:
+        kernel, root = state.kernel, edit.tree(state.kernel)
+        parts, outside = self._parts(kernel), self._outside(kernel)
+        given, coordinates = self._names(parts), parts[0][0].coordinates
+        if len(given) != coordinates:
+            raise CannotApply(f"`as` must give {coordinates} names, one a coordinate of time")
+        old, inside = self._replaced(kernel), _inside(kernel, outside)
         freed = {loop for part, _ in parts for loop in part.loops}
-        return complaint(tuple(part for part, _ in parts)) or taken_loops(
-            state.kernel, self._names(parts), freed
-        )
+        if wrong := complaint(tuple(part for part, _ in parts)):
+            raise CannotApply(wrong)
+        edit.require_free_loops(kernel, given, freed)
+        found: dict[str, int] = {}
+        try:
+            code = generate(parts, self._context(kernel), given)
+        except NotImplementedError as e:  # no map that was tried makes isl say such a thing
+            raise CannotApply(f"{e}, which has no form in the IR") from None
+        new = _tidied(code, given, edit.names(kernel) - freed, found)
+        start = next(k for k, s in enumerate(inside) if s is old[0])
+        body = (*inside[:start], new, *inside[start + len(old) :])
+        inner = outside[-1] if outside else None
+        root = replace_stmt(root, inner, edit.with_body(inner, body)) if inner else seq(body)
+        after = edit.rebuild(kernel, root)
+        timing = {part.block: part for part, _ in parts}
+        return Scheduled(after, _flow(state.flow, timing, new, found))
 
     def _blocks(self) -> tuple[str, ...]:
         return (self.block,) if isinstance(self.block, str) else self.block
@@ -139,11 +89,10 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         outside = self._context(kernel)
         result = []
         for name in self._blocks():
-            block = block_named(kernel, name)
+            block = edit.block_named(kernel, name)
             inner = _taken(kernel, block, pieces[name])[1]
             for loop in inner:
-                if reason := unfused(loop):
-                    raise CannotApply(reason)
+                edit.require_unfused(loop)
             limits = {x.var: bounds(x) for x in inner}
             try:
                 part, left = timed(outside, name, limits, block.predicate, pieces[name])
@@ -181,9 +130,9 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
         """The loops that stay, which must be the same around all blocks."""
         pieces = self._pieces(kernel)
         first, *others = self._blocks()
-        around = _taken(kernel, block_named(kernel, first), pieces[first])[0]
+        around = _taken(kernel, edit.block_named(kernel, first), pieces[first])[0]
         for name in others:
-            here = _taken(kernel, block_named(kernel, name), pieces[name])[0]
+            here = _taken(kernel, edit.block_named(kernel, name), pieces[name])[0]
             if [x.var for x in here] != [x.var for x in around]:
                 raise CannotApply(
                     f"the map leaves other loops around block '{name}' than around '{first}'"
@@ -192,7 +141,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
 
     def _context(self, kernel: Kernel) -> Known:
         outside = self._outside(kernel)
-        above = (*ancestors(tree(kernel), outside[-1]), outside[-1]) if outside else ()
+        above = (*ancestors(edit.tree(kernel), outside[-1]), outside[-1]) if outside else ()
         return context(kernel, above)
 
     def _replaced(self, kernel: Kernel) -> tuple[Stmt, ...]:
@@ -208,39 +157,52 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
                 )
         return found
 
-    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
+    def remedies(self, state: Scheduled) -> Iterator[Steps]:
         """The inits of reductions outside of the new loops."""
         kernel = hoist(state).kernel
         pieces = self._pieces(kernel)
-        own = [b for b in map(partial(block_named, kernel), self._blocks()) if b.initialises]
+        own = [b for b in map(partial(edit.block_named, kernel), self._blocks()) if b.initialises]
         taken = ((b.name, _taken(kernel, b, pieces[b.name])[1]) for b in own)
         inits = tuple(DecomposeReduction(name, inner[0].var) for name, inner in taken if inner)
         if inits:
             yield (*inits, self)
 
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        kernel, root = state.kernel, tree(state.kernel)
-        parts, outside = self._parts(kernel), self._outside(kernel)
-        old, inside = self._replaced(kernel), _inside(kernel, outside)
-        freed = {loop for part, _ in parts for loop in part.loops}
-        found: dict[str, int] = {}
-        try:
-            code = generate(parts, self._context(kernel), self._names(parts))
-        except NotImplementedError as e:  # no map that was tried makes isl say such a thing
-            raise CannotApply(f"{e}, which has no form in the IR") from None
-        new = _tidied(code, self._names(parts), names(kernel) - freed, found)
-        start = next(k for k, s in enumerate(inside) if s is old[0])
-        body = (*inside[:start], new, *inside[start + len(old) :])
-        inner = outside[-1] if outside else None
-        root = replace_stmt(root, inner, with_body(inner, body)) if inner else seq(body)
-        after = rebuild(kernel, root)
-        timing = {part.block: part for part, _ in parts}
-        return Scheduled(after, prune_shared(after, _flow(state.flow, timing, new, found)))
+    EXAMPLES = (
+        Example(
+            "Diagonals",
+            SCALE,
+            '- set_schedule: {block: y, map: "{ y[i, j] -> [i + j, j] }", as: [y.d, y.j]}',
+        ),
+        Example(
+            "Two blocks, one an iteration behind the other",
+            TWICE,
+            '- set_schedule: {block: [t, y], map: "{ t[i] -> [i, 0]; y[i] -> [i + 1, 1] }",'
+            " as: [z.i, z.k]}",
+        ),
+        Example(
+            "Two iterations at one time",
+            SCALE,
+            '- set_schedule: {block: y, map: "{ y[i, j] -> [i + j] }"}',
+            refused="the map is not injective: it gives two iterations of 'y' one time",
+        ),
+        Example(
+            "Iterations without a time",
+            SCALE,
+            '- set_schedule: {block: y, map: "{ y[i, j] -> [i, j] : j < 4 }"}',
+            refused="the map gives some iterations of block 'y' no time",
+        ),
+        Example(
+            "What is not affine",
+            SCALE,
+            '- set_schedule: {block: y, map: "{ y[i, j] -> [n * i + j] }"}',
+            refused="`map` is not an affine map in isl's notation",
+        ),
+    )
 
 
 def _taken(kernel: Kernel, block: Block, piece: Piece) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
     """The loops around a block that stay, and those that the map takes."""
-    here, count = loops_around(tree(kernel), block), loops_taken(piece)
+    here, count = edit.loops_around(edit.tree(kernel), block), loops_taken(piece)
     if count > len(here):
         raise CannotApply(
             f"the map takes {count} loops around block '{block.name}', which has {len(here)}"
@@ -250,8 +212,8 @@ def _taken(kernel: Kernel, block: Block, piece: Piece) -> tuple[tuple[Loop, ...]
 
 def _inside(kernel: Kernel, outside: tuple[Loop, ...]) -> tuple[Stmt, ...]:
     """The statements in the innermost of the loops, or in none."""
-    root = tree(kernel)
-    return under(outside[-1]) if outside else root.body if isinstance(root, Seq) else (root,)
+    root = edit.tree(kernel)
+    return edit.under(outside[-1]) if outside else root.body if isinstance(root, Seq) else (root,)
 
 
 def _tidied(
@@ -262,7 +224,7 @@ def _tidied(
     """
     match stmt:
         case Loop():
-            name = fresh(stmt.var, taken | found.keys())
+            name = edit.fresh(stmt.var, taken | found.keys())
             found[name] = given.index(stmt.var)
             body = _tidied(substitute(stmt.body, {stmt.var: Var(name)}), given, taken, found)
             lower, upper = normal(stmt.lower), normal(stmt.upper)
@@ -283,7 +245,7 @@ def _flow(
 ) -> Flow:
     """The flow with new loops in `shared` where what was shared fixes their values."""
     old = {loop for part in timing.values() for loop in part.loops}
-    around = {b.name: [x.var for x in loops_around(new, b)] for b in blocks(new)}
+    around = {b.name: [x.var for x in edit.loops_around(new, b)] for b in blocks(new)}
 
     def moved(reader: str, source: Source) -> Source:
         kept = tuple(v for v in source.shared if v not in old)

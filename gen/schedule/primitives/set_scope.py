@@ -1,17 +1,15 @@
 """set_scope: where a temporary lives."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, final
+from typing import Literal
 
 from ...ir.nodes import Scope
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.tree import buffer_named, rebuild, temporaries, tree
+from ..base import Example, Primitive
+from ..edit.layouts import declared
+from ..edit.tree import CannotApply, buffer_named
 from ..examples import RANKS, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class SetScope(Primitive):
     """Says where a temporary lives: on the stack, on the heap, `auto`, where lowering decides by
     size, or in registers; on a GPU in memory that the threads of a block share, that each thread
@@ -27,8 +25,7 @@ class SetScope(Primitive):
         "auto", "heap", "stack", "register", "shared", "local", "constant", "device", "rank"
     ]
 
-    name: ClassVar[str] = "set_scope"
-    aliases: ClassVar[tuple[str, ...]] = (
+    aliases = (
         "set_buffer",
         "SetBuffer",
         "set_memory",
@@ -37,23 +34,18 @@ class SetScope(Primitive):
         "tag_gpu_local",
         "tag_gpu_constant",
     )
-    layer: ClassVar[Layer] = Layer.STORAGE
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "On the heap",
-            TWICE,
-            "- set_scope: {buffer: t, scope: heap}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[n] @ heap):
-        for t.i in range(n):
-            with block("t", i=spatial(t.i)):
-                t[i] = x[i] * 2.0
-        for y.i in range(n):
-            with block("y", i=spatial(y.i)):
-                y[i] = t[i] + 1.0
-""",
-        ),
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        scope = buffer_named(state.kernel, self.buffer).scope
+        if scope is Scope.GLOBAL:
+            reason = f"'{self.buffer}' is an argument: the caller decides where it lives"
+            raise CannotApply(reason)
+        if scope is Scope.MESSAGE:
+            raise CannotApply(f"'{self.buffer}' is a message, which ranks send and receive")
+        return declared(state, self.buffer, scope=Scope(self.scope))
+
+    EXAMPLES = (
+        Example("On the heap", TWICE, "- set_scope: {buffer: t, scope: heap}"),
         Example(
             "An argument",
             TWICE,
@@ -82,18 +74,3 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
             " loop",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        scope = buffer_named(state.kernel, self.buffer).scope
-        if scope is Scope.GLOBAL:
-            return f"'{self.buffer}' is an argument: the caller decides where it lives"
-        if scope is Scope.MESSAGE:
-            return f"'{self.buffer}' is a message, which ranks send and receive"
-        return None
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        buffers = tuple(
-            replace(b, scope=Scope(self.scope)) if b.name == self.buffer else b
-            for b in temporaries(state.kernel)
-        )
-        return replace(state, kernel=rebuild(state.kernel, tree(state.kernel), buffers))

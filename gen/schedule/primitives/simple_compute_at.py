@@ -1,19 +1,15 @@
 """simple_compute_at: a block into loops that run as its own do."""
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
 from ...ir.nodes import Stmt
 from ...ir.walk import loads
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.placement import alike, moved
-from ..edit.tree import block_named, containing, loop_named, loops_around, tree
+from ..base import Example, Primitive
+from ..edit.moving import require_outside
+from ..edit.placement import moved
+from ..edit.tree import block_named, containing, loop_named
 from ..examples import PAIR, STENCIL
 
 
-@final
-@dataclass(frozen=True)
 class SimpleComputeAt(Primitive):
     """Moves a block into a loop that, with the loops around it, runs over the same iterations as
     the block's own outer loops; nothing is computed again, and no reader is needed.
@@ -25,25 +21,22 @@ class SimpleComputeAt(Primitive):
     block: str
     loop: str
 
-    name: ClassVar[str] = "simple_compute_at"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    def apply(self, state: Scheduled) -> Scheduled:
+        block = block_named(state.kernel, self.block)
+        require_outside(state, block, loop_named(state.kernel, self.loop))
+        sources = (state.flow[block.name, n] for n in range(len(loads(block.body))))
+        producers = {writer for source in sources for writer in source.writers}
+
+        def place(statements: tuple[Stmt, ...]) -> int:
+            return max(containing(statements, lambda b: b.name in producers), default=-1) + 1
+
+        return moved(state, block, self.loop, place)
+
+    EXAMPLES = (
         Example(
             "Blocks of which neither reads from the other",
             PAIR,
             "- simple_compute_at: {block: z, loop: y.i}",
-            after="""\
-def pair(n, x: float32[n], y: Out[float32[n]], z: Out[float32[n]]):
-    with allocate(t=float32[n]):
-        for t.i in range(n):
-            with block("t", i=spatial(t.i)):
-                t[i] = x[i] * 2.0
-        for y.i in range(n):
-            with block("z", i=spatial(y.i)):
-                z[i] = t[i] - 1.0
-            with block("y", i=spatial(y.i)):
-                y[i] = t[i] + 1.0
-""",
         ),
         Example(
             "Loops that run over other iterations",
@@ -60,20 +53,3 @@ def pair(n, x: float32[n], y: Out[float32[n]], z: Out[float32[n]]):
             refused="the proof was refused: y[i=0] reads 't' before t[i=1] computes it",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        block, loop = block_named(state.kernel, self.block), loop_named(state.kernel, self.loop)
-        if any(loop is x for x in loops_around(tree(state.kernel), block)):
-            return f"loop '{self.loop}' is around block '{block.name}' already"
-        alike(state, block, self.loop)
-        return None
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        block = block_named(state.kernel, self.block)
-        sources = (state.flow[block.name, n] for n in range(len(loads(block.body))))
-        producers = {writer for source in sources for writer in source.writers}
-
-        def place(statements: tuple[Stmt, ...]) -> int:
-            return max(containing(statements, lambda b: b.name in producers), default=-1) + 1
-
-        return moved(state, block, self.loop, place)

@@ -1,19 +1,14 @@
 """skew: an inner loop counts further with each iteration of an outer one."""
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
 from ...ir.algebra import add, mul, sub
 from ...ir.index.bounds import normal
 from ...ir.nodes import Var
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.tree import perfect_nest, renumbered, unfused
+from ..base import Example, Primitive
+from ..edit.tree import CannotApply, perfect_nest, renumbered, require_unfused
 from ..examples import SCALE
 
 
-@final
-@dataclass(frozen=True)
 class Skew(Primitive):
     """Adds `factor` times the first loop's variable to that of the second, which is inside it.
 
@@ -25,21 +20,25 @@ class Skew(Primitive):
     loops: tuple[str, ...]
     factor: int = 1
 
-    name: ClassVar[str] = "skew"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "Diagonals",
-            SCALE,
-            "- skew: {loops: [y.i, y.j]}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i in range(m):
-        for y.j in range(y.i, n + y.i):
-            with block("y", i=spatial(y.i), j=spatial(y.j - y.i, n)):
-                y[i, j] = x[i, j] * 2.0
-""",
-        ),
+    def apply(self, state: Scheduled) -> Scheduled:
+        if len(self.loops) != 2:
+            raise CannotApply("it takes two loops")
+        if self.factor == 0:
+            raise CannotApply("a factor of 0 changes nothing")
+        nest = perfect_nest(state.kernel, self.loops)
+        outer, inner = self.loops
+        if nest[0].var != outer:
+            raise CannotApply(f"loop '{inner}' is not inside '{outer}'")
+        require_unfused(nest[0])
+        require_unfused(nest[-1])
+        outer, inner = self.loops
+        loop = perfect_nest(state.kernel, self.loops)[-1]
+        offset = mul(Var(outer), self.factor)
+        lower, upper = normal(add(loop.lower, offset)), normal(add(loop.upper, offset))
+        return renumbered(state, loop, lower, upper, normal(sub(Var(inner), offset)))
+
+    EXAMPLES = (
+        Example("Diagonals", SCALE, "- skew: {loops: [y.i, y.j]}"),
         Example(
             "An outer loop by an inner one",
             SCALE,
@@ -47,21 +46,3 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             refused="loop 'y.i' is not inside 'y.j'",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        if len(self.loops) != 2:
-            return "it takes two loops"
-        if self.factor == 0:
-            return "a factor of 0 changes nothing"
-        nest = perfect_nest(state.kernel, self.loops)
-        outer, inner = self.loops
-        if nest[0].var != outer:
-            return f"loop '{inner}' is not inside '{outer}'"
-        return unfused(nest[0]) or unfused(nest[-1])
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        outer, inner = self.loops
-        loop = perfect_nest(state.kernel, self.loops)[-1]
-        offset = mul(Var(outer), self.factor)
-        lower, upper = normal(add(loop.lower, offset)), normal(add(loop.upper, offset))
-        return renumbered(state, loop, lower, upper, normal(sub(Var(inner), offset)))

@@ -1,42 +1,26 @@
 """split: one loop becomes several nested ones."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import reduce
 from math import prod
-from typing import ClassVar, cast, final
+from typing import cast
 
 from ...ir.algebra import TRUE, add, ceildiv, floordiv, index, less, mul, sub
 from ...ir.index.bounds import at_most
 from ...ir.index.linear import Linear, constant, linear, same
 from ...ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
 from ...ir.types import INDEX
-from ...ir.walk import ancestors, replace_stmt, substitute
+from ...ir.walk import ancestors, substitute
 from ...poly.certificate import Scheduled
 from ...poly.queries.times import includes
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
+from ..edit import tree as edit
 from ..edit.points import context
-from ..edit.tree import (
-    CannotApply,
-    guarded,
-    loop_named,
-    nearest,
-    nest,
-    ranges_of,
-    rebuild,
-    rename_shared,
-    serial,
-    serial_loop,
-    taken_loops,
-    tree,
-    unfused,
-    unshared,
-)
+from ..edit.tree import CannotApply
 from ..examples import BLOCKED, SCALE, TWICE, UPPER
 from ..limits import MOST_NESTED
 
 
-@final
-@dataclass(frozen=True)
 class Split(Primitive):
     """Replaces a loop by nested loops of the given extents, outermost first; one extent may be
     null, which is then as large as it has to be.
@@ -54,82 +38,131 @@ class Split(Primitive):
     as_: tuple[str, ...] | None = None
     grid: bool = False
 
-    name: ClassVar[str] = "split"
-    aliases: ClassVar[tuple[str, ...]] = ("divide_loop",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("divide_loop",)
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        loop = edit.loop_named(state.kernel, self.loop)
+        self._require_factors(state, loop)
+        outer, *inner = self._loops(loop)
+        value: Expr = index(0) if self.grid else loop.lower
+        for k, new in enumerate((outer, *inner)):
+            value = add(value, mul(Var(new.var), _product(*(x.upper for x in inner[k:]))))
+        size = _product(*(x.upper for x in inner))
+        guards: list[Expr] = []
+        if self.grid and not _divides(size, loop.lower):
+            guards.append(Binary(BinaryOp.LE, loop.lower, value))
+        if not self._exact(loop, size):
+            guards.append(less(value, loop.upper))
+        body = edit.guarded(substitute(loop.body, {loop.var: value}), *guards)
+        after = edit.replaced(state, loop, edit.nest((outer, *inner), body))
+        flow = edit.rename_shared(edit.unshared(state, loop, value), {loop.var: self.names()})
+        return replace(after, flow=flow)
+
+    def _require_factors(self, state: Scheduled, loop: Loop) -> None:
+        if len(self.factors) < 2:
+            raise CannotApply("it takes at least two factors")
+        if len(self.factors) > MOST_NESTED:
+            loops = f"{len(self.factors)} factors would be as many loops in each other"
+            raise CannotApply(f"{loops}; the limit is {MOST_NESTED}")
+        if len(self.names()) != len(self.factors):
+            raise CannotApply(f"`as` must give {len(self.factors)} names")
+        if any(isinstance(f, str) for f in self.factors):
+            self._require_symbolic(state.kernel)
+            edit.require_unfused(loop)
+        else:
+            self._require_numbers(state, loop)
+            edit.require_serial(loop)
+        edit.require_free_loops(state.kernel, self.names(), {self.loop})
+
+    def _require_symbolic(self, kernel: Kernel) -> None:
+        if len(self.factors) != 2 or self.factors[0] is not None or self.grid:
+            raise CannotApply(
+                "a factor that is given at run time is the second of two, `[null, b]`, of a loop"
+                " whose start depends on no other"
+            )
+        size = str(self.factors[1])
+        known = (*kernel.dims, *(s.name for s in kernel.scalars if s.dtype is INDEX))
+        if size not in known:
+            raise CannotApply(
+                f"there is no dim or int64 scalar '{size}'", edit.nearest(size, known)
+            )
+        positive = Binary(BinaryOp.GE, Var(size), index(1))
+        if not includes(context(kernel, ()), (), (positive,), (), TRUE):
+            raise CannotApply(
+                f"'{size}' may be less than 1; the spec's constraints must say `{size} >= 1`"
+            )
+
+    def _require_numbers(self, state: Scheduled, loop: Loop) -> None:
+        given = self._numbers()
+        if any(f < 1 for f in given):
+            raise CannotApply(f"factor {min(given)} is not positive")
+        if len(given) < len(self.factors) - 1:
+            raise CannotApply("only one factor can be inferred")
+        extent = constant(sub(loop.upper, loop.lower))
+        if self.factors[0] is not None and None in self.factors and extent is None:
+            raise CannotApply(
+                "only the outermost factor can be inferred where the extent is symbolic"
+            )
+        if self.grid and self.factors[0] is not None:
+            raise CannotApply(
+                "with `grid` the outermost factor is null: there are as many parts as it takes"
+            )
+        if None not in self.factors and not self._covers(state, loop):
+            raise CannotApply(
+                f"the factors' product, {prod(given)}, may be less than the loop's extent"
+            )
+
+    def _numbers(self) -> tuple[int, ...]:
+        return tuple(f for f in self.factors if isinstance(f, int))
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the new loops, outermost first."""
+        return self.as_ or tuple(f"{self.loop}_{k}" for k in range(len(self.factors)))
+
+    def _covers(self, state: Scheduled, loop: Loop) -> bool:
+        product = prod(self._numbers())
+        around = edit.ranges_of(ancestors(edit.tree(state.kernel), loop))
+        return at_most(sub(loop.upper, loop.lower), index(product), around)
+
+    def _loops(self, loop: Loop) -> tuple[Loop, ...]:
+        sizes = tuple(Var(f) if isinstance(f, str) else index(f) for f in self.factors if f)
+        given = _product(*sizes)
+        inferred: tuple[Expr, Expr] = index(0), ceildiv(sub(loop.upper, loop.lower), given)
+        if self.grid:
+            inferred = floordiv(loop.lower, given), ceildiv(loop.upper, given)
+        each = iter(sizes)
+        ranges = (inferred if f is None else (index(0), next(each)) for f in self.factors)
+        return tuple(edit.serial_loop(v, *r) for v, r in zip(self.names(), ranges, strict=True))
+
+    def _exact(self, loop: Loop, size: Expr) -> bool:
+        """Whether parts of that size do not run past the end, or a delinearization stops them."""
+        match loop.body:
+            case Delinearize(_, _, Var(name)) if name == loop.var:
+                return True
+        if self.grid:
+            return _divides(size, loop.upper)
+        if self.factors[0] is not None:
+            return same(sub(loop.upper, loop.lower), mul(size, self._numbers()[0]))
+        return _divides(size, sub(loop.upper, loop.lower))
+
+    EXAMPLES = (
         Example(
             "Factors that need not divide the extent: the block gets a guard",
             TWICE,
             "- split: {loop: y.i, factors: [null, 4]}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[n]):
-        for t.i in range(n):
-            with block("t", i=spatial(t.i)):
-                t[i] = x[i] * 2.0
-        for y.i_0 in range((n + 3) // 4):
-            for y.i_1 in range(4):
-                with block("y", i=spatial(y.i_0 * 4 + y.i_1, n), where=y.i_0 * 4 + y.i_1 < n):
-                    y[i] = t[i] + 1.0
-""",
         ),
         Example(
             "Parts that line up in all rows",
             UPPER,
             "- split: {loop: y.j, factors: [null, 4], grid: true}",
-            after="""\
-def upper(n, x: float32[n, n], y: InOut[float32[n, n]]):
-    for y.i in range(n):
-        for y.j_0 in range(y.i // 4, (n + 3) // 4):
-            for y.j_1 in range(4):
-                with block(
-                    "y",
-                    i=spatial(y.i),
-                    j=spatial(y.j_0 * 4 + y.j_1, i, n),
-                    where=y.i <= y.j_0 * 4 + y.j_1 and y.j_0 * 4 + y.j_1 < n,
-                ):
-                    y[i, j] = x[i, j] * 2.0
-""",
         ),
         Example(
             "A loop that does not start at 0",
             TWICE,
             "- shift: {loop: y.i, by: 2}\n- split: {loop: y.i, factors: [null, 4]}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[n]):
-        for t.i in range(n):
-            with block("t", i=spatial(t.i)):
-                t[i] = x[i] * 2.0
-        for y.i_0 in range((n + 3) // 4):
-            for y.i_1 in range(4):
-                with block(
-                    "y",
-                    i=spatial(2 + y.i_0 * 4 + y.i_1 - 2, n),
-                    where=2 + y.i_0 * 4 + y.i_1 < n + 2,
-                ):
-                    y[i] = t[i] + 1.0
-""",
         ),
         Example(
-            "A factor that each call gives",
-            BLOCKED,
-            "- split: {loop: y.i, factors: [null, b]}",
-            after="""\
-def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
-    assume(b >= 1)
-    for y.i_0 in range((m + (b - 1)) // b):
-        for y.i_1 in range(b):
-            for y.j in range(n):
-                with block(
-                    "y",
-                    i=spatial(y.i_0 * b + y.i_1, m),
-                    j=spatial(y.j),
-                    where=y.i_0 * b + y.i_1 < m,
-                ):
-                    y[i, j] = x[i, j] * 2.0
-""",
+            "A factor that each call gives", BLOCKED, "- split: {loop: y.i, factors: [null, b]}"
         ),
         Example(
             "A factor that may be 0",
@@ -150,104 +183,6 @@ def blocked(m, n, x: float32[m, n], y: Out[float32[m, n]], b: int64):
             refused="the factors' product, 8, may be less than the loop's extent",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        loop = loop_named(state.kernel, self.loop)
-        if len(self.factors) < 2:
-            return "it takes at least two factors"
-        if len(self.factors) > MOST_NESTED:
-            loops = f"{len(self.factors)} factors would be as many loops in each other"
-            return f"{loops}; the limit is {MOST_NESTED}"
-        if len(self.names()) != len(self.factors):
-            return f"`as` must give {len(self.factors)} names"
-        if any(isinstance(f, str) for f in self.factors):
-            reason = self._check_symbolic(state.kernel) or unfused(loop)
-        else:
-            reason = self._check_numbers(state, loop) or serial(loop)
-        return reason or taken_loops(state.kernel, self.names(), {self.loop})
-
-    def _check_symbolic(self, kernel: Kernel) -> str | None:
-        if len(self.factors) != 2 or self.factors[0] is not None or self.grid:
-            return (
-                "a factor that is given at run time is the second of two, `[null, b]`, of a loop"
-                " whose start depends on no other"
-            )
-        size = str(self.factors[1])
-        known = (*kernel.dims, *(s.name for s in kernel.scalars if s.dtype is INDEX))
-        if size not in known:
-            raise CannotApply(f"there is no dim or int64 scalar '{size}'", nearest(size, known))
-        positive = Binary(BinaryOp.GE, Var(size), index(1))
-        if not includes(context(kernel, ()), (), (positive,), (), TRUE):
-            return f"'{size}' may be less than 1; the spec's constraints must say `{size} >= 1`"
-        return None
-
-    def _check_numbers(self, state: Scheduled, loop: Loop) -> str | None:
-        given = self._numbers()
-        if any(f < 1 for f in given):
-            return f"factor {min(given)} is not positive"
-        if len(given) < len(self.factors) - 1:
-            return "only one factor can be inferred"
-        extent = constant(sub(loop.upper, loop.lower))
-        if self.factors[0] is not None and None in self.factors and extent is None:
-            return "only the outermost factor can be inferred where the extent is symbolic"
-        if self.grid and self.factors[0] is not None:
-            return "with `grid` the outermost factor is null: there are as many parts as it takes"
-        if None not in self.factors and not self._covers(state, loop):
-            return f"the factors' product, {prod(given)}, may be less than the loop's extent"
-        return None
-
-    def _numbers(self) -> tuple[int, ...]:
-        return tuple(f for f in self.factors if isinstance(f, int))
-
-    def names(self) -> tuple[str, ...]:
-        """The names of the new loops, outermost first."""
-        return self.as_ or tuple(f"{self.loop}_{k}" for k in range(len(self.factors)))
-
-    def _covers(self, state: Scheduled, loop: Loop) -> bool:
-        product = prod(self._numbers())
-        around = ranges_of(ancestors(tree(state.kernel), loop))
-        return at_most(sub(loop.upper, loop.lower), index(product), around)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        root = tree(state.kernel)
-        loop = loop_named(state.kernel, self.loop)
-        outer, *inner = self._loops(loop)
-        value: Expr = index(0) if self.grid else loop.lower
-        for k, new in enumerate((outer, *inner)):
-            value = add(value, mul(Var(new.var), _product(*(x.upper for x in inner[k:]))))
-        body = substitute(loop.body, {loop.var: value})
-        size = _product(*(x.upper for x in inner))
-        guards: list[Expr] = []
-        if self.grid and not _divides(size, loop.lower):
-            guards.append(Binary(BinaryOp.LE, loop.lower, value))
-        if not self._exact(loop, size):
-            guards.append(less(value, loop.upper))
-        body = guarded(body, *guards)
-        return Scheduled(
-            rebuild(state.kernel, replace_stmt(root, loop, nest((outer, *inner), body))),
-            rename_shared(unshared(state, loop, value), {loop.var: self.names()}),
-        )
-
-    def _loops(self, loop: Loop) -> tuple[Loop, ...]:
-        sizes = tuple(Var(f) if isinstance(f, str) else index(f) for f in self.factors if f)
-        given = _product(*sizes)
-        inferred: tuple[Expr, Expr] = index(0), ceildiv(sub(loop.upper, loop.lower), given)
-        if self.grid:
-            inferred = floordiv(loop.lower, given), ceildiv(loop.upper, given)
-        each = iter(sizes)
-        ranges = (inferred if f is None else (index(0), next(each)) for f in self.factors)
-        return tuple(serial_loop(v, *r) for v, r in zip(self.names(), ranges, strict=True))
-
-    def _exact(self, loop: Loop, size: Expr) -> bool:
-        """Whether parts of that size do not run past the end, or a delinearization stops them."""
-        match loop.body:
-            case Delinearize(_, _, Var(name)) if name == loop.var:
-                return True
-        if self.grid:
-            return _divides(size, loop.upper)
-        if self.factors[0] is not None:
-            return same(sub(loop.upper, loop.lower), mul(size, self._numbers()[0]))
-        return _divides(size, sub(loop.upper, loop.lower))
 
 
 def _product(*factors: Expr) -> Expr:

@@ -1,8 +1,5 @@
 """store_in: where a block stores what it computes."""
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
 from ...ir.algebra import add, index, sub
 from ...ir.index.bounds import Range, highest, normal
 from ...ir.index.linear import linear
@@ -10,15 +7,13 @@ from ...ir.nodes import Block, Expr, Var
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import substitute, targets, variables
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.layouts import extent, laid_out, relaid
+from ..base import Example, Primitive
+from ..edit.layouts import extent, relaid, require_free_layout
 from ..edit.tree import CannotApply, block_named, buffer_named, written
 from ..examples import CHAIN, ROW_SQUARES, TWICE
 from ..formula import formulas, sizes
 
 
-@final
-@dataclass(frozen=True)
 class StoreIn(Primitive):
     """Stores each value of a block at the place that `indices` gives, in the block's iteration
     variables: `"j, i"` is the transpose, `"i % 2, j"` keeps two rows, `"j // 8, i, j % 8"` columns
@@ -34,73 +29,23 @@ class StoreIn(Primitive):
     indices: str
     buffer: str | None = None
 
-    name: ClassVar[str] = "store_in"
-    layer: ClassVar[Layer] = Layer.STORAGE
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "Columns together",
-            ROW_SQUARES,
-            '- store_in: {block: t, indices: "j, i"}',
-            after="""\
-def row_squares(m, n, x: float32[m, n], y: Out[float32[m]]):
-    with allocate(t=float32[n, m]):
-        for t.i in range(m):
-            for t.j in range(n):
-                with block("t", i=spatial(t.i), j=spatial(t.j)):
-                    t[j, i] = x[i, j] * x[i, j]
-        for y.i in range(m):
-            for y.j in range(n):
-                with block("y", i=spatial(y.i), j=reduction(y.j), initialises=True):
-                    y[i] = combine.sum(y[i], t[j, i])
-""",
-        ),
-        Example(
-            "Two values, by a map in isl's notation",
-            CHAIN,
-            "- shift: {loop: y.i, by: 1}\n"
-            "- merge: {loops: [t.i, y.i]}\n"
-            '- store_in: {block: t, indices: "{ t[i] -> [i mod 2] }"}',
-            after="""\
-def chain(n, x: float32[n + 1], y: Out[float32[n]]):
-    with allocate(t=float32[2]):
-        for t.i in range(n + 1):
-            with block("t", i=spatial(t.i)):
-                t[i % 2] = x[i] * 2.0
-            with block("y", i=spatial(t.i - 1, n), where=t.i >= 1):
-                y[i] = t[i % 2] + t[(i + 1) % 2]
-""",
-        ),
-        Example(
-            "All rows in one, while all are live",
-            ROW_SQUARES,
-            '- store_in: {block: t, indices: "j"}',
-            refused="overwrites it in between",
-        ),
-        Example(
-            "A place below 0",
-            TWICE,
-            '- store_in: {block: t, indices: "i - 1"}',
-            refused="t[i=0] writes 't' outside its bounds, at [-1]",
-        ),
-        Example(
-            "An argument",
-            TWICE,
-            '- store_in: {block: y, indices: "i % 2"}',
-            refused="'y' is an argument: its layout is the caller's",
-        ),
-    )
-
-    def check(self, state: Scheduled) -> str | None:
+    def apply(self, state: Scheduled) -> Scheduled:
         block = block_named(state.kernel, self.block)
         if self.buffer is not None and self.buffer not in written(block):
-            return f"block '{self.block}' does not write '{self.buffer}'"
+            raise CannotApply(f"block '{self.block}' does not write '{self.buffer}'")
         if self.buffer is None and len(targets(block.body)) > 1:
-            return f"block '{self.block}' writes several buffers: say which by `buffer`"
+            raise CannotApply(f"block '{self.block}' writes several buffers: say which by `buffer`")
         buffer = self._buffer(block)
-        if reason := laid_out(state, buffer):
-            return reason
+        require_free_layout(state, buffer)
         self._shape(state, self._places(state, block), self._values(block))
-        return None
+        places, values = self._places(state, block), self._values(block)
+
+        def moved(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+            at = {name: sub(indices[axis], ahead) for name, (axis, ahead) in values.items()}
+            return tuple(substitute(place, at) for place in places)
+
+        shape = self._shape(state, places, values)
+        return relaid(state, self._buffer(block), shape, moved)
 
     def _buffer(self, block: Block) -> str:
         return self.buffer or targets(block.body)[0].buffer
@@ -144,13 +89,31 @@ def chain(n, x: float32[n + 1], y: Out[float32[n]]):
             shape.append(extent(normal(add(last, 1))))
         return tuple(shape)
 
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        block = block_named(state.kernel, self.block)
-        places, values = self._places(state, block), self._values(block)
-
-        def moved(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-            at = {name: sub(indices[axis], ahead) for name, (axis, ahead) in values.items()}
-            return tuple(substitute(place, at) for place in places)
-
-        shape = self._shape(state, places, values)
-        return relaid(state, self._buffer(block), shape, moved)
+    EXAMPLES = (
+        Example("Columns together", ROW_SQUARES, '- store_in: {block: t, indices: "j, i"}'),
+        Example(
+            "Two values, by a map in isl's notation",
+            CHAIN,
+            "- shift: {loop: y.i, by: 1}\n"
+            "- merge: {loops: [t.i, y.i]}\n"
+            '- store_in: {block: t, indices: "{ t[i] -> [i mod 2] }"}',
+        ),
+        Example(
+            "All rows in one, while all are live",
+            ROW_SQUARES,
+            '- store_in: {block: t, indices: "j"}',
+            refused="overwrites it in between",
+        ),
+        Example(
+            "A place below 0",
+            TWICE,
+            '- store_in: {block: t, indices: "i - 1"}',
+            refused="t[i=0] writes 't' outside its bounds, at [-1]",
+        ),
+        Example(
+            "An argument",
+            TWICE,
+            '- store_in: {block: y, indices: "i % 2"}',
+            refused="'y' is an argument: its layout is the caller's",
+        ),
+    )

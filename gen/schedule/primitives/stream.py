@@ -1,18 +1,15 @@
 """stream: a result's stores pass the caches by."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.nodes import Stmt, Store, Update
 from ...ir.walk import loads, targets, walk
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.tree import block_named, is_argument, rebuild, tree, update_blocks
+from ..base import Example, Primitive
+from ..edit.tree import CannotApply, block_named, is_argument, rebuild, tree, update_blocks
 from ..examples import ROW_SUM, SCALE, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class Stream(Primitive):
     """Lets a block's vector stores go to memory past the caches, where the kernel's arrays are more
     than its share of the last-level cache: which it is, each call finds out.
@@ -26,28 +23,30 @@ class Stream(Primitive):
 
     block: str
 
-    name: ClassVar[str] = "stream"
-    aliases: ClassVar[tuple[str, ...]] = ("non_temporal",)
-    layer: ClassVar[Layer] = Layer.STORAGE
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("non_temporal",)
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        block = block_named(state.kernel, self.block)
+        if not isinstance(block.body, Store):
+            raise CannotApply(f"block '{self.block}' updates what it has stored")
+        buffer = targets(block.body)[0].buffer
+        if not is_argument(state.kernel, buffer):
+            raise CannotApply(
+                f"'{buffer}' is a temporary: what is read again belongs in the caches"
+            )
+        if buffer in _read(state.kernel.body):
+            raise CannotApply(f"'{buffer}' is read: a store that waits would not be seen")
+        if any(key == "stream" for key, _ in block.annotations):
+            raise CannotApply(f"the stores of block '{self.block}' are streamed already")
+        new = replace(block, annotations=(*block.annotations, ("stream", self.span.line)))
+        body = update_blocks(tree(state.kernel), lambda b: new if b.name == self.block else b)
+        return replace(state, kernel=rebuild(state.kernel, body))
+
+    EXAMPLES = (
         Example(
             "A result that nothing reads; the annotation keeps the line of the step, for errors",
             SCALE,
             "- vectorize: {loop: y.j, width: 4}\n- stream: {block: y}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i in range(m):
-        for y.j_0 in range((n + 3) // 4):
-            for y.j_1 in vectorized(4):
-                with block(
-                    "y",
-                    i=spatial(y.i),
-                    j=spatial(y.j_0 * 4 + y.j_1, n),
-                    where=y.j_0 * 4 + y.j_1 < n,
-                    annotations={'stream': 5},
-                ):
-                    y[i, j] = x[i, j] * 2.0
-""",
         ),
         Example(
             "A temporary",
@@ -56,31 +55,9 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             refused="'t' is a temporary: what is read again belongs in the caches",
         ),
         Example(
-            "A sum",
-            ROW_SUM,
-            "- stream: {block: y}",
-            refused="block 'y' updates what it has stored",
+            "A sum", ROW_SUM, "- stream: {block: y}", refused="block 'y' updates what it has stored"
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        block = block_named(state.kernel, self.block)
-        if not isinstance(block.body, Store):
-            return f"block '{self.block}' updates what it has stored"
-        buffer = targets(block.body)[0].buffer
-        if not is_argument(state.kernel, buffer):
-            return f"'{buffer}' is a temporary: what is read again belongs in the caches"
-        if buffer in _read(state.kernel.body):
-            return f"'{buffer}' is read: a store that waits would not be seen"
-        if any(key == "stream" for key, _ in block.annotations):
-            return f"the stores of block '{self.block}' are streamed already"
-        return None
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        block = block_named(state.kernel, self.block)
-        new = replace(block, annotations=(*block.annotations, ("stream", self.span.line)))
-        body = update_blocks(tree(state.kernel), lambda b: new if b.name == self.block else b)
-        return replace(state, kernel=rebuild(state.kernel, body))
 
 
 def _read(body: Stmt) -> frozenset[str]:

@@ -1,19 +1,17 @@
 """sync_threads: the threads of a block wait for each other."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, final
+from dataclasses import replace
+from typing import Literal
 
 from ...ir.nodes import Barrier, Seq, Stmt
 from ...ir.walk import ancestors, replace_stmt, seq
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
 from ..edit.launches import require_met
-from ..edit.tree import block_named, loop_named, rebuild, tree
+from ..edit.tree import CannotApply, block_named, loop_named, rebuild, tree
 from ..examples import REVERSED, RUNNING_SUM, TWICE
 
 
-@final
-@dataclass(frozen=True)
 class SyncThreads(Primitive):
     """Puts a barrier before or after a loop or a block: no thread of a GPU's block goes on before
     all of them are there.
@@ -26,10 +24,32 @@ class SyncThreads(Primitive):
     block: str | None = None
     where: Literal["before", "after"] = "before"
 
-    name: ClassVar[str] = "sync_threads"
-    aliases: ClassVar[tuple[str, ...]] = ("SyncThreads", "syncthreads", "storage_sync")
-    layer: ClassVar[Layer] = Layer.COMMUNICATION
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("SyncThreads", "syncthreads", "storage_sync")
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        if (self.loop is None) == (self.block is None):
+            raise CannotApply("give either `loop` or `block`")
+        around = ancestors(tree(state.kernel), self._node(state))
+        if around and isinstance(around[-1], Seq):
+            beside = around[-1].body
+            k = next(k for k, s in enumerate(beside) if s is self._node(state))
+            near = beside[k - 1 : k] if self.where == "before" else beside[k + 1 : k + 2]
+            if any(isinstance(s, Barrier) for s in near):
+                raise CannotApply("there is a barrier already")
+        node = self._node(state)
+        both = (Barrier(), node) if self.where == "before" else (node, Barrier())
+        body = replace_stmt(tree(state.kernel), node, seq(both))
+        after = replace(state, kernel=rebuild(state.kernel, body))
+        require_met(after)
+        return after
+
+    def _node(self, state: Scheduled) -> Stmt:
+        if self.loop is not None:
+            return loop_named(state.kernel, self.loop)
+        assert self.block is not None
+        return block_named(state.kernel, self.block)
+
+    EXAMPLES = (
         Example(
             "What one thread writes, another one reads",
             REVERSED,
@@ -38,18 +58,6 @@ class SyncThreads(Primitive):
             "- bind: {loop: y.i, axis: blockIdx.x}\n"
             "- bind: {loop: t.j, axis: threadIdx.x}\n"
             "- bind: {loop: y.j, axis: threadIdx.x}",
-            after="""\
-def reversed_rows(m, x: float32[m, 4], y: Out[float32[m, 4]]):
-    for y.i in blockIdx.x(m):
-        with allocate(t=float32[m, 4] @ shared):
-            for t.j in threadIdx.x(4):
-                with block("t", i=spatial(y.i), j=spatial(t.j)):
-                    t[i, j] = x[i, j] * 2.0
-            barrier()
-            for y.j in threadIdx.x(4):
-                with block("y", i=spatial(y.i), j=spatial(y.j)):
-                    y[i, j] = t[i, 3 - j]
-""",
         ),
         Example(
             "A second barrier at one place",
@@ -71,29 +79,3 @@ def reversed_rows(m, x: float32[m, 4], y: Out[float32[m, 4]]):
             " from thread to thread",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        if (self.loop is None) == (self.block is None):
-            return "give either `loop` or `block`"
-        around = ancestors(tree(state.kernel), self._node(state))
-        if around and isinstance(around[-1], Seq):
-            beside = around[-1].body
-            k = next(k for k, s in enumerate(beside) if s is self._node(state))
-            near = beside[k - 1 : k] if self.where == "before" else beside[k + 1 : k + 2]
-            if any(isinstance(s, Barrier) for s in near):
-                return "there is a barrier already"
-        return None
-
-    def _node(self, state: Scheduled) -> Stmt:
-        if self.loop is not None:
-            return loop_named(state.kernel, self.loop)
-        assert self.block is not None
-        return block_named(state.kernel, self.block)
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        node = self._node(state)
-        both = (Barrier(), node) if self.where == "before" else (node, Barrier())
-        body = replace_stmt(tree(state.kernel), node, seq(both))
-        after = replace(state, kernel=rebuild(state.kernel, body))
-        require_met(after)
-        return after

@@ -1,22 +1,18 @@
 """tensorize: an instruction takes the place of a nest of loops."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 from ...ir.nodes import Loop, LoopKind
-from ...ir.walk import replace_stmt
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
+from ..base import Example, Primitive
 from ..edit.nesting_rules import require_nesting
-from ..edit.tree import rebuild, tree
+from ..edit.tree import CannotApply, replaced, tree
 from ..examples import BYTES
 from ..intrinsics import lookup
 from ..nests import TENSORIZED, buffers_of, mark, marked, match, nest_named
 
 
-@final
-@dataclass(frozen=True)
 class Tensorize(Primitive):
     """Has a nest of loops computed by an intrinsic: an instruction that does what the nest does, or
     what stands for it on a level that has none.
@@ -36,26 +32,30 @@ class Tensorize(Primitive):
     loop: str
     intrinsic: str
 
-    name: ClassVar[str] = "tensorize"
-    aliases: ClassVar[tuple[str, ...]] = ("replace",)
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+    aliases = ("replace",)
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        loop = nest_named(state.kernel, self.loop)
+        if (name := mark(loop, TENSORIZED)) is not None:
+            raise CannotApply(f"loop '{loop.var}' is tensorized already: '{name}'")
+        found = match(loop, lookup(self.intrinsic), buffers_of(state.kernel))
+        for own, kind in zip(found.nest, _kinds(found.nest), strict=True):
+            if own.kind not in (LoopKind.SERIAL, kind):
+                raise CannotApply(f"loop '{own.var}' is {own.kind.value} already")
+        require_nesting(tree(state.kernel), loop, LoopKind.VECTORIZED)
+        nest = match(loop, lookup(self.intrinsic), buffers_of(state.kernel)).nest
+        body = nest[-1].body
+        for own, kind in reversed([*zip(nest, _kinds(nest), strict=True)]):
+            body = replace(own, kind=kind, body=body)
+        assert isinstance(body, Loop)
+        new = marked(body, TENSORIZED, self.intrinsic)
+        return replaced(state, loop, new)
+
+    EXAMPLES = (
         Example(
             "Products of bytes, four at a time",
             BYTES,
             "- tensorize: {loop: c.i, intrinsic: dot_4x_u8s8}",
-            after="""\
-def bytes(c: InOut[int32[8]], a: uint8[4], b: int8[8, 4]):
-    with allocate(packed=int8[8, 4]):
-        for packed.i in range(8):
-            for packed.j in range(4):
-                with block("packed", i=spatial(packed.i), j=spatial(packed.j)):
-                    packed[i, j] = b[i, j]
-        for c.i in vectorized(8, annotations={'tensorize': 'dot_4x_u8s8'}):
-            for c.j in unrolled(4):
-                with block("c", i=spatial(c.i), j=reduction(c.j)):
-                    c[i] = combine.sum(c[i], int32(a[j]) * int32(packed[i, j]))
-""",
         ),
         Example(
             "Factors of other types than the pattern has",
@@ -79,29 +79,6 @@ def bytes(c: InOut[int32[8]], a: uint8[4], b: int8[8, 4]):
             refused="vectorized loop 'c.i_1' would be in vectorized loop 'c.i_0'",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        loop = nest_named(state.kernel, self.loop)
-        if (name := mark(loop, TENSORIZED)) is not None:
-            return f"loop '{loop.var}' is tensorized already: '{name}'"
-        found = match(loop, lookup(self.intrinsic), buffers_of(state.kernel))
-        for own, kind in zip(found.nest, _kinds(found.nest), strict=True):
-            if own.kind not in (LoopKind.SERIAL, kind):
-                return f"loop '{own.var}' is {own.kind.value} already"
-        require_nesting(tree(state.kernel), loop, LoopKind.VECTORIZED)
-        return None
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        loop = nest_named(state.kernel, self.loop)
-        nest = match(loop, lookup(self.intrinsic), buffers_of(state.kernel)).nest
-        body = nest[-1].body
-        for own, kind in reversed([*zip(nest, _kinds(nest), strict=True)]):
-            body = replace(own, kind=kind, body=body)
-        assert isinstance(body, Loop)
-        new = marked(body, TENSORIZED, self.intrinsic)
-        return replace(
-            state, kernel=rebuild(state.kernel, replace_stmt(tree(state.kernel), loop, new))
-        )
 
 
 def _kinds(nest: Sequence[Loop]) -> tuple[LoopKind, ...]:

@@ -1,20 +1,16 @@
 """tile: nested loops cut into blocks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, final
 
 from ...ir.walk import variables
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.tree import perfect_nest, serial, taken_loops
+from ..base import Example, Primitive, Steps
+from ..edit.tree import CannotApply, perfect_nest, require_free_loops, require_serial
 from ..examples import SCALE
 from .reorder import Reorder, skewed
 from .split import Split
 
 
-@final
-@dataclass(frozen=True)
 class Tile(Primitive):
     """Splits each loop by its size and puts the outer parts around the inner ones.
 
@@ -27,28 +23,37 @@ class Tile(Primitive):
     sizes: tuple[int | str, ...]
     as_: tuple[str, ...] | None = None
 
-    name: ClassVar[str] = "tile"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "Tiles of 4 by 8",
-            SCALE,
-            "- tile: {loops: [y.i, y.j], sizes: [4, 8]}",
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.i_0 in range((m + 3) // 4):
-        for y.j_0 in range((n + 7) // 8):
-            for y.i_1 in range(4):
-                for y.j_1 in range(8):
-                    with block(
-                        "y",
-                        i=spatial(y.i_0 * 4 + y.i_1, m),
-                        j=spatial(y.j_0 * 8 + y.j_1, n),
-                        where=y.i_0 * 4 + y.i_1 < m and y.j_0 * 8 + y.j_1 < n,
-                    ):
-                        y[i, j] = x[i, j] * 2.0
-""",
-        ),
+    def apply(self, state: Scheduled) -> Steps:
+        count, new = len(self.loops), self.names()
+        if len(self.sizes) != count:
+            raise CannotApply(f"it takes {count} sizes, one a loop")
+        if count < 2:
+            raise CannotApply("it takes at least two loops")
+        nested = perfect_nest(state.kernel, self.loops)
+        for loop in nested:
+            if loop.var in self.loops:
+                require_serial(loop)
+        if len(new) != 2 * count:
+            raise CannotApply(f"`as` must give {2 * count} names")
+        require_free_loops(state.kernel, new, self.loops)
+        slanted = {x.var for x in nested if any("." in name for name in variables(x.lower))}
+        splits = (
+            Split(loop, (None, size), (new[k], new[count + k]), loop in slanted)
+            for k, (loop, size) in enumerate(zip(self.loops, self.sizes, strict=True))
+        )
+        return (*splits, Reorder(new))
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the new loops: the outer parts, then the inner ones."""
+        return self.as_ or tuple(f"{loop}_{k}" for k in (0, 1) for loop in self.loops)
+
+    def remedies(self, state: Scheduled) -> Iterator[Steps]:
+        """Skews that make the nest permutable."""
+        for skews in skewed(state, self.loops):
+            yield (*skews, self)
+
+    EXAMPLES = (
+        Example("Tiles of 4 by 8", SCALE, "- tile: {loops: [y.i, y.j], sizes: [4, 8]}"),
         Example(
             "A size is missing",
             SCALE,
@@ -56,37 +61,3 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
             refused="it takes 2 sizes, one a loop",
         ),
     )
-
-    def check(self, state: Scheduled) -> str | None:
-        if len(self.sizes) != len(self.loops):
-            return f"it takes {len(self.loops)} sizes, one a loop"
-        if len(self.loops) < 2:
-            return "it takes at least two loops"
-        for loop in perfect_nest(state.kernel, self.loops):
-            if loop.var in self.loops and (reason := serial(loop)):
-                return reason
-        if len(self.names()) != 2 * len(self.loops):
-            return f"`as` must give {2 * len(self.loops)} names"
-        return taken_loops(state.kernel, self.names(), self.loops)
-
-    def names(self) -> tuple[str, ...]:
-        """The names of the new loops: the outer parts, then the inner ones."""
-        return self.as_ or tuple(f"{loop}_{k}" for k in (0, 1) for loop in self.loops)
-
-    def remedies(self, state: Scheduled) -> Iterator[tuple[Primitive, ...]]:
-        """Skews that make the nest permutable."""
-        for skews in skewed(state, self.loops):
-            yield (*skews, self)
-
-    def expand(self, state: Scheduled) -> tuple[Primitive, ...]:
-        count, new = len(self.loops), self.names()
-        slanted = {
-            loop.var
-            for loop in perfect_nest(state.kernel, self.loops)
-            if any("." in name for name in variables(loop.lower))
-        }
-        splits = (
-            Split(loop, (None, size), (new[k], new[count + k]), loop in slanted, span=self.span)
-            for k, (loop, size) in enumerate(zip(self.loops, self.sizes, strict=True))
-        )
-        return (*splits, Reorder(new, span=self.span))

@@ -1,49 +1,24 @@
 """transform_block_layout: a block over another iteration space."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import final
 
-from ...ir.algebra import add, conjunction, less, sub
-from ...ir.index.bounds import Range, at_most, highest, lowest, normal
+from ...ir.algebra import add, conjunction, sub
+from ...ir.index.bounds import Range, highest, lowest, normal
 from ...ir.index.linear import linear, same
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Block,
-    Const,
-    Expr,
-    IterKind,
-    IterVar,
-    Loop,
-    Origin,
-    Stmt,
-    Var,
-)
+from ...ir.nodes import Block, Const, Expr, IterKind, IterVar, Loop, Origin, Var
 from ...ir.text.print_expr import expr_to_text
-from ...ir.walk import ancestors, replace_stmt, substitute, variables
+from ...ir.walk import ancestors, substitute, variables
 from ...poly.certificate import Scheduled
 from ...poly.queries.inverse import NoInverse, inverse
-from ..base import Example, Layer, Primitive
-from ..edit.tree import (
-    CannotApply,
-    block_named,
-    local_name,
-    nest,
-    prune_shared,
-    rebuild,
-    rename_shared,
-    scope_of,
-    serial,
-    serial_loop,
-    taken_loops,
-    tree,
-)
+from ..base import Example, Primitive
+from ..edit import tree as edit
+from ..edit.new_loops import within
+from ..edit.tree import CannotApply
 from ..examples import ROW_SUM, SCALE, TWICE
 from ..formula import formulas, sizes
 
 
-@final
-@dataclass(frozen=True)
 class TransformBlockLayout(Primitive):
     """Gives a block other iteration variables, and loops over them in place of its own: `indices`
     says what they are in the old ones, by an affine map that can be undone.
@@ -60,89 +35,30 @@ class TransformBlockLayout(Primitive):
     indices: str
     as_: tuple[str, ...] = ()
 
-    name: ClassVar[str] = "transform_block_layout"
-    layer: ClassVar[Layer] = Layer.ORDER
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "In fours",
-            TWICE,
-            '- transform_block_layout: {block: y, indices: "i // 4, i % 4", as: [o, l]}',
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[n]):
-        for t.i in range(n):
-            with block("t", i=spatial(t.i)):
-                t[i] = x[i] * 2.0
-        for y.o in range((n + 3) // 4):
-            for y.l in range(4):
-                with block(
-                    "y",
-                    o=spatial(y.o),
-                    l=spatial(y.l),
-                    where=y.o * 4 + y.l < n,
-                    origin=y[o * 4 + l],
-                ):
-                    y[o * 4 + l] = t[o * 4 + l] + 1.0
-""",
-        ),
-        Example(
-            "Columns first, by a map in isl's notation",
-            SCALE,
-            '- transform_block_layout: {block: y, indices: "{ [i, j] -> [j, i - j] }", as: [j, d]}',
-            after="""\
-def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
-    for y.j in range(n):
-        for y.d in range(0 - n + 1, m):
-            with block(
-                "y",
-                j=spatial(y.j),
-                d=spatial(y.d),
-                where=0 <= y.j + y.d and y.j + y.d < m,
-                origin=y[j + d, j],
-            ):
-                y[j + d, j] = x[j + d, j] * 2.0
-""",
-        ),
-        Example(
-            "Two instances in one",
-            SCALE,
-            '- transform_block_layout: {block: y, indices: "i + j"}',
-            refused="two instances have one place in the new space",
-        ),
-        Example(
-            "Every other place",
-            TWICE,
-            '- transform_block_layout: {block: y, indices: "2*i"}',
-            refused="the new space has places between those of the instances",
-        ),
-        Example(
-            "Rows and terms in one variable",
-            ROW_SUM,
-            '- transform_block_layout: {block: y, indices: "i, j - i"}',
-            refused="`j - i` is of spatial and of reduction variables",
-        ),
-    )
-
-    def check(self, state: Scheduled) -> str | None:
-        block = block_named(state.kernel, self.block)
-        new = self._space(state, block)
-        if block.initialises and all(v.kind is IterKind.SPATIAL for v in new.iters):
+    def apply(self, state: Scheduled) -> Scheduled:
+        block = edit.block_named(state.kernel, self.block)
+        space, own = self._space(state, block), self._loops(state, block)
+        if block.initialises and all(v.kind is IterKind.SPATIAL for v in space.iters):
             raise CannotApply(
                 f"no reduction variable of block '{self.block}' would be left",
                 "decompose_reduction writes its init out",
             )
-        own = [loop.var for loop in self._loops(state, block)]
-        return taken_loops(state.kernel, (f"{block.name}.{v.name}" for v in new.iters), own)
+        loops = [edit.serial_loop(f"{block.name}.{v.name}", v.lower, v.upper) for v in space.iters]
+        edit.require_free_loops(state.kernel, (x.var for x in loops), [x.var for x in own])
+        outside = {v.name: Var(f"{block.name}.{v.name}") for v in space.iters}
+        new = edit.nest(loops, _transformed(block, space, outside))
+        kernel = edit.replaced(state, own[0] if own else block, new).kernel
+        anew = edit.rename_shared(state.flow, dict.fromkeys(edit.scope_of(own), ()))
+        return Scheduled(kernel, anew)
 
     def _loops(self, state: Scheduled, block: Block) -> tuple[Loop, ...]:
         """The block's own loops, outermost first: those that give its variables their values."""
         values = [b for b in block.bindings if not isinstance(b, Const)]
         loops: list[Loop] = []
-        for stmt in reversed(ancestors(tree(state.kernel), block)):
+        for stmt in reversed(ancestors(edit.tree(state.kernel), block)):
             if len(loops) == len(values) or not isinstance(stmt, Loop):
                 break
-            if reason := serial(stmt):
-                raise CannotApply(reason)
+            edit.require_serial(stmt)
             if stmt.annotations:
                 raise CannotApply(f"loop '{stmt.var}' is annotated already")
             loops.append(stmt)
@@ -197,20 +113,39 @@ def scale(m, n, x: float32[m, n], y: Out[float32[m, n]]):
         names: list[str] = []
         for k, place in enumerate(places):
             wanted = place.name if isinstance(place, Var) else f"d{k}"
-            names.append(local_name(state.kernel, wanted, names))
+            names.append(edit.local_name(state.kernel, wanted, names))
         return tuple(names)
 
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        root, block = tree(state.kernel), block_named(state.kernel, self.block)
-        own = self._loops(state, block)
-        space = self._space(state, block)
-        loops = [serial_loop(f"{block.name}.{v.name}", v.lower, v.upper) for v in space.iters]
-        outside = {v.name: Var(f"{block.name}.{v.name}") for v in space.iters}
-        new = _transformed(block, space, outside)
-        old: Stmt = own[0] if own else block
-        kernel = rebuild(state.kernel, replace_stmt(root, old, nest(loops, new)))
-        anew = rename_shared(state.flow, dict.fromkeys(scope_of(own), ()))
-        return Scheduled(kernel, prune_shared(kernel, anew))
+    EXAMPLES = (
+        Example(
+            "In fours",
+            TWICE,
+            '- transform_block_layout: {block: y, indices: "i // 4, i % 4", as: [o, l]}',
+        ),
+        Example(
+            "Columns first, by a map in isl's notation",
+            SCALE,
+            '- transform_block_layout: {block: y, indices: "{ [i, j] -> [j, i - j] }", as: [j, d]}',
+        ),
+        Example(
+            "Two instances in one",
+            SCALE,
+            '- transform_block_layout: {block: y, indices: "i + j"}',
+            refused="two instances have one place in the new space",
+        ),
+        Example(
+            "Every other place",
+            TWICE,
+            '- transform_block_layout: {block: y, indices: "2*i"}',
+            refused="the new space has places between those of the instances",
+        ),
+        Example(
+            "Rows and terms in one variable",
+            ROW_SUM,
+            '- transform_block_layout: {block: y, indices: "i, j - i"}',
+            refused="`j - i` is of spatial and of reduction variables",
+        ),
+    )
 
 
 @final
@@ -228,10 +163,7 @@ class _Space:
         for v in old:
             value = self.values[v.name]
             lower, upper = substitute(v.lower, self.values), substitute(v.upper, self.values)
-            if not at_most(lower, value, ranges):
-                found.append(Binary(BinaryOp.LE, lower, value))
-            if not at_most(add(value, 1), upper, ranges):
-                found.append(less(value, upper))
+            found += within(value, (lower,), (upper,), ranges)
         return tuple(found)
 
 

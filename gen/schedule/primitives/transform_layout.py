@@ -1,20 +1,16 @@
 """transform_layout: another order of a temporary's elements in memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, final
 
 from ...ir.algebra import ceildiv, floordiv, index, mod
 from ...ir.nodes import Expr
 from ...poly.certificate import Scheduled
-from ..base import Example, Layer, Primitive
-from ..edit.layouts import laid_out, relaid
-from ..edit.tree import buffer_named
+from ..base import Example, Primitive
+from ..edit.layouts import relaid, require_free_layout
+from ..edit.tree import CannotApply, buffer_named
 from ..examples import TWICE
 
 
-@final
-@dataclass(frozen=True)
 class TransformLayout(Primitive):
     """Splits an axis of a temporary into several, or gives its axes another order, or both.
 
@@ -29,59 +25,33 @@ class TransformLayout(Primitive):
     factors: tuple[int | None, ...] = ()
     order: tuple[int, ...] = ()
 
-    name: ClassVar[str] = "transform_layout"
-    aliases: ClassVar[tuple[str, ...]] = ("reorder_storage",)
-    layer: ClassVar[Layer] = Layer.STORAGE
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "Every fourth element side by side",
-            TWICE,
-            "- transform_layout: {buffer: t, axis: 0, factors: [null, 4], order: [1, 0]}",
-            after="""\
-def twice(n, x: float32[n], y: Out[float32[n]]):
-    with allocate(t=float32[4, (n + 3) // 4]):
-        for t.i in range(n):
-            with block("t", i=spatial(t.i)):
-                t[i % 4, i // 4] = x[i] * 2.0
-        for y.i in range(n):
-            with block("y", i=spatial(y.i)):
-                y[i] = t[i % 4, i // 4] + 1.0
-""",
-        ),
-        Example(
-            "An argument",
-            TWICE,
-            "- transform_layout: {buffer: y, axis: 0, factors: [null, 4]}",
-            refused="'y' is an argument: its layout is the caller's",
-        ),
-    )
+    aliases = ("reorder_storage",)
 
-    def check(self, state: Scheduled) -> str | None:
-        if reason := laid_out(state, self.buffer):
-            return reason
-        return self.unfit(len(buffer_named(state.kernel, self.buffer).shape))
+    def apply(self, state: Scheduled) -> Scheduled:
+        require_free_layout(state, self.buffer)
+        old = buffer_named(state.kernel, self.buffer).shape
+        self.require_axes(len(old))
+        return relaid(state, self.buffer, self._shape(old), self._places)
 
-    def unfit(self, rank: int) -> str | None:
-        """Why a buffer with so many axes cannot be laid out like this."""
+    def require_axes(self, rank: int) -> None:
+        """Refuses a buffer with so many axes."""
         if (self.axis is None) is not (not self.factors):
-            return "give `axis` and `factors` together"
+            raise CannotApply("give `axis` and `factors` together")
         if self.axis is None and not self.order:
-            return "give `factors`, or an `order`, or both"
+            raise CannotApply("give `factors`, or an `order`, or both")
         if self.axis is not None:
             if not 0 <= self.axis < rank:
-                return f"'{self.buffer}' has {rank} axes: there is no axis {self.axis}"
+                raise CannotApply(f"'{self.buffer}' has {rank} axes: there is no axis {self.axis}")
             if self.factors[0] is not None:
-                return "the first of `factors` is null: the outermost axis is as long as is needed"
+                reason = (
+                    "the first of `factors` is null: the outermost axis is as long as is needed"
+                )
+                raise CannotApply(reason)
             if any(f is None or f < 1 for f in self.factors[1:]):
-                return "`factors` are positive, all but the first"
+                raise CannotApply("`factors` are positive, all but the first")
             rank += len(self.factors) - 1
         if self.order and sorted(self.order) != list(range(rank)):
-            return f"`order` must list the axes 0 to {rank - 1} once each"
-        return None
-
-    def rewrite(self, state: Scheduled) -> Scheduled:
-        shape = self._shape(buffer_named(state.kernel, self.buffer).shape)
-        return relaid(state, self.buffer, shape, self._places)
+            raise CannotApply(f"`order` must list the axes 0 to {rank - 1} once each")
 
     def _shape(self, shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The extents in memory; what does not divide is rounded up."""
@@ -104,6 +74,20 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
                 outer = quotient(outer, factor)
             new[self.axis : self.axis + 1] = [outer, *inner]
         return tuple(new[k] for k in self.order or range(len(new)))
+
+    EXAMPLES = (
+        Example(
+            "Every fourth element side by side",
+            TWICE,
+            "- transform_layout: {buffer: t, axis: 0, factors: [null, 4], order: [1, 0]}",
+        ),
+        Example(
+            "An argument",
+            TWICE,
+            "- transform_layout: {buffer: y, axis: 0, factors: [null, 4]}",
+            refused="'y' is an argument: its layout is the caller's",
+        ),
+    )
 
 
 _Parts = tuple[Callable[[Expr, int], Expr], Callable[[Expr, int], Expr]]
