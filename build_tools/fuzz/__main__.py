@@ -3,7 +3,6 @@
 import argparse
 import math
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,6 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
-from types import FrameType
 
 from gen import language as specs
 from gen.errors import TilesmithError
@@ -32,7 +30,7 @@ from . import kernels, steps
 from .draft import Draft, from_text
 from .report import Tally
 from .shrink import Failing, shrunk
-from .trial import Choose, Options, Outcome, replayed, trial
+from .trial import Choose, Options, Outcome, limited, replayed, trial
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_STEPS = 12
@@ -49,7 +47,6 @@ _FAMILIES = (
     *("split vectorize unroll tile peel fuse align stream parallel decompose_reduction",),
 )
 _PROOF_SECONDS = 10.0
-_TRIAL_SECONDS = 600  # by the clock: more is a loop without an end
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -183,21 +180,6 @@ def drawing(random: Random, draft: Draft) -> Choose:
         return steps.draw(kernel, random, _LAST if last else among)
 
     return choose
-
-
-def limited(draft: Draft, choose: Choose, options: Options, seed: int) -> Outcome:
-    """The trial, interrupted where it does not end: that is then a crash like any other."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"no end within {_TRIAL_SECONDS} seconds")
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.alarm(_TRIAL_SECONDS)
-    try:
-        return trial(draft, choose, options, seed)
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 # ---------------------------------------------------------------- failures

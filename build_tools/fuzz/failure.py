@@ -16,6 +16,9 @@ from gen.errors import TilesmithError
 T = TypeVar("T")
 Sizes = Mapping[str, int]
 
+NO_ANSWER = "no answer"
+"""The kind of what takes too long."""
+
 _BY_COMPILER = "error: the C compiler refused"
 
 
@@ -50,7 +53,7 @@ def isolated(work: Callable[[], T], seconds: float) -> T | Failure:
         there.close()
         try:
             if not here.poll(seconds):
-                return Failure("crash", f"no answer within {seconds:g} seconds")
+                return Failure(NO_ANSWER, f"none within {seconds:g} seconds")
             answer: T | Failure | str = here.recv()
         except EOFError:
             child.join()

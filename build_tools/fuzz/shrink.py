@@ -16,7 +16,7 @@ from gen.schedule.base import Primitive
 from .cases import SIZES
 from .draft import Draft
 from .failure import Failure, Sizes
-from .trial import Options, replayed, trial
+from .trial import Options, limited, replayed
 
 MOST_TRIALS = 400
 
@@ -59,7 +59,7 @@ def _fails(
     """The case, if it fails as it should; with the steps that were not refused on the way."""
     only = None if sizes is None else [sizes]
     try:
-        outcome = trial(draft, replayed(steps), options, seed, only)
+        outcome = limited(draft, replayed(steps), options, seed, only)
     except (TilesmithError, ValueError, KeyError, IndexError):
         return None  # no spec, or one that the reference cannot evaluate
     failure = outcome.failure

@@ -6,11 +6,13 @@ so has what computes something else than `reference` does.
 """
 
 import re
+import signal
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
+from types import FrameType
 from typing import TypeVar, final
 
 from gen import language as specs
@@ -34,7 +36,7 @@ from gen.targets.cpu.passes.finish import interpretable
 
 from .cases import Case, case_of, difference, is_small, sizes_of
 from .draft import Draft
-from .failure import Failure, Sizes, isolated, place_of
+from .failure import NO_ANSWER, Failure, Sizes, isolated, place_of
 from .memory import drawn_pairs, run_guarded
 
 T = TypeVar("T")
@@ -42,7 +44,9 @@ Choose = Callable[[Kernel], Primitive | None]
 """The next step on a tree; None where there are enough."""
 
 _ARRAYS = 3  # of the sizes of a refusal's example
-_SECONDS = 60  # of a compilation and its runs
+_SECONDS = 60  # of all runs of compiled code
+_COMPILER_SECONDS = 300  # for code that is unrolled a thousand times
+_TRIAL_SECONDS = 120  # of this process, which interprets: some tiles in tiles run mostly empty
 _CRASHES = (IRError, InterpError, ProverError)  # errors for the user that only a bug leads to
 _LOWERING = "lowering"
 _PLAIN = "the plain schedule"
@@ -115,6 +119,34 @@ def trial(
     ones. Raises SpecError where the draft is no spec.
     """
     return _Trial(draft, options, seed, only).run(choose)
+
+
+class TooLong(BaseException):
+    """Whatever is under way has to end. It is no Exception, which would be a crash."""
+
+
+def limited(
+    draft: Draft,
+    choose: Choose,
+    options: Options,
+    seed: int = 0,
+    only: Sequence[Sizes] | None = None,
+) -> Outcome:
+    """As `trial`, but for the limit of processor time, of which the outcome tells."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGPROF, interrupt)
+    signal.setitimer(signal.ITIMER_PROF, _TRIAL_SECONDS)
+    try:
+        return trial(draft, choose, options, seed, only)
+    except TooLong:
+        reason = f"no end within {_TRIAL_SECONDS} seconds"
+        return Outcome((), (Refusal(None, "the trial", "time", reason, None),), None)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def replayed(steps: Sequence[Primitive]) -> Choose:
@@ -304,20 +336,22 @@ class _Trial:
         what = f"the code for {level.value}"
         cases, seed = self._cases(), self.seed
 
+        random = Random(seed)
+        arrays = [p.buffer.name for p in kernel.parameters]
+        packed = arrays if random.random() < 0.6 else [a for a in arrays if random.random() < 0.5]
+        pairs = in_place(kernel)
+        shared = frozenset(name for pair in pairs for name in pair)
+        flags = self.options.flags
+
+        def code() -> jit.Compiled:
+            return jit.compile_kernel(kernel, level, packed=packed, shared=shared, flags=flags)
+
+        def made() -> bool:
+            code()
+            return True
+
         def work() -> Failure | None:
-            random = Random(seed)
-            arrays = [p.buffer.name for p in kernel.parameters]
-            packed = (
-                arrays if random.random() < 0.6 else [a for a in arrays if random.random() < 0.5]
-            )
-            pairs = in_place(kernel)
-            compiled = jit.compile_kernel(
-                kernel,
-                level,
-                packed=packed,
-                shared=frozenset(name for pair in pairs for name in pair),
-                flags=self.options.flags,
-            )
+            compiled = code()
             for case in cases:
                 wrong = run_guarded(compiled, case, random, packed)
                 if wrong is not None:
@@ -331,15 +365,19 @@ class _Trial:
             return None
 
         try:
-            failure = isolated(work, _SECONDS)
+            built = isolated(made, _COMPILER_SECONDS)
+            if isinstance(built, Failure) and built.kind == NO_ANSWER:
+                self.refusals.append(Refusal(None, "the C compiler", "time", built.detail, None))
+                return
+            failure = built if isinstance(built, Failure) else isolated(work, _SECONDS)
         except TilesmithError as error:
             self._refuse(None, "emission", "check", error)
         else:
             self.compared += len(cases)
             if failure is not None:
-                raise _Failed(
-                    replace(failure, kind=failure.kind.replace("crash", f"crash in {what}"))
-                )
+                kind = failure.kind.replace("crash", f"crash in {what}")
+                kind = kind.replace(NO_ANSWER, f"{NO_ANSWER} of {what}")
+                raise _Failed(replace(failure, kind=kind))
 
 
 def shape_of(reason: str) -> str:

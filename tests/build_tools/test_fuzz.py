@@ -290,7 +290,31 @@ def test_what_dies_or_hangs_is_told() -> None:
 
     assert isolated(killed, 10) == Failure("crash", "the process ended with exit code -11")
     told = isolated(lambda: time.sleep(60), 0.1)
-    assert told == Failure("crash", "no answer within 0.1 seconds")
+    assert told == Failure("no answer", "none within 0.1 seconds")
+
+
+def test_what_takes_too_long_is_counted_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interpreter that goes through tiles in tiles has no end in sight; nor may a shrinking."""
+
+    def endless(kernel: Kernel) -> Primitive | None:
+        while True:
+            pass
+
+    monkeypatch.setattr(trials, "_TRIAL_SECONDS", 0.05)
+    outcome = trials.limited(SCALE, endless, Options(unproved))
+    (refusal,) = outcome.refusals
+    assert (refusal.by, refusal.reason) == ("time", "no end within 0.05 seconds")
+    assert outcome.failure is None
+    tally = Tally()
+    tally.add(outcome)
+    assert "1 at its limit of time" in str(tally)
+
+
+def test_code_that_takes_long_to_compile_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "_COMPILER_SECONDS", 0)
+    outcome = trial(SCALE, replayed(()), Options(prove, NATIVE))
+    assert outcome.failure is None
+    assert [(r.primitive, r.by) for r in outcome.refusals] == [("the C compiler", "time")]
 
 
 def test_needless_refusals_are_told_from_right_ones() -> None:

@@ -385,3 +385,19 @@ def running(n, x: float32[n], y: Out[float32[n]]):
 """
     with pytest.raises(ScheduleError, match=r"block 't' adds to 't' over loop 'y\.k'"):
         schedule(start(running), "- double_buffer: {buffer: t, loop: y.k}")
+
+
+def test_parts_of_a_tuple_that_lie_differently_have_no_common_region() -> None:
+    argmax = """\
+def parts(n, m, x: float32[n, m], y: Out[int64[m]]):
+    with allocate(t=int64[m], v=float32[2, m]):
+        for t.j in range(m):
+            for t.i in range(n):
+                with block("t", j=spatial(t.j), i=reduction(t.i), initialises=True):
+                    v[j % 2, j], t[j] = combine.argmax((v[j % 2, j], t[j]), (x[i, j], i))
+        for y.j in range(m):
+            with block("y", j=spatial(y.j)):
+                y[j] = t[j]
+"""
+    with pytest.raises(ScheduleError, match="'t' fills 'v' and 't' at places that differ"):
+        schedule(start(argmax), "- compute_at: {block: t, loop: y.j}")

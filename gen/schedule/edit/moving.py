@@ -151,8 +151,16 @@ def renamed(s: Stmt, new: Mapping[str, str]) -> Stmt:
 
 
 def read_region(state: Scheduled, block: Block, loop: Loop) -> Region:
-    """The box of the block's buffer that its readers read in one iteration of the loop."""
-    buffers = [t.buffer for t in targets(block.body)]
+    """The box of the block's buffer that its readers read in one iteration of the loop. Where it
+    has several, as of a tuple, they are alike, or it raises CannotApply.
+    """
+    first, *others = targets(block.body)
+    buffers = [first.buffer, *(t.buffer for t in others)]
+    if other := next((t for t in others if t.indices != first.indices), None):
+        raise CannotApply(
+            f"block '{block.name}' fills '{first.buffer}' and '{other.buffer}' at places that"
+            " differ"
+        )
     ranges = ranges_of(inside_of(tree(state.kernel), loop))
     found: list[Region] = []
     for reader, number in readers(state.flow, block.name):
