@@ -401,3 +401,14 @@ def parts(n, m, x: float32[n, m], y: Out[int64[m]]):
 """
     with pytest.raises(ScheduleError, match="'t' fills 'v' and 't' at places that differ"):
         schedule(start(argmax), "- compute_at: {block: t, loop: y.j}")
+
+
+def test_a_block_without_iterations_gets_no_schedule() -> None:
+    nowhere = """\
+def nowhere(n, x: float32[n], y: InOut[float32[n]]):
+    for y.i in range(max(n, 4), min(1, n)):
+        with block("y", i=spatial(y.i)):
+            y[i] = x[i]
+"""
+    with pytest.raises(ScheduleError, match="block 'y' runs in no iteration"):
+        schedule(start(nowhere), '- set_schedule: {block: y, map: "{ y[a] -> [-a] }"}')

@@ -64,6 +64,8 @@ class SetSchedule(Primitive):
             code = generate(parts, self._context(kernel), given)
         except NotImplementedError as e:  # no map that was tried makes isl say such a thing
             raise CannotApply(f"{e}, which has no form in the IR") from None
+        if idle := set(self._blocks()) - {b.name for b in blocks(code)}:
+            raise CannotApply(f"block '{min(idle)}' runs in no iteration")
         new = _tidied(code, given, edit.names(kernel) - freed, found)
         start = next(k for k, s in enumerate(inside) if s is old[0])
         body = (*inside[:start], new, *inside[start + len(old) :])
