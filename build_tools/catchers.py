@@ -28,7 +28,9 @@ from gen.schedule.base import Context, Example, Primitive, Prover
 from gen.schedule.recipe import apply, steps_of
 from gen.schedule.registry import PRIMITIVES
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 from tests.targets import test_golden
 
 from .fuzz.__main__ import sequence
@@ -56,7 +58,7 @@ def by_prover() -> Iterator[str]:
     for name in PROVED:
         spec = specs.load(ROOT / "kernels_spec" / f"{name}.yaml")
         try:
-            schedule(spec, specs.choices(spec)[0], Target(Level.V3), prove)
+            schedule(spec, specs.choices(spec)[0], Cpu(Level.V3), prove)
         except Exception as error:
             yield f"{name}: {type(error).__name__}: {error}"
 
@@ -70,11 +72,11 @@ def by_goldens() -> Iterator[str]:
     for name in GOLDEN:
         spec = specs.load(ROOT / "kernels_spec" / f"{name}.yaml")
         variants = {
-            suffix(dtypes): schedule(spec, dtypes, Target(Level.V3), unproved)
+            suffix(dtypes): schedule(spec, dtypes, Cpu(Level.V3), unproved)
             for dtypes in specs.choices(spec)[:SHOWN]
         }
         kept = ROOT / "tests" / "golden" / "kernels" / f"{name}.v3.c"
-        if emit(spec, variants, Level.V3) != kept.read_text("utf-8"):
+        if joined(emit(spec, variants, Cpu(Level.V3))) != kept.read_text("utf-8"):
             yield f"{kept.name}: the C is another"
     for name, text, packable in test_golden.KERNELS:
         kept = ROOT / "tests" / "golden" / "targets" / f"{name}.v3.c"

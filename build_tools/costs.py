@@ -16,12 +16,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from build_tools.check_kernel_list import listed  # noqa: E402
-from gen.commands.build import RUNTIME  # noqa: E402
 from gen.ir.nodes import Kernel  # noqa: E402
 from gen.pipeline import generate  # noqa: E402
 from gen.poly.certificate import Scheduled  # noqa: E402
 from gen.poly.prove import prove  # noqa: E402
 from gen.poly.workbench import Workbench  # noqa: E402
+from gen.targets.registry import TARGETS  # noqa: E402
+from gen.targets.runtime import RUNTIME  # noqa: E402
 
 FLAGS = ("-std=gnu11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC")
 MARCH = {"v2": "x86-64-v2", "v3": "x86-64-v3", "v4": "x86-64-v4", "neon": "armv8-a"}
@@ -56,7 +57,7 @@ def cost(spec: Path, levels: list[str]) -> Cost:
     """What one kernel costs."""
     prover = TimedProver()
     start = time.perf_counter()
-    files = generate(spec, levels, prover).c_files
+    files = generate(TARGETS.load(spec), TARGETS.chosen(None, levels), prover).c_files
     generating = time.perf_counter() - start - prover.seconds
     start = time.perf_counter()
     size = sum(compiled_bytes(text, name.split(".")[1]) for name, text in files.items())

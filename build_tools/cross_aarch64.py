@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from build_tools.check_kernel_list import listed  # noqa: E402
-from gen.commands.build import RUNTIME, RUNTIME_SOURCES, generate, merge  # noqa: E402
+from gen.commands.build import RUNTIME_SOURCES, generate, merge  # noqa: E402
+from gen.targets.runtime import RUNTIME  # noqa: E402
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
 PYTHON = "3.11"  # of Debian 12

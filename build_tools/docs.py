@@ -16,7 +16,6 @@ from pathlib import Path
 
 from gen import language as specs
 from gen.binding.cython import parameters
-from gen.binding.manifest import LEVELS
 from gen.display.text import unproved
 from gen.ir.text.printer import to_text
 from gen.ir.types import DType
@@ -31,7 +30,7 @@ from gen.schedule import intrinsics
 from gen.schedule.base import Example, Layer, Primitive
 from gen.schedule.primitives.rescale import Rescale
 from gen.schedule.registry import LAYERS, PRIMITIVES
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.registry import TARGETS
 
 from . import hazards
 
@@ -50,7 +49,7 @@ def site_pages() -> dict[str, str]:
     return {
         "primitives.md": primitives(),
         **kernel_pages(ROOT / "kernels_spec"),
-        "tilesmith.schema.json": schema.text(),
+        "tilesmith.schema.json": schema.text(TARGETS),
     }
 
 
@@ -155,8 +154,9 @@ def _given(spec: KernelSpec) -> str:
     steps = (s for r in spec.recipes for v in r.variants for s in v.steps)
     if all(step.primitive != Rescale.name for step in steps):
         return ""
-    dtypes, levels = specs.choices(spec)[0], (Level(level) for level in LEVELS)
-    variants = (v for x in levels for v in schedule(spec, dtypes, Target(x), unproved))
+    dtypes = specs.choices(spec)[0]
+    machines = (target.at(level) for target in TARGETS.targets for level in target.levels)
+    variants = (v for m in machines for v in schedule(spec, dtypes, m, unproved))
     standing = reduce(or_, (v.lowered.standing for v in variants), PROVED)
     return f"{str(standing).capitalize()}; see [laws](../primitives.md#laws)."
 

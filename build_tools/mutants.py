@@ -56,6 +56,8 @@ TESTS = {
     ),
     "tools": (
         "tests/language/test_calls.py",
+        "tests/targets/test_scalar.py",
+        "tests/commands/test_commands.py::test_bench_refuses_what_it_cannot_time",
         "tests/test_trust.py",
         "tests/test_trial.py",
         "tests/test_located.py",

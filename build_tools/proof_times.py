@@ -24,7 +24,8 @@ from gen.poly.prove import prove
 from gen.poly.workbench import Workbench
 from gen.schedule.base import Context
 from gen.schedule.recipe import read, run
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 STAGE = """\
 for {0}.i in range(h):
@@ -72,9 +73,9 @@ def times(levels: int) -> list[float]:
     timed(plain, state, bench)
     recipes = yaml.parse(recipe(levels), "heat")
     assert isinstance(recipes, yaml.List)
-    steps = read(read_recipes(recipes, ())[0], "v3", {"lanes": 8})[0]
+    steps = read(read_recipes(recipes, ())[0], "v3", {"lanes": 8, "line_bytes": 64})[0]
     state = run(state, steps, Context(plain, timed, bench))[-1].state
-    timed(plain, lower(state, Target(Level.V3)), bench)
+    timed(plain, lower(state, Cpu(Level.V3).lowering), bench)
     return result
 
 

@@ -10,18 +10,25 @@ from collections.abc import Callable, Sequence
 from textwrap import dedent
 
 from . import __version__
+from .commands import arguments as common
 from .commands import bench, build, check, generate, init, primitives, prove, run, schema, show
 from .errors import TilesmithError, told
+from .targets.registry import TARGETS
+from .targets.runtime import RUNTIME
+from .targets.target import Registry
 
 COMMANDS = (init, check, show, prove, run, bench, generate, primitives, schema)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit code."""
+def main(arguments: Sequence[str] | None = None, targets: Registry = TARGETS) -> int:
+    """Runs one command. targets: those that recipes and `--target` can name. Returns the exit
+    code.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["build"]:
         return build.main(given[1:])
-    options = _parser().parse_args(given)
+    options = _parser(targets).parse_args(given)
+    common.require_known(options)
     chosen: Callable[[argparse.Namespace], int] = options.run
     try:
         return chosen(options)
@@ -32,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(targets: Registry) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tilesmith",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -57,11 +64,12 @@ def _parser() -> argparse.ArgumentParser:
             files. Progress is shown on a terminal alone."""
         ),
     )
+    parser.set_defaults(targets=targets)
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument(
         "--includedir",
         action="version",
-        version=str(build.RUNTIME),
+        version=str(RUNTIME),
         help="print the folder of the runtime's headers and exit",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -2,8 +2,7 @@
 
 Input: a spec, dtypes and a target. Output: for each variant of its recipe the trace of its schedule
 and the lowered tree, all proved; and the C files and manifest entry of the whole kernel. Invariant:
-nothing is emitted but what the prover has passed, and is checked to do the same
-(`targets.cpu.passes.finish`).
+nothing is emitted but what the prover has passed, and is checked to do the same (`lower.finish`).
 """
 
 import time
@@ -18,12 +17,12 @@ from .errors import NoCode, Span, SpecError, TilesmithError, located
 from .ir.nodes import Expr, Intent, Kernel
 from .ir.rules.verify import verify
 from .ir.text.print_expr import expr_to_text
-from .ir.types import DType
-from .ir.walk import externals
-from .language import model
+from .language import Dtypes, model
+from .language.formulas import oracle
 from .language.model import KernelSpec, Recipe
+from .lower.finish import Finished, finish
 from .lower.index_limits import NO_LIMITS, Limits, index_limits, smallest
-from .lower.lower import lower, without_launches
+from .lower.lower import lower
 from .lower.specialize import where
 from .poly.cache import prove_once
 from .poly.certificate import PROVED, Scheduled
@@ -32,11 +31,7 @@ from .poly.limit import prove_within
 from .poly.workbench import Workbench
 from .schedule import recipe as recipes
 from .schedule.base import Context, Primitive, Prover, Step
-from .schedule.primitives.align import LINE
-from .targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
-from .targets.cpu.levels import Level, Target
-
-Dtypes = Mapping[str, DType]
+from .targets.target import Runnable, Target
 
 PROOF_SECONDS = 60.0
 """The longest that one proof may take: a step's takes under a second on all that ships."""
@@ -143,12 +138,9 @@ def schedule(
 def _variants(
     spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover, each_step: bool, plain: Plain
 ) -> Iterator[Variant]:
-    recipe = recipes.choose(spec.recipes, "cpu", target.level.value)
-    own = {
-        "lanes": min(target.lanes(dtype.computed) for dtype in dtypes.values()),
-        "line": LINE // max(dtype.bytes for dtype in dtypes.values()),
-    }
-    for name, when, steps, span in _plans(recipe, target.level.value, own):
+    recipe = recipes.choose(spec.recipes, target.name, target.level)
+    own = target.parameters(dtypes)
+    for name, when, steps, span in _plans(recipe, target.level, own):
         with located(span):
             yield _variant(
                 name,
@@ -199,20 +191,20 @@ def _variant(
     last = done[-1].state if done else start
     verify(last.kernel)
     try:
-        lowered = lower(last, target)
+        lowered = lower(last, target.lowering)
     except NoCode as missing:
-        return Variant(name, when, start, done, _located(missing, done), frozenset(), span)
+        return Variant(name, when, start, done, _located(missing, done, target), frozenset(), span)
     verify(lowered.kernel, lowered=True)
     prove(plain, lowered, bench)
     shared, limits = in_place(lowered.kernel), index_limits([(lowered.kernel, when)])
     return Variant(name, when, start, done, lowered, shared, span, limits)
 
 
-def _located(missing: NoCode, steps: Sequence[Step]) -> NoCode:
+def _located(missing: NoCode, steps: Sequence[Step], target: Target) -> NoCode:
     """The error at the first step after which there is no code."""
     for step in steps:
         try:
-            without_launches(step.state.kernel)
+            lower(step.state, target.lowering)
         except NoCode as first:
             return NoCode(first.message, step.primitive.span, first.hint)
     return missing
@@ -234,28 +226,33 @@ def schedule_to_emit(
 def emit(
     spec: KernelSpec,
     variants: Mapping[str, Sequence[Variant]],
-    level: Level,
+    target: Target,
     *,
     keep_marks: bool = False,
-) -> str:
-    """The C file of a kernel on a level; `variants` by the suffix of their dtypes. keep_marks: as
-    `emit_kernel` has it.
+) -> Mapping[str, str]:
+    """The sources of a kernel for a target, by file name; `variants` by the suffix of their dtypes.
+    Raises as `finish` and `Target.emit`, which says what keep_marks is.
     """
     packed = [a.name for a in spec.arguments if _looped(spec, a)]
-    parts = [
-        emit_kernel(
-            spec.name,
-            suffix,
-            [LoweredVariant(v.name, v.lowered.kernel, v.when, _shared(v), v.span) for v in chosen],
-            level,
-            packed=packed,
-            keep_marks=keep_marks,
-        )
-        for suffix, chosen in variants.items()
-    ]
-    kernels = (variant.lowered.kernel for chosen in variants.values() for variant in chosen)
-    called = tuple(dict.fromkeys(e for kernel in kernels for e in externals(kernel)))
-    return emit_file(spec.name, parts, level, called)
+    done = {dtypes: [_finished(v, target) for v in chosen] for dtypes, chosen in variants.items()}
+    return target.emit(spec.name, done, packed=packed, keep_marks=keep_marks)
+
+
+def _finished(variant: Variant, target: Target) -> Finished:
+    lowered = variant.lowered.kernel
+    with located(variant.span or lowered.span):
+        tree = finish(lowered, target.finishing)
+    shared = frozenset(name for pair in variant.in_place for name in pair)
+    return Finished(variant.name, tree, variant.when, shared, variant.span)
+
+
+def load(spec: KernelSpec, dtypes: Dtypes, variants: Sequence[Variant], target: Target) -> Runnable:
+    """The kernel for one choice of dtypes, compiled and loaded. Raises as `emit` and
+    `Target.load`.
+    """
+    sources = emit(spec, {suffix(dtypes): variants}, target)
+    signature, limits = specs.build(spec, dtypes), limits_of(variants)
+    return target.load(signature, suffix(dtypes), sources, limits, oracle.defaults(spec))
 
 
 def limits_of(variants: Sequence[Variant]) -> Limits:
@@ -263,33 +260,27 @@ def limits_of(variants: Sequence[Variant]) -> Limits:
     return smallest(v.limits for v in variants)
 
 
-def _shared(variant: Variant) -> frozenset[str]:
-    return frozenset(name for pair in variant.in_place for name in pair)
-
-
-def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
-    """The C files `<kernel>.<level>.c` and the manifest entry of a spec.
+def generate(spec: KernelSpec, targets: Sequence[Target], prove: Prover) -> Generated:
+    """The sources of a spec for some targets, and its manifest entry.
 
     Raises TilesmithError; nothing is generated where a proof fails.
     """
     clock = Stopwatch()
-    with clock("load"):
-        spec = specs.load(path)
     files: dict[str, str] = {}
     steps: dict[str, object] = {}
     shared, harmless = frozenset[tuple[str, str]](), list[frozenset[tuple[str, str]]]()
     standing, limits = PROVED, list[Limits]()
     plains = [Plain(spec, dtypes) for dtypes in specs.choices(spec)]
-    for level in map(Level, levels):
+    for target in targets:
         variants: dict[str, tuple[Variant, ...]] = {}
         for plain in plains:
             with clock("schedule and prove"):
                 variants[suffix(plain.dtypes)] = schedule_to_emit(
-                    spec, plain.dtypes, Target(level), prove, plain
+                    spec, plain.dtypes, target, prove, plain
                 )
         with clock("emit"):
-            files[f"{spec.name}.{level.value}.c"] = emit(spec, variants, level)
-        steps[level.value] = {
+            files |= emit(spec, variants, target)
+        steps[target.level] = {
             dtypes_: {v.name: len(v.steps) for v in vs} for dtypes_, vs in variants.items()
         }
         limits += map(limits_of, variants.values())
@@ -301,7 +292,7 @@ def generate(path: Path, levels: Sequence[str], prove: Prover) -> Generated:
     if standing.tested:
         proof["tested"] = [t.step for t in standing.tested]
     in_place_ = shared.intersection(*harmless)
-    entry = manifest_entry(spec, levels, proof, in_place_, smallest(limits))
+    entry = manifest_entry(spec, [t.level for t in targets], proof, in_place_, smallest(limits))
     return Generated(files, entry_to_json(entry), clock.seconds)
 
 

@@ -20,9 +20,10 @@ import numpy as np
 from . import language as specs
 from .errors import TilesmithError
 from .ir.nodes import Intent
+from .language import Dtypes
 from .language.model import KernelSpec
-from .pipeline import Dtypes, manifest_entry, suffix
-from .targets.cpu.levels import Level
+from .pipeline import manifest_entry, suffix
+from .targets.registry import TARGETS
 from .trial.comparison import MUTE, mute
 from .trial.inputs import Array, Call
 from .trial.run import checks
@@ -51,10 +52,10 @@ class Case:
             raise TilesmithError(f"{self.spec.name} has no oracle to compare with")
         if missing := [s.name for s in self.spec.scalars if s.default is None]:
             raise TilesmithError(f"{self.spec.name}: the scalar {missing[0]!r} has no default")
-        level = Level(package.show_config("dicts")["level"])
+        (target,) = TARGETS.chosen(None, [package.show_config("dicts")["level"]])
         kernel = _call(self.spec, package)
         done = []
-        for case in checks(self.spec, self.dtypes, level, kernel, np.random.default_rng(0)):
+        for case in checks(self.spec, self.dtypes, target, kernel, np.random.default_rng(0)):
             done.append(case)
             assert case.worst <= 1, (
                 f"{self} at {dict(case.sizes)}: {case.place} is off by {case.error:.2e},"
@@ -65,7 +66,7 @@ class Case:
 
 def cases(folder: str | os.PathLike[str]) -> list[Case]:
     """The cases of all specs in a folder, by name. Raises SpecError."""
-    loaded = [specs.load(path) for path in sorted(Path(folder).glob("*.yaml"))]
+    loaded = [TARGETS.load(path) for path in sorted(Path(folder).glob("*.yaml"))]
     return [Case(spec, dtypes) for spec in loaded for dtypes in specs.choices(spec)]
 
 

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from build_tools.accuracy import machine_levels
 from gen import language as specs
+from gen.cache import cache_folder
 from gen.language.model import KernelSpec
 from gen.pipeline import Dtypes, emit, prover, schedule, suffix
+from gen.targets.c.library import Loaded
 from gen.targets.cpu import jit
-from gen.targets.cpu.jit import Loaded
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 from gen.trial import comparison, inputs
 from gen.trial.plain import Reference
 from gen.trial.sizes import edges
@@ -28,10 +31,10 @@ def _compiled(path: Path, level: Level, plain: bool) -> list[tuple[KernelSpec, D
     if plain:
         text = re.sub(r"^recipes:.*", "", text, flags=re.DOTALL | re.MULTILINE)
     spec = specs.loads(text, path.name)
-    prove = prover(jit.cache_folder() / "proofs")
+    prove = prover(cache_folder() / "proofs")
     choices = {suffix(c): c for c in specs.choices(spec)}
-    variants = {s: schedule(spec, c, Target(level), prove) for s, c in choices.items()}
-    source = emit(spec, variants, level)
+    variants = {s: schedule(spec, c, Cpu(level), prove) for s, c in choices.items()}
+    source = joined(emit(spec, variants, Cpu(level)))
     return [(spec, c, jit.load(spec, c, source, level)) for c in choices.values()]
 
 
@@ -50,7 +53,7 @@ def _mandelbrot(c: Array, steps: int) -> Array:
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_compiled(path: Path, level: str, plain: bool) -> None:
     for spec, dtypes, kernel in _compiled(path, Level(level), plain):
-        lanes = Target(Level(level)).lanes(dtypes["T"])
+        lanes = Machine(Level(level)).lanes(dtypes["T"])
         rng = np.random.default_rng(lanes)
         for sizes in edges(spec, lanes):
             arrays = inputs.random_arrays(spec, dtypes, sizes, rng)

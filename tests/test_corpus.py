@@ -24,8 +24,11 @@ from gen.language import KernelSpec, build, choices
 from gen.language.formulas import oracle
 from gen.pipeline import Dtypes, emit, inputs, schedule, suffix
 from gen.poly.prove import prove
+from gen.targets.c import library
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 from gen.trial.inputs import random_arrays
 from gen.trial.sizes import allowed
 from tests.language.references import INPUTS, REFERENCES
@@ -38,7 +41,7 @@ SPECS = {path.stem: path for path in (*sorted((FOLDER / "specs").glob("*.yaml"))
 WITH_RECIPES = [name for name, path in SPECS.items() if "\nrecipes:" in path.read_text("utf-8")]
 
 
-Kernels = Mapping[str, "jit.Loaded | TilesmithError"]
+Kernels = Mapping[str, "library.Loaded | TilesmithError"]
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +62,13 @@ def compiled(kernels: Mapping[str, tuple[KernelSpec, Dtypes]], level: Level) -> 
     sources: dict[str, str | TilesmithError] = {}
     for name, (spec, dtypes) in kernels.items():
         try:
-            variants = schedule(spec, dtypes, Target(level), prove)
-            sources[name] = emit(spec, {suffix(dtypes): variants}, level)
+            variants = schedule(spec, dtypes, Cpu(level), prove)
+            sources[name] = joined(emit(spec, {suffix(dtypes): variants}, Cpu(level)))
         except TilesmithError as error:
             sources[name] = error
     whole = "\n".join(source for source in sources.values() if isinstance(source, str))
 
-    def loaded(name: str) -> jit.Loaded:
+    def loaded(name: str) -> library.Loaded:
         return jit.load(*kernels[name], whole, level, flags=["-O1"])
 
     return {n: loaded(n) if isinstance(source, str) else source for n, source in sources.items()}
@@ -140,7 +143,7 @@ def test_recipe(name: str, scheduled: Kernels) -> None:
     check(scheduled[name], name, 0)
 
 
-def check(kernel: "jit.Loaded | TilesmithError", name: str, choice: int) -> None:
+def check(kernel: "library.Loaded | TilesmithError", name: str, choice: int) -> None:
     if isinstance(kernel, TilesmithError):
         raise kernel
     spec = specs.load(SPECS[name])
@@ -170,4 +173,4 @@ def in_parallel(name: str, loop: str) -> object:
     text = SPECS[name].read_text("utf-8").split("recipes:")[0]
     steps = f"[{{parallel: {{loop: {loop}}}}}]"
     spec = specs.loads(f"{text}recipes: [{{target: cpu, variants: [{{steps: {steps}}}]}}]\n", name)
-    return schedule(spec, choices(spec)[0], Target(Level.V2), prove)
+    return schedule(spec, choices(spec)[0], Cpu(Level.V2), prove)

@@ -17,7 +17,9 @@ from gen import language as specs
 from gen.errors import ScheduleError
 from gen.pipeline import emit, generate, schedule, suffix
 from gen.poly.prove import prove
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 
 from .conftest import GOLDEN, Digests, Golden
 
@@ -32,10 +34,10 @@ def source(kernel: str) -> str:
     """The C file on v3; what proves it is `test_proofs.py`."""
     spec = specs.load(ROOT / "kernels_spec" / f"{kernel}.yaml")
     variants = {
-        suffix(dtypes): schedule(spec, dtypes, Target(Level.V3), lambda *_: None)
+        suffix(dtypes): schedule(spec, dtypes, Cpu(Level.V3), lambda *_: None)
         for dtypes in specs.choices(spec)[:SHOWN]
     }
-    return emit(spec, variants, Level.V3)
+    return joined(emit(spec, variants, Cpu(Level.V3)))
 
 
 @pytest.mark.parametrize("kernel", READ)
@@ -52,7 +54,7 @@ def test_a_build_refuses_a_wrong_step_and_names_it(tmp_path: Path) -> None:
         f"{text.partition('recipes:')[0]}{steps}          - parallel: {{loop: path.i}}\n"
     )
     with pytest.raises(ScheduleError) as refused:
-        generate(wrong, ["v2"], prove)
+        generate(specs.load(wrong), [Cpu(Level.V2)], prove)
     assert "parallel loop 'path.i' has a race" in refused.value.message
     assert refused.value.span and "parallel" in refused.value.span.text
 

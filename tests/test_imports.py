@@ -19,13 +19,15 @@ TOOLS = sorted(chain.from_iterable((ROOT / d).rglob("*.py") for d in ("bench", "
 # The parts of `gen` in the order in which they build on each other: a module imports from its own
 # part and from those before it. A part is a folder or a module; the longest name that fits counts.
 PARTS = (
-    "errors", "progress",
+    "errors", "progress", "cache",
     "ir", "ir/index", "ir/text", "ir/rules", "ir/interpret",
     "language/yaml", "language/values", "language/syntax", "language",
     "poly/certificate", "poly/witness", "poly/sets", "poly/decisions", "poly/values",
     "poly/rewrites", "poly/laws", "poly/checks", "poly/tested", "poly/queries", "poly",
     "schedule/edit", "schedule",
-    "targets/cpu/levels", "lower", "targets/c", "targets/cpu", "targets", "binding",
+    "lower",
+    "targets/target", "targets/cpu/levels", "targets/runtime", "targets/c", "targets/cpu",
+    "targets", "binding",
     "pipeline", "display", "reference", "project", "trial", "testing", "commands", "cli",
     "__main__",
 )  # fmt: skip
@@ -122,6 +124,35 @@ def test_the_prover_reads_no_forms_that_primitives_read() -> None:
     using = {name_of(path) for path in GEN if "ir/index" in parts_imported(path)}
     assert "gen/schedule/edit/layouts.py" in using
     assert not [name for name in using if name.startswith("gen/poly/")]
+
+
+MACHINES = re.compile(r"\b(cpu|v2|v3|v4|neon|avx\w*|march)\b|^(lanes|line)$", re.IGNORECASE)
+"""What of machines no text outside of the targets says: levels, and names of their parameters."""
+
+OF_C = {"gen/binding/header.py": "c.names.", "gen/display/page.py": "c.marks."}
+"""Who else knows C: what writes a header, and what shows sources."""
+
+
+def said(path: Path) -> Iterator[str]:
+    """Texts, docstrings aside, and the names of constants."""
+    tree = ast.parse(path.read_text("utf-8"))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(str(text)) if id(node) not in docs:
+                yield text
+            case ast.Name(name, ast.Store()) if name.isupper():
+                yield name
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in GEN if not name_of(p).startswith("gen/targets/")], ids=name_of
+)
+def test_what_machines_are_like_the_targets_say_alone(path: Path) -> None:
+    assert not {text for text in said(path) if MACHINES.search(text)}
+    used = (module.rpartition("targets.") for level, module in imports(path) if level)
+    of_one = [inside for _, found, inside in used if found and inside.startswith(("c.", "cpu."))]
+    assert all(name_of(path) in OF_C and m.startswith(OF_C[name_of(path)]) for m in of_one)
 
 
 # ---------------------------------------------------------------- lengths

@@ -14,6 +14,7 @@ from gen.pipeline import generate
 from gen.poly.certificate import Scheduled
 from gen.poly.workbench import Workbench
 from gen.schedule.primitives.unroll import Unroll
+from gen.targets.registry import TARGETS
 
 SPEC = """\
 tilesmith: 1
@@ -55,7 +56,7 @@ def test_levels_share_plain_schedules_and_steps_are_not_proved(tmp_path: Path) -
     def prove(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
         asked.append((plain, state))
 
-    generate(written(tmp_path), ["v2", "v3", "v4"], prove)
+    generate(TARGETS.load(written(tmp_path)), TARGETS.chosen(None), prove)
     proofs = Counter(id(plain) for plain, _ in asked)
     assert sorted(proofs.values()) == [3, 3, 3, 3]  # of each dtype and variant one a level
 
@@ -75,7 +76,7 @@ def test_a_step_that_breaks_a_rule_is_named(
 
     monkeypatch.setattr(Unroll, "rewrite", twice)
     with pytest.raises(ScheduleError, match=r"unroll \(loop z.i_1\): the tree breaks a rule: loop"):
-        generate(written(tmp_path), ["v3"], lambda *_: None)
+        generate(TARGETS.load(written(tmp_path)), TARGETS.chosen(None, ["v3"]), lambda *_: None)
 
 
 def test_a_fault_of_the_generator_is_told_as_it_is(
@@ -90,7 +91,7 @@ def test_a_fault_of_the_generator_is_told_as_it_is(
 
     monkeypatch.setattr(Unroll, "rewrite", broken)
     with pytest.raises(LookupError, match="no such loop"):
-        generate(written(tmp_path), ["v3"], lambda *_: None)
+        generate(TARGETS.load(written(tmp_path)), TARGETS.chosen(None, ["v3"]), lambda *_: None)
     assert len(tries) == 1
 
 

@@ -20,7 +20,8 @@ from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from gen.trial.inputs import random_arrays
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +69,7 @@ def test_every_step_is_proved(
         proved.append(state)
 
     dtypes = specs.choices(spec)[0]  # of all of them the build proves what it emits, on all levels
-    variants = schedule(spec, dtypes, Target(level), prove)
+    variants = schedule(spec, dtypes, Cpu(level), prove)
     assert proved == [
         state for v in variants for state in (v.start, *(s.state for s in v.steps), v.lowered)
     ]
@@ -176,7 +177,7 @@ def test_broken_trees_are_refused(path: Path) -> None:
     spec = specs.load(path)
     dtypes = next(iter(specs.choices(spec)))
     plain, bench = specs.build(spec, dtypes), Workbench()
-    variants = schedule(spec, dtypes, Target(Level.V3), unproved)
+    variants = schedule(spec, dtypes, Cpu(Level.V3), unproved)
     variant, sizes = next((v, s) for v in variants if (s := small(spec, v)))
     most = 5 if sum(1 for _ in blocks(variant.lowered.kernel)) < 16 else 2  # proofs of large trees
     kinds: dict[str, bool] = {}

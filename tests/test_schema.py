@@ -15,7 +15,9 @@ from gen.language import choices, loads
 from gen.pipeline import schedule
 from gen.reference import schema
 from gen.schedule.registry import PRIMITIVES
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.registry import TARGETS
 
 ROOT = Path(__file__).parents[1]
 SPECS = sorted(
@@ -29,7 +31,7 @@ NORMALIZE = (ROOT / "gen" / "project" / "templates" / "kernels_spec" / "normaliz
     "utf-8"
 )
 
-VALIDATOR = jsonschema.Draft7Validator(schema.schema())
+VALIDATOR = jsonschema.Draft7Validator(schema.schema(TARGETS))
 
 
 def parsed(text: str) -> Any:
@@ -37,7 +39,7 @@ def parsed(text: str) -> Any:
 
 
 def test_it_is_a_schema() -> None:
-    jsonschema.Draft7Validator.check_schema(schema.schema())
+    jsonschema.Draft7Validator.check_schema(schema.schema(TARGETS))
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -120,11 +122,11 @@ def test_a_mistake_is_refused_by_schema_and_reader(mistake: str) -> None:
 def _read(text: str) -> None:
     """The spec with the steps of its recipes."""
     spec = loads(text, "k.yaml")
-    schedule(spec, choices(spec)[0], Target(Level.V3), lambda *_: None)
+    schedule(spec, choices(spec)[0], Cpu(Level.V3), lambda *_: None)
 
 
 def test_every_key_is_explained_as_on_the_page() -> None:
-    keys = schema.schema()["properties"]
+    keys = schema.schema(TARGETS)["properties"]
     table = PAGE.partition("\n## Keys\n")[2].partition("\n## ")[0]
     assert [*keys] == re.findall(r"^\| `(\w+)` \|", table, re.M)
     assert all("description" in value for value in keys.values())
@@ -133,4 +135,4 @@ def test_every_key_is_explained_as_on_the_page() -> None:
 def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     printed = capsys.readouterr().out
-    assert json.loads(printed) == schema.schema()
+    assert json.loads(printed) == schema.schema(TARGETS)

@@ -25,8 +25,11 @@ from gen.language import choices, load
 from gen.pipeline import Variant, emit, schedule
 from gen.targets.c.marks import Owner, marked, owned, unmarked
 from gen.targets.cpu import assembly as compiler
+from gen.targets.cpu import target as cpu
 from gen.targets.cpu.assembly import Function, Instruction, assembly
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 
 ROOT = Path(__file__).parents[1]
 SOFTMAX = load(ROOT / "kernels_spec" / "softmax.yaml")
@@ -62,7 +65,7 @@ def unproved(*_: object) -> None:
 
 @pytest.fixture(scope="module")
 def softmax() -> Variant:
-    (variant,) = schedule(SOFTMAX, FLOAT32, Target(Level.V3), unproved)
+    (variant,) = schedule(SOFTMAX, FLOAT32, Cpu(Level.V3), unproved)
     return variant
 
 
@@ -119,7 +122,7 @@ def test_one_line_is_not_left_out() -> None:
 
 def test_steps(golden: Callable[[str, str], None], softmax: Variant) -> None:
     """The plain schedule and the first steps, as they are printed."""
-    text = show.text(SOFTMAX, FLOAT32, Level.V3, show.Steps("0"))
+    text = show.text(SOFTMAX, FLOAT32, Cpu(Level.V3), show.Steps("0"))
     numbers = [int(n) for n in re.findall(r"^# step (\d+): ", text, re.M)]
     assert numbers == list(range(1, len(softmax.steps) + 1))
     assert text.count("#   proved, ") == len(softmax.steps) + 2
@@ -129,9 +132,9 @@ def test_steps(golden: Callable[[str, str], None], softmax: Variant) -> None:
 
 def test_whole_trees_and_colours(narrow: Path) -> None:
     spec = load(narrow)
-    whole = show.text(spec, choices(spec)[0], Level.V3, show.Steps("1", whole=True))
+    whole = show.text(spec, choices(spec)[0], Cpu(Level.V3), show.Steps("1", whole=True))
     assert whole.count("  def k(m, n") == 3
-    coloured = show.text(spec, choices(spec)[0], Level.V3, show.Steps("1", colour=True))
+    coloured = show.text(spec, choices(spec)[0], Cpu(Level.V3), show.Steps("1", colour=True))
     assert "\033[31m-     for y.i in range(m):\033[0m\n" in coloured
     assert "\033[32m+     for y.i in parallel(m):\033[0m\n" in coloured
     assert "\033[" not in whole
@@ -157,14 +160,14 @@ def test_a_refused_step_is_shown(narrow: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_c_without_marks_is_the_c(softmax: Variant) -> None:
-    plain = emit(SOFTMAX, {"float32": [softmax]}, Level.V3)
-    with_marks = emit(SOFTMAX, {"float32": [softmax]}, Level.V3, keep_marks=True)
+    plain = joined(emit(SOFTMAX, {"float32": [softmax]}, Cpu(Level.V3)))
+    with_marks = joined(emit(SOFTMAX, {"float32": [softmax]}, Cpu(Level.V3), keep_marks=True))
     assert with_marks != plain == unmarked(with_marks)
     assert [line for line, _ in owned(with_marks)] == plain.splitlines()
 
 
 def test_each_line_of_c_is_of_its_block(softmax: Variant) -> None:
-    lines = owned(emit(SOFTMAX, {"float32": [softmax]}, Level.V3, keep_marks=True))
+    lines = owned(joined(emit(SOFTMAX, {"float32": [softmax]}, Cpu(Level.V3), keep_marks=True)))
     owner = {line.strip(): owners[-1] for line, owners in lines if owners}
     assert owner["scale[0] = 1.0f / total[0];"] == "block scale"
     assert owner["for (int64_t y_i = lower; y_i < upper; ++y_i) {"] == "loop y.i"
@@ -277,7 +280,7 @@ def test_no_compiler_and_no_objdump(monkeypatch: pytest.MonkeyPatch, narrow: Pat
     with pytest.raises(TilesmithError, match="no-such-compiler does not run: No such file"):
         assembly("", Level.V3)
     monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
-    made = page(spec, choices(spec)[0], Level.V3, prove=unproved)
+    made = page(spec, choices(spec)[0], Cpu(Level.V3), prove=unproved)
     assert "No instructions: there is no objdump to read instructions with." in made
     assert all(view["instructions"] == [] for view in Page(made).data["views"])
 
@@ -338,7 +341,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return page(SOFTMAX, FLOAT32, Level.V3, prove=unproved)
+    return page(SOFTMAX, FLOAT32, Cpu(Level.V3), prove=unproved)
 
 
 def test_the_page_needs_nothing_else(text: str) -> None:
@@ -420,14 +423,14 @@ def test_the_page_links_c_and_instructions(text: str) -> None:
 def test_the_page_is_the_same_again(narrow: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stories.time, "perf_counter", lambda: 1.0)
     spec = load(narrow)
-    first, second = (page(spec, choices(spec)[0], Level.V3) for _ in range(2))
+    first, second = (page(spec, choices(spec)[0], Cpu(Level.V3)) for _ in range(2))
     assert first == second
     read = Page(first)
     assert len(read.data["views"]) == 2
     assert '<option value="0">variant 0 when n &lt;= 64</option>' in first
     assert "refused, 0.000 s<br>parallel loop &#x27;y.j&#x27; has a race" in first
     with pytest.raises(TilesmithError, match="there is no variant '7': there are 0, 1"):
-        page(spec, choices(spec)[0], Level.V3, "7")
+        page(spec, choices(spec)[0], Cpu(Level.V3), "7")
 
 
 def test_a_page_is_below_a_megabyte(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,8 +444,8 @@ def test_a_page_is_below_a_megabyte(monkeypatch: pytest.MonkeyPatch) -> None:
                 for k in range(40_000))  # fmt: skip
         return (Function(symbols[0], tuple(code)),)
 
-    monkeypatch.setattr(pages, "assembly", many)
-    made = page(spec, dtypes, Level.V3, prove=unproved)
+    monkeypatch.setattr(cpu, "assembly", many)
+    made = page(spec, dtypes, Cpu(Level.V3), prove=unproved)
     assert 0.8 * MOST_BYTES < len(made.encode()) < 1_000_000
     read = Page(made)
     (left,) = re.findall(r"\.\.\. (\d+) more are left out", made)
@@ -452,7 +455,7 @@ def test_a_page_is_below_a_megabyte(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command(
     narrow: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "assembly", lambda source, level: ())
+    monkeypatch.setattr(cpu, "assembly", lambda source, level: ())
     path = narrow.with_name("k.html")
     assert main(["show", str(narrow), "--html", str(path), "--variant", "1"]) == 0
     printed = capsys.readouterr()

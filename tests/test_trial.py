@@ -9,6 +9,7 @@ import pytest
 from gen.errors import SpecError, TilesmithError
 from gen.language import build, choices, loads
 from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from gen.trial import comparison, inputs, timing
 from gen.trial import run as trial
 from gen.trial.inputs import Kind
@@ -30,7 +31,7 @@ oracle: ORACLE
 
 def run(oracle: str) -> trial.Report:
     spec = loads(COPY.replace("ORACLE", oracle), "copy.yaml")
-    return trial.run(spec, choices(spec)[0], Level.V2, {})
+    return trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
 
 
 def test_without_an_accuracy_floats_are_near_and_no_more() -> None:
@@ -66,7 +67,7 @@ def gmean(*changes: tuple[str, str], **sizes: int) -> trial.Report:
         assert text.count(old) == 1
         text = text.replace(old, new)
     spec = loads(text, "gmean.yaml")
-    return trial.run(spec, choices(spec)[0], Level.V2, sizes)
+    return trial.run(spec, choices(spec)[0], Cpu(Level.V2), sizes)
 
 
 def line(report: trial.Report, word: str) -> str:
@@ -145,23 +146,23 @@ def test_without_an_oracle_it_is_the_plain_schedule_that_says_what_is_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spec = loads(SUMS, "sums.yaml")
-    report = trial.run(spec, choices(spec)[0], Level.V2, {"n": 50})
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 50})
     assert report.right
     assert line(report, "error") == (
         "0.00e+00 from the plain schedule, 0 of what is allowed: the spec has no oracle"
     )
     other = loads(SUMS.replace("+ y[i - 1]", "+ y[i - 1] * 1.01"), "sums.yaml")
-    wrong = trial.compiled(other, choices(other)[0], Level.V2)
+    wrong = trial.compiled(other, choices(other)[0], Cpu(Level.V2))
     monkeypatch.setattr(trial, "compiled", lambda *_: wrong)
-    report = trial.run(spec, choices(spec)[0], Level.V2, {"n": 50})
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 50})
     assert not report.right and report.case.worst > 1
 
 
 def test_sizes_on_either_side_of_each_when_and_which_variants_ran() -> None:
     spec = loads(SUMS, "sums.yaml")
-    drawn = [sizes["n"] for sizes in sides(spec, Level.V2)]
+    drawn = [sizes["n"] for sizes in sides(spec, Cpu(Level.V2))]
     assert sorted(drawn) == [1, 2, 300, 301, 399, 401]
-    report = trial.run(spec, choices(spec)[0], Level.V2, {"n": 50})
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 50})
     sizes = len(report.edges) + 1
     assert line(report, "ran") == (
         f"of {sizes} sizes variant 0 at 3, variant 1 at none, variant plain at {sizes - 3}"
@@ -172,7 +173,7 @@ def test_sizes_on_either_side_of_each_when_and_which_variants_ran() -> None:
 def test_bench_does_not_call_right_what_was_not_compared() -> None:
     def bench(text: str) -> timing.Report:
         spec = loads(text, "gmean.yaml")
-        return timing.bench(spec, choices(spec)[0], [Level.V2], [1], [{"m": 2, "n": 3}], 1)
+        return timing.bench(spec, choices(spec)[0], [Cpu(Level.V2)], [1], [{"m": 2, "n": 3}], 1)
 
     nowhere = GMEAN
     for old, new in NOWHERE:
@@ -200,7 +201,7 @@ externals:
     oracle: v + 1
 """
     spec = loads(text + externals, "copy.yaml")
-    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
     assert report.right and not report.oracle and report.case.compared == 64
 
 
@@ -242,11 +243,11 @@ def test_inputs_of_each_kind_find_what_random_ones_do_not(
     text: str, wrong: tuple[str], found: set[Kind] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = loads(text, "rows.yaml")
-    assert trial.run(right, choices(right)[0], Level.V2, {}).right
+    assert trial.run(right, choices(right)[0], Cpu(Level.V2), {}).right
     other = loads(re.sub(r"y\[i\] = .*", f"y[i] = {wrong[0]}", text), "rows.yaml")
-    planted = trial.compiled(other, choices(other)[0], Level.V2)
+    planted = trial.compiled(other, choices(other)[0], Cpu(Level.V2))
     monkeypatch.setattr(trial, "compiled", lambda *_: planted)
-    report = trial.run(right, choices(right)[0], Level.V2, {})
+    report = trial.run(right, choices(right)[0], Cpu(Level.V2), {})
     assert not report.right
     if found is not None:
         assert all(c.worst <= 1 for c in (report.case, *report.edges))
@@ -256,7 +257,7 @@ def test_inputs_of_each_kind_find_what_random_ones_do_not(
 
 def test_the_report_counts_the_kinds() -> None:
     spec = loads(rows("max(x[i, j] for j in n)"), "rows.yaml")
-    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
     assert line(report, "inputs") == (
         "10 ties, 10 zeros and the smallest, 9 the largest, 9 NaN and infinities, 9 strided,"
         " 2 long; 0 wrong"
@@ -270,7 +271,7 @@ def test_the_report_counts_the_kinds() -> None:
 
 def test_a_cast_of_what_no_integer_holds_is_not_compared() -> None:
     spec = loads(rows("sum(int32(x[i, j]) for j in n)", "int32"), "rows.yaml")
-    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
     assert {c.kind for c in report.others} == {Kind.TIES, Kind.STRIDED, Kind.LONG}
 
 
@@ -284,11 +285,11 @@ def test_large_numbers_in_products_are_not_compared() -> None:
 def test_where_values_overflow_on_the_way_the_plain_schedule_says_what_is_right() -> None:
     oracle = "oracle: np.sqrt(np.sum(x * x, axis=-1))\naccuracy: (n + 4) * eps * y[i]\n"
     spec = loads(rows("sqrt(sum(x[i, j] ** 2 for j in n))") + oracle, "rows.yaml")
-    assert trial.run(spec, choices(spec)[0], Level.V2, {}).right
+    assert trial.run(spec, choices(spec)[0], Cpu(Level.V2), {}).right
     x, y = np.full((1, 2), 1e30, np.float32), np.zeros(1, np.float32)
     reference = Reference(spec, choices(spec)[0])
     for kind, right in ((Kind.EXTREME, True), (Kind.TIES, False)):
-        kernel = trial.compiled(spec, choices(spec)[0], Level.V2)
+        kernel = trial.compiled(spec, choices(spec)[0], Cpu(Level.V2))
         arrays, sizes = {"x": x, "y": y}, {"m": 1, "n": 2}
         case = comparison.compare(reference, kernel, arrays, sizes, kind)
         assert (case.worst <= 1) is right and y[0] == np.inf
@@ -298,7 +299,7 @@ def test_an_oracle_that_fails_on_other_inputs_leaves_them_to_the_plain_schedule(
     oracle = "oracle: np.take(np.arange(100.0), np.max(np.int64(x), axis=-1))\naccuracy: eps\n"
     text = rows("T(min(max(max(x[i, j] for j in n), 0), 99))", "float32", "[int32]")
     spec = loads(text.replace("T(", "float32(") + oracle, "rows.yaml")
-    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
     assert report.right and any(c.kind is Kind.EXTREME for c in report.others)
 
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from gen import cli
-from gen.commands.arguments import LEVELS
 from gen.display import page
 from gen.display.text import unproved
 from gen.language import choices, load
 from gen.language.formulas import formula
 from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.registry import TARGETS
 
 PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
 
@@ -86,13 +87,14 @@ def test_what_runs_nothing(
     if "OUT" in command:
         names = {path.name for path in out.iterdir()}
         assert "guest.json" in names and "guest.v3.c" in names
-        assert names <= {"guest.json", *(f"guest.{level}.c" for level in LEVELS)}
+        assert names <= {"guest.json", *(f"guest.{level}.c" for level in TARGETS.levels)}
     assert {path.name for path in tmp_path.iterdir()} <= {"guest.yaml", "out"}
 
 
 def test_every_command_is_on_the_page() -> None:
     text = PAGE.read_text("utf-8")
-    (commands,) = (a for a in cli._parser()._actions if a.dest == "==SUPPRESS==" and a.choices)
+    actions = cli._parser(TARGETS)._actions
+    (commands,) = (a for a in actions if a.dest == "==SUPPRESS==" and a.choices)
     assert all(f"`{name}`" in text for name in commands.choices or ())
 
 
@@ -108,7 +110,7 @@ class Tags(html.parser.HTMLParser):
 def test_a_spec_is_text_on_its_page(spec: Path) -> None:
     """With the spec's texts in its C and in its recipe there are as many scripts as without."""
     loaded = load(spec)
-    made = page.page(loaded, choices(loaded)[0], Level.V3, prove=unproved)
+    made = page.page(loaded, choices(loaded)[0], Cpu(Level.V3), prove=unproved)
     assert "u003c!-- \\u003cscript> \\u003c/script>" in made
     before, after = Tags(), Tags()
     before.feed(page.TEMPLATE.read_text("utf-8"))

@@ -24,7 +24,7 @@ from gen.schedule import recipe as recipes
 from gen.schedule.base import Primitive
 from gen.schedule.registry import PRIMITIVES, lookup
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level, Machine
 
 from . import kernels, steps
 from .draft import Draft, from_text
@@ -220,9 +220,9 @@ def recipe_of(text: str, path: str) -> tuple[Primitive, ...]:
     spec = specs.loads(text, path)
     level = jit.native_level()
     dtypes = specs.choices(spec)[0]
-    lanes = min(Target(level).lanes(d.computed) for d in dtypes.values())
+    lanes = min(Machine(level).lanes(d.computed) for d in dtypes.values())
     (recipe,) = spec.recipes
-    return recipes.read(recipe, level.value, {"lanes": lanes, "line": 16})[0]
+    return recipes.read(recipe, level.value, {"lanes": lanes, "line": 16, "line_bytes": 64})[0]
 
 
 def all_sizes(options: Options) -> Options:

@@ -39,7 +39,8 @@ from gen.poly.workbench import Workbench
 from gen.schedule.base import Context
 from gen.schedule.recipe import apply, steps_of
 from gen.schedule.registry import PRIMITIVES
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .edits import edited
 from .failure import Failure, Sizes, isolated, place_of
@@ -100,7 +101,7 @@ def starts(text: str = "") -> Iterator[Start]:
         state = apply(start, steps_of(steps) if steps else (), context)[-1]
         yield Start(title, plain, state, context.bench)
         try:
-            lowered = lower(state, Target(Level.V3))
+            lowered = lower(state, Cpu(Level.V3).lowering)
         except TilesmithError:
             continue  # there is no code for it
         if lowered.kernel != state.kernel:

@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gen.targets.cpu import jit
+from gen.targets.c import library
 
 from .cases import Case, difference
 
@@ -45,7 +45,7 @@ _MARK = 0xA5  # every byte: no NaN, and no small number of any type
 
 
 def run_guarded(
-    compiled: jit.Compiled,
+    compiled: library.Compiled,
     case: Case,
     random: Random,
     packed: Collection[str],

@@ -21,6 +21,7 @@ from gen.ir.interpret.interp import InterpError
 from gen.ir.interpret.interp import run as interpret
 from gen.ir.nodes import Kernel
 from gen.ir.rules.verify import IRError, verify
+from gen.lower.finish import interpretable
 from gen.lower.index_limits import index_limits
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
@@ -31,8 +32,8 @@ from gen.poly.workbench import Workbench
 from gen.schedule.base import Context, Primitive, Prover
 from gen.schedule.recipe import apply
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
-from gen.targets.cpu.passes.finish import interpretable
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .cases import Case, case_of, difference, is_small, sizes_of
 from .draft import Draft
@@ -216,7 +217,7 @@ class _Trial:
 
     def _lowered(self, state: Scheduled) -> Scheduled | None:
         def work() -> Scheduled:
-            lowered = lower(state, Target(Level.V3))
+            lowered = lower(state, Cpu(Level.V3).lowering)
             verify(lowered.kernel, lowered=True)
             return lowered
 
@@ -230,7 +231,8 @@ class _Trial:
     def _finished(self, kernel: Kernel) -> Kernel:
         """As lowering: what it makes wrong has failed, and so has what it refuses."""
         try:
-            return self._guarded("finishing", lambda: interpretable(kernel, Target(Level.V3)))
+            finishing = Cpu(Level.V3).finishing
+            return self._guarded("finishing", lambda: interpretable(kernel, finishing))
         except TilesmithError as error:
             raise _Failed(Failure(f"finishing: {shape_of(error.message)}", str(error))) from error
 

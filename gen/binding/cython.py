@@ -6,12 +6,10 @@ Input: manifest entries in the order of `ts_kernels.c`. Output: Cython text.
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from ..ir.nodes import Intent
+from ..targets.runtime import RUNTIME
 from .manifest import PACKAGE_FUNCTIONS, Entry, Scalar, choices
-
-_RUNTIME = Path(__file__).parents[1] / "targets" / "cpu" / "runtime"
 
 _HEADER = """\
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
@@ -40,7 +38,7 @@ def _with_includes(name: str) -> str:
 
     Cython would compile the path of an included file into the module, and paths differ by machine.
     """
-    text = (_RUNTIME / name).read_text("utf-8")
+    text = (RUNTIME / name).read_text("utf-8")
     return re.sub(r'^include "(.*)"$', lambda m: _with_includes(m[1]), text, flags=re.MULTILINE)
 
 

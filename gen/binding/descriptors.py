@@ -12,7 +12,8 @@ from ..ir.interpret.sizes import told
 from ..ir.nodes import Binary, Cast, Const, Expr, Intent, Var
 from ..ir.types import DType
 from ..lower.index_limits import SIZES
-from .manifest import LEVELS, SIZE_OPERATIONS, Argument, Entry, Parameter
+from ..targets.runtime import LEVELS
+from .manifest import SIZE_OPERATIONS, Argument, Entry, Parameter
 
 _INTENT = {Intent.IN: "TS_IN", Intent.OUT: "TS_OUT", Intent.INOUT: "TS_INOUT"}
 

@@ -8,15 +8,15 @@ module that was compiled against one version of a package calls another version 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from ..ir.nodes import Intent
 from ..ir.types import DType, Kind
 from ..targets.c.names import Distinct, is_word_of_c
+from ..targets.runtime import RUNTIME
 from .descriptors import declaration, overloads
 from .manifest import Argument, Entry, Parameter
 
-_CALLER = Path(__file__).parents[1] / "targets" / "cpu" / "runtime" / "ts_caller.h"
+_CALLER = RUNTIME / "ts_caller.h"
 
 _WORDS = frozenset(  # of C++ and Cython, beyond those of C
     {

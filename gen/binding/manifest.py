@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import final
 
 from ..errors import TilesmithError
@@ -22,10 +21,10 @@ from ..ir.nodes import Binary, BinaryOp, Expr, Intent, Var
 from ..ir.types import INDEX, DType
 from ..ir.walk import variables, walk
 from ..lower.index_limits import SIZES
+from ..targets.runtime import LEVELS, RUNTIME
 
-_DECLARATIONS = Path(__file__).parents[1] / "targets" / "cpu" / "runtime" / "ts_declarations.pxi"
+_DECLARATIONS = RUNTIME / "ts_declarations.pxi"
 
-LEVELS = ("v2", "v3", "v4", "neon")  # as ts_level in ts_engine.h
 
 PACKAGE_FUNCTIONS = (
     "free_workspace",

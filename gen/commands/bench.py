@@ -5,12 +5,9 @@ import json
 import os
 from pathlib import Path
 
-from .. import language as specs
 from ..progress import progress
-from ..targets.cpu import jit
-from ..targets.cpu.levels import Level
 from ..trial import timing
-from .arguments import Commands, count, dtype, dtypes, levels, size
+from .arguments import Commands, count, dtype, dtypes, here, levels, size
 
 
 def add(commands: Commands) -> None:
@@ -37,9 +34,7 @@ def add(commands: Commands) -> None:
         default=sorted({1, processors}),
         help=f"numbers of threads, such as 1,2,4 (default: 1 and this machine's, {processors})",
     )
-    command.add_argument(
-        "--levels", type=levels, help="ISA levels, such as v2,v3 (default: this machine's best)"
-    )
+    levels(command, "this machine's best")
     dtype(command)
     command.add_argument(
         "--rounds", type=count, default=5, help="rounds, of which the best counts (default 5)"
@@ -53,12 +48,11 @@ def _counts(text: str) -> list[int]:
 
 
 def run(options: argparse.Namespace) -> int:
-    spec = specs.load(options.file)
+    spec = options.targets.load(options.file)
     sizes = [dict(map(size, text.split(","))) for text in options.sizes]
     sizes = sizes or timing.usual_sizes(spec)
-    levels = [Level(name) for name in options.levels or [jit.native_level().value]]
-    wanted = dtypes(spec, options.dtype)
-    with progress(len(levels) + len(sizes)) as shown:
-        report = timing.bench(spec, wanted, levels, options.threads, sizes, options.rounds, shown)
+    targets, wanted = here(options), dtypes(spec, options.dtype)
+    with progress(len(targets) + len(sizes)) as shown:
+        report = timing.bench(spec, wanted, targets, options.threads, sizes, options.rounds, shown)
     print(json.dumps(report.as_json(), indent=2) if options.json else report)
     return 0

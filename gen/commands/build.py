@@ -16,9 +16,9 @@ from pathlib import Path
 from ..binding import cython, descriptors, header, stubs
 from ..binding.manifest import Entry, entry_from_json, entry_to_json, manifest_text
 from ..errors import TilesmithError
+from ..targets.runtime import RUNTIME
 
 GENERATOR = Path(__file__).parents[1]
-RUNTIME = GENERATOR / "targets" / "cpu" / "runtime"
 RUNTIME_SOURCES = (
     "ts_cache.c",
     "ts_caller.c",
@@ -43,12 +43,14 @@ def generate(
     A spec's file is named after its kernel. Raises TilesmithError.
     """
     from .. import pipeline  # the prover's libraries load only here
+    from ..targets.registry import TARGETS
 
+    chosen = TARGETS.chosen(None, levels)
     prove = pipeline.prover(folder / "proofs")
     for spec in specs:
         gc.disable()  # trees have no cycles to look for
         try:
-            generated = pipeline.generate(spec, levels, prove)
+            generated = pipeline.generate(TARGETS.load(spec), chosen, prove)
         finally:
             gc.enable()
         entry = entry_from_json(generated.manifest)
@@ -173,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("generate", help="the specs' C files and binding fragments")
     command.add_argument("specs", type=Path, nargs="+")
-    command.add_argument("--levels", required=True, help="ISA levels, for example v2,v3,v4")
+    command.add_argument("--levels", required=True, help="of the target, with commas between")
     command.add_argument("--output-dir", type=Path, required=True)
     command.add_argument("--depfile", type=Path)
     command = commands.add_parser("merge", help="the extension's sources from all fragments")

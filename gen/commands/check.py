@@ -7,7 +7,7 @@ import argparse
 
 from ..trial import check
 from ..trial.proofs import counted
-from .arguments import Commands, files, many_files
+from .arguments import Commands, chosen, files, many_files
 
 
 def add(commands: Commands) -> None:
@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     failed = tried = 0
     for path in files(options.files):
-        error = check.error(path, options.levels)
+        error = check.error(path, options.targets, chosen(options))
         tried += error is None
         if error is not None:
             failed += 1

@@ -4,12 +4,12 @@ import argparse
 import json
 from pathlib import Path
 
+from ..cache import cache_folder
 from ..pipeline import generate, prover
 from ..progress import progress
-from ..targets.cpu import jit
 from ..trial import run as trial
 from . import build
-from .arguments import Commands, files, many_files
+from .arguments import Commands, chosen, files, many_files
 
 
 def add(commands: Commands) -> None:
@@ -26,8 +26,8 @@ def run(options: argparse.Namespace) -> int:
     with progress(len(paths)) as shown:
         for path in paths:
             shown.part(path.stem)
-            prove = trial.counting(prover(jit.cache_folder() / "proofs"), shown)
-            made = generate(path, options.levels, prove)
+            prove = trial.counting(prover(cache_folder() / "proofs"), shown)
+            made = generate(options.targets.load(path), chosen(options), prove)
             texts = {
                 **made.c_files,
                 f"{path.stem}.json": json.dumps(made.manifest, indent=1) + "\n",

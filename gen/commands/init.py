@@ -20,5 +20,6 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    print(*project.create(options.name, options.output or Path(options.name)), sep="\n")
+    folder = options.output or Path(options.name)
+    print(*project.create(options.name, folder, options.targets), sep="\n")
     return 0

@@ -5,9 +5,8 @@ import json
 import sys
 
 from ..progress import progress
-from ..targets.cpu.levels import Level
 from ..trial.proofs import SECONDS, Proof, of_file, summary
-from .arguments import Commands, count, files, many_files
+from .arguments import Commands, chosen, count, files, many_files
 
 
 def add(commands: Commands) -> None:
@@ -25,14 +24,14 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    levels = [Level(level) for level in options.levels]
+    targets = chosen(options)
     paths = list(files(options.files))
     results: list[Proof] = []
     failed = False
     with progress(len(paths)) as shown:
         for path in paths:
             shown.part(path.stem)
-            found = of_file(path, levels, options.seconds, shown)
+            found = of_file(path, options.targets, targets, options.seconds, shown)
             if isinstance(found, str):
                 failed = True
                 shown.clear()

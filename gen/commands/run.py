@@ -3,12 +3,9 @@
 import argparse
 from pathlib import Path
 
-from .. import language as specs
 from ..progress import progress
-from ..targets.cpu import jit
-from ..targets.cpu.levels import Level
 from ..trial import run as trial
-from .arguments import LEVELS, Commands, dtype, dtypes, size
+from .arguments import Commands, dtype, dtypes, level, one, size
 
 
 def add(commands: Commands) -> None:
@@ -24,15 +21,15 @@ def add(commands: Commands) -> None:
     command.add_argument("--size", action="append", default=[], metavar="DIM=N", help=size)
     command.add_argument("--seed", type=int, default=0, help="of the random arrays")
     dtype(command)
-    command.add_argument("--level", choices=LEVELS, help="ISA level (default: this machine's best)")
+    level(command, "this machine's best")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     sizes = dict(size(text) for text in options.size)
-    spec = specs.load(options.file)
-    level = Level(options.level) if options.level else jit.native_level()
+    spec = options.targets.load(options.file)
+    target, wanted = one(options, lambda t: t.here()[-1]), dtypes(spec, options.dtype)
     with progress(2) as shown:
-        report = trial.run(spec, dtypes(spec, options.dtype), level, sizes, options.seed, shown)
+        report = trial.run(spec, wanted, target, sizes, options.seed, shown)
     print(report)
     return 0 if report.right else 1

@@ -17,5 +17,5 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    print(schema.text(), end="")
+    print(schema.text(options.targets), end="")
     return 0

@@ -4,12 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from .. import language as specs
 from ..display import page
 from ..display import text as views
 from ..progress import able, progress
-from ..targets.cpu.levels import Level
-from .arguments import LEVELS, Commands, dtype, dtypes
+from .arguments import Commands, dtype, dtypes, level, one
 
 
 def add(commands: Commands) -> None:
@@ -25,7 +23,7 @@ def add(commands: Commands) -> None:
         choices=views.STAGES,
         default="scheduled",
         help="plain: the spec's order; scheduled: after the recipe (the default); lowered: with "
-        "bounds, tails and storage; c: the generated source",
+        "bounds, tails and storage; finished: as it is emitted; c: the generated source",
     )
     what.add_argument("--step", type=int, metavar="N", help="the IR after this many steps")
     steps = "prove each step, and print what it changed: + new, - gone, > and < at another depth"
@@ -36,13 +34,13 @@ def add(commands: Commands) -> None:
     variant = "a variant of the recipe (default: 0; with --html, all of them)"
     command.add_argument("--variant", metavar="NAME", help=variant)
     dtype(command)
-    command.add_argument("--level", choices=LEVELS, default="v3", help="ISA level (default v3)")
+    level(command, "the one that the target shows")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    spec = specs.load(options.file)
-    wanted = spec, dtypes(spec, options.dtype), Level(options.level)
+    spec = options.targets.load(options.file)
+    wanted = spec, dtypes(spec, options.dtype), one(options, lambda t: t.shown)
     if options.html:
         with progress(2) as shown:
             text = page.page(*wanted, options.variant, shown)

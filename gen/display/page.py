@@ -1,8 +1,8 @@
 """What `tilesmith show --html` writes: one page, which needs no other file and no network.
 
-Input: a spec, dtypes and a level. Output: HTML: the recipe, the tree after each step, the C and its
-instructions, side by side. What belongs to one block or loop has one colour, and lights up in all
-of them. Invariant: the same input gives the same page, but for the seconds that proofs took.
+Input: a spec, dtypes and a target. Output: HTML: the recipe, the tree after each step, the C and
+its instructions, side by side. What belongs to one block or loop has one colour, and lights up in
+all of them. Invariant: the same input gives the same page, but for the seconds that proofs took.
 """
 
 import json
@@ -19,14 +19,14 @@ from ..ir.text.print_expr import expr_to_text
 from ..ir.text.printer import to_text
 from ..ir.text.script_names import from_script
 from ..ir.walk import blocks
+from ..language import Dtypes
 from ..language.model import KernelSpec
-from ..pipeline import Dtypes, Variant, emit, schedule, suffix
+from ..pipeline import Variant, emit, schedule, suffix
 from ..poly.prove import prove
 from ..progress import SILENT, Progress
 from ..schedule.base import Prover
-from ..targets.c.marks import Owner, owned
-from ..targets.cpu.assembly import Function, assembly
-from ..targets.cpu.levels import Level, Target
+from ..targets.c.marks import Owner, owned, unmarked
+from ..targets.target import Function, Target, joined
 from .count import counts
 from .differences import Mark, differences
 from .story import Moment, Status, story
@@ -44,7 +44,7 @@ _Code = Sequence[tuple[str, tuple[str, ...]]]  # lines of C, each with its owner
 def page(
     spec: KernelSpec,
     dtypes: Dtypes,
-    level: Level,
+    target: Target,
     variant: str | None = None,
     shown: Progress = SILENT,
     prove: Prover = prove,
@@ -53,13 +53,14 @@ def page(
 
     shown: gets two parts.
     """
-    variants = schedule(spec, dtypes, Target(level), unproved)
+    variants = schedule(spec, dtypes, target, unproved)
     chosen = variants if variant is None else (named(variants, variant),)
-    shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+    shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
     stories = [story(v, shown, prove) for v in chosen]
     shown.part("compiling")
-    lines = owned(emit(spec, {suffix(dtypes): variants}, level, keep_marks=True))
-    functions, missing = _compiled("\n".join(text for text, _ in lines) + "\n", level)
+    sources = emit(spec, {suffix(dtypes): variants}, target, keep_marks=True)
+    lines = owned(joined(sources))
+    functions, missing = _compiled({n: unmarked(text) for n, text in sources.items()}, target)
     strings = _Numbers()
     own = [_lines_of(v, lines) for v in chosen]
     views = [
@@ -67,7 +68,7 @@ def page(
         for v, moments, o in zip(chosen, stories, own, strict=True)
     ]
     parts = {
-        "title": escape(f"{spec.name} {suffix(dtypes)} {level.value}"),
+        "title": escape(f"{spec.name} {suffix(dtypes)} {target.level}"),
         "variants": "".join(_option(k, v) for k, v in enumerate(chosen)),
         "recipes": "\n".join(_recipe(k, moments) for k, moments in enumerate(stories)),
         "missing": escape(missing),
@@ -75,7 +76,7 @@ def page(
     }
     room = MOST_BYTES - len(_filled(parts).encode())
     for v, view, o in zip(chosen, views, own, strict=True):
-        symbol = f"ts_{spec.name}_{suffix(dtypes)}_{level.value}_{v.name}"
+        symbol = f"ts_{spec.name}_{suffix(dtypes)}_{target.level}_{v.name}"
         made = [f for f in functions if re.fullmatch(rf"{symbol}([_.].*)?", f.name)]
         begun = _begun(text for text, _ in lines[o.start : o.stop])
         view["instructions"], room = _instructions(
@@ -88,10 +89,10 @@ def _filled(parts: Mapping[str, str]) -> str:
     return re.sub(r"@(\w+)@", lambda m: parts[m[1]], TEMPLATE.read_text("utf-8"))
 
 
-def _compiled(source: str, level: Level) -> tuple[tuple[Function, ...], str]:
+def _compiled(sources: Mapping[str, str], target: Target) -> tuple[tuple[Function, ...], str]:
     """The functions; or none, and why."""
     try:
-        return assembly(source, level), ""
+        return target.instructions(sources), ""
     except TilesmithError as error:
         return (), f"No instructions: {error.message}."
 

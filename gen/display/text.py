@@ -1,6 +1,6 @@
 """What `tilesmith show` prints: a kernel at a stage, or what each step changed.
 
-Input: a spec, dtypes and a level. Output: text: IR as a script, differences a step, or C.
+Input: a spec, dtypes and a target. Output: text: IR as a script, differences a step, or C.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,16 +11,18 @@ from typing import assert_never, final
 from ..errors import TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.text.printer import to_text
+from ..language import Dtypes
 from ..language.model import KernelSpec
-from ..pipeline import Dtypes, Variant, emit, schedule, suffix
+from ..lower.finish import finish
+from ..pipeline import Variant, emit, schedule, suffix
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
-from ..targets.cpu.levels import Level, Target
+from ..targets.target import Target, joined
 from .differences import Line, Mark, differences, excerpt
 from .story import Moment, story
 
-STAGES = ("plain", "scheduled", "lowered", "c")
+STAGES = ("plain", "scheduled", "lowered", "finished", "c")
 
 
 @final
@@ -58,19 +60,19 @@ View = Steps | AfterStep | Stage
 
 
 def text(
-    spec: KernelSpec, dtypes: Dtypes, level: Level, view: View, shown: Progress = SILENT
+    spec: KernelSpec, dtypes: Dtypes, target: Target, view: View, shown: Progress = SILENT
 ) -> str:
     """The view as text. Raises TilesmithError, also where there is no such variant or step.
 
     Steps are proved; the other views show what is there, proved or not.
     """
-    variants = schedule(spec, dtypes, Target(level), unproved)
+    variants = schedule(spec, dtypes, target, unproved)
     if isinstance(view, Stage) and view.stage == "c":
-        return emit(spec, {suffix(dtypes): variants}, level)
+        return joined(emit(spec, {suffix(dtypes): variants}, target))
     variant = named(variants, view.variant)
     match view:
         case Steps(_, whole, colour):
-            shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
+            shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
             lines = _told(story(variant, shown), len(variant.steps), whole)
             return "\n".join(map(_coloured if colour else _plain, lines)) + "\n"
         case AfterStep(_, step):
@@ -80,7 +82,7 @@ def text(
                 )
             return to_text(variant.steps[step - 1].state.kernel if step else variant.start.kernel)
         case Stage(stage, _):
-            return to_text(_at(variant, stage))
+            return to_text(_at(variant, stage, target))
         case _:
             assert_never(view)
 
@@ -89,7 +91,7 @@ def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
     """In place of a prover, where what is there is to be seen, proved or not."""
 
 
-def _at(variant: Variant, stage: str) -> Kernel:
+def _at(variant: Variant, stage: str, target: Target) -> Kernel:
     match stage:
         case "plain":
             return variant.start.kernel
@@ -97,6 +99,8 @@ def _at(variant: Variant, stage: str) -> Kernel:
             return variant.scheduled.kernel
         case "lowered":
             return variant.lowered.kernel
+        case "finished":
+            return finish(variant.lowered.kernel, target.finishing)
         case _:
             raise TilesmithError(f"there is no stage {stage!r}: there are {', '.join(STAGES)}")
 

@@ -178,23 +178,30 @@ class Variant:
 @final
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A recipe's parameter: one value for all levels (level "") or one a level."""
+    """A recipe's parameter: one value for all levels (level "") or one a level.
+
+    spans: where the levels of the values are named.
+    """
 
     name: str
     values: tuple[tuple[str, int | str], ...]
     span: Span = field(compare=False, repr=False)
+    spans: tuple[Span, ...] = field(compare=False, repr=False)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to run the kernel on a target such as `cpu` or `cpu.v3`."""
+    """How to run the kernel on a target or on one of its levels, `target.level`; whether there is
+    such a target the registry of targets says.
+    """
 
     target: str
     params: tuple[Param, ...]
     variants: tuple[Variant, ...]
     auto: bool
     span: Span = field(compare=False, repr=False)
+    target_span: Span = field(compare=False, repr=False)
 
 
 @final

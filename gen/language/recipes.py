@@ -1,7 +1,8 @@
 """The outline of recipes: targets, parameters, variants and steps, whose arguments stay YAML.
 
-Which primitives there are and what they take is the schedule's to say; `yaml.decode` reads a
-step's arguments by the primitive's fields.
+Which targets there are is their registry's to say (`targets.target.Registry.check`); which
+primitives there are and what they take is the schedule's. `yaml.decode` reads a step's arguments by
+the primitive's fields.
 """
 
 from dataclasses import dataclass
@@ -13,9 +14,7 @@ from .body.indices import condition_expr
 from .model import Param, Recipe, Step, Variant
 from .syntax import grammar
 
-LEVELS = ("v2", "v3", "v4", "neon")  # as lower.target has them
 MAX_VARIANTS = 64  # each call tries them in order
-TARGETS = ("cpu", *(f"cpu.{level}" for level in LEVELS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +61,17 @@ def _recipe(node: yaml.Node, dims: tuple[str, ...]) -> Recipe:
             variants[-1].span,
             "add '- steps: []', the plain schedule",
         )
-    return Recipe(_target(entry.target), _params(entry.params), variants, entry.auto, entry.span)
-
-
-def _target(node: yaml.Scalar) -> str:
-    """A recipe for what nothing is made for would never run, and be read by no one."""
-    if node.text in TARGETS:
-        return node.text
-    known = ", ".join(TARGETS)
-    if node.text.partition(".")[0] == "cuda":
-        hint = f"the targets are {known}"
-        raise SpecError("there is no code for the target 'cuda' yet", node.span, hint)
-    message = f"unknown target '{node.text[:64]}': there are {known}"
-    raise SpecError(message, node.span, yaml.hint(node.text, TARGETS))
+    target = entry.target
+    return Recipe(target.text, _params(entry.params), variants, entry.auto, entry.span, target.span)
 
 
 def _params(node: yaml.Map | None) -> tuple[Param, ...]:
     params: list[Param] = []
     for key, value in node.entries if node else ():
         levels = value.entries if isinstance(value, yaml.Map) else ((None, value),)
-        for level, _ in levels:
-            if level and level.text not in LEVELS:
-                message = f"unknown level '{level.text[:64]}': there are {', '.join(LEVELS)}"
-                raise SpecError(message, level.span, yaml.hint(level.text, LEVELS))
         values = tuple((level.text if level else "", _value(v)) for level, v in levels)
-        params.append(Param(key.text, values, key.span))
+        spans = tuple(level.span if level else key.span for level, _ in levels)
+        params.append(Param(key.text, values, key.span, spans))
     return tuple(params)
 
 

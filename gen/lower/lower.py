@@ -1,12 +1,11 @@
 """A scheduled tree becomes one in which nothing is implied.
 
-Input: the tree and flow of one variant, and the target. Output: an ordinary tree (it prints,
+Input: the tree and flow of one variant, and a target's passes. Output: an ordinary tree (it prints,
 parses, interprets and proves as any) with explicit inits, temporaries of the least size in a scope
 each, guards as bounds, Ifs and masks, and no loop that runs once. Blocks keep their names and the
 numbers of their reads, so the flow stays true; copies of a loop keep its name.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -32,9 +31,9 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, loops, map_children, seq, substitute
 from ..poly.certificate import Flow, Scheduled
-from ..targets.cpu.levels import Target
 from .edges import edge_tiles
 from .loop_bounds import hoist_guards, split_guards
+from .passes import Pass, Passes
 from .pragmas import auto_unroll
 from .storage import align, place, shrink
 from .transposed_tiles import turned_edges
@@ -71,30 +70,29 @@ def _without_barriers(node: Stmt) -> Stmt:
 
 _NOTHING = Seq(())
 
-PASSES: tuple[tuple[str, Callable[[Kernel], Kernel]], ...] = (
-    ("launches", without_launches),
-    ("explicit inits", explicit_inits),
-    ("shrink temporaries", shrink),
-    ("align temporaries", align),
-    ("place temporaries", place),
-    ("auto unroll", auto_unroll),
-    ("guards", split_guards),
-    ("edges of tiles", edge_tiles),
-    ("edges of turned tiles", turned_edges),
-    ("guards around loops", hoist_guards),
-    ("unit loops", lambda kernel: replace(kernel, body=fold_unit_loops(kernel.body))),
-    ("simplify", lambda kernel: replace(kernel, body=simplify_bounds(kernel.body))),
+PASSES: Passes = (  # of targets without launches and ranks
+    Pass("launches", without_launches),
+    Pass("explicit inits", explicit_inits),
+    Pass("shrink temporaries", shrink),
+    Pass("align temporaries", align),
+    Pass("place temporaries", place),
+    Pass("auto unroll", auto_unroll),
+    Pass("guards", split_guards),
+    Pass("edges of tiles", edge_tiles),
+    Pass("edges of turned tiles", turned_edges),
+    Pass("guards around loops", hoist_guards),
+    Pass("unit loops", lambda kernel: replace(kernel, body=fold_unit_loops(kernel.body))),
+    Pass("simplify", lambda kernel: replace(kernel, body=simplify_bounds(kernel.body))),
 )
 
 
-def lower(state: Scheduled, target: Target) -> Scheduled:
-    """The lowered tree and its certificate. What is lowered is alike on all levels: the number of
-    lanes has been fixed by the recipe, for `target`.
+def lower(state: Scheduled, passes: Passes) -> Scheduled:
+    """The tree after a target's passes, and its certificate. Raises as they say: NoCode for what
+    the target has no code for.
     """
-    del target
     kernel = state.kernel
-    for _, run in PASSES:
-        kernel = run(kernel)
+    for lowering in passes:
+        kernel = lowering.run(kernel)
     return replace(state, kernel=kernel, flow=_flow(state.flow, kernel))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from .. import __version__
 from ..errors import TilesmithError
 from ..reference import schema
+from ..targets.target import Registry
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -39,11 +40,12 @@ class _Template(string.Template):
     delimiter = "%"
 
 
-def create(name: str, folder: Path) -> list[Path]:
+def create(name: str, folder: Path, targets: Registry) -> list[Path]:
     """Writes the project `name` into `folder`, which must not exist. Returns the files.
 
-    The package is the name with underscores. Raises TilesmithError for a name that is none, and
-    where the folder exists; OSError where it cannot be written.
+    The package is the name with underscores. targets: those that its recipes can be for. Raises
+    TilesmithError for a name that is none, and where the folder exists; OSError where it cannot be
+    written.
     """
     package = package_name(name)
     if folder.exists():
@@ -53,7 +55,7 @@ def create(name: str, folder: Path) -> list[Path]:
         _Template(path).substitute(words): _Template(_read(template)).substitute(words)
         for path, template in FILES.items()
     }
-    texts |= {f"src/{package}/py.typed": "", "tilesmith.schema.json": schema.text()}
+    texts |= {f"src/{package}/py.typed": "", "tilesmith.schema.json": schema.text(targets)}
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")

@@ -18,6 +18,7 @@ from ..ir.types import DType
 from ..language import externals, reader, recipes, reductions, yaml
 from ..schedule.base import OF_ANY, Primitive
 from ..schedule.registry import PRIMITIVES
+from ..targets.target import Registry
 
 Schema = dict[str, Any]
 
@@ -27,13 +28,13 @@ _PARAMETER: Schema = {"type": "string", "pattern": r"^\$[A-Za-z_]\w*$"}
 _VALUE: Schema = {"type": ["integer", "string"]}
 
 
-def text() -> str:
+def text(targets: Registry) -> str:
     """The schema as a JSON text."""
-    return json.dumps(schema(), indent=1) + "\n"
+    return json.dumps(schema(targets), indent=1) + "\n"
 
 
-def schema() -> Schema:
-    """The schema of a spec file."""
+def schema(targets: Registry) -> Schema:
+    """The schema of a spec file, with recipes for these targets."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A tilesmith kernel",
@@ -44,7 +45,7 @@ def schema() -> Schema:
             "reduction": _record(reductions.ReductionEntry, _REDUCTION),
             "external": _record(externals.ExternalEntry, _EXTERNAL),
             "recipe": {
-                **_record(recipes.RecipeEntry, _RECIPE),
+                **_record(recipes.RecipeEntry, _recipe(targets)),
                 "anyOf": [{"required": ["variants"]}, {"required": ["auto"]}],
             },
             "variant": _record(recipes.VariantEntry, _VARIANT),
@@ -53,6 +54,13 @@ def schema() -> Schema:
             "parameter": {"description": "a parameter of the recipe", **_PARAMETER},
         },
     }
+
+
+def _recipe(targets: Registry) -> dict[str, Schema]:
+    target = {"enum": list(targets.of_recipes), "description": "a target, or one level of it"}
+    by_level = {**_map(_VALUE), "propertyNames": {"enum": list(targets.levels)}}
+    params = {**_map({"anyOf": [_VALUE, by_level]}), **_RECIPE["params"]}
+    return {"target": target, "params": params, "variants": _RECIPE["variants"]}
 
 
 def _ref(name: str) -> Schema:
@@ -121,10 +129,7 @@ _EXTERNAL: dict[str, Schema] = {
     "oracle": {**_TEXT, "description": "its value, in NumPy and SciPy"},
 }  # fmt: skip
 _RECIPE: dict[str, Schema] = {
-    "target": {"enum": list(recipes.TARGETS), "description": "cpu, or one level of it"},
-    "params": {**_map({"anyOf": [_VALUE, {
-        **_map(_VALUE), "propertyNames": {"enum": list(recipes.LEVELS)}}]}),
-        "description": "values of the steps' $names: one, or one a level"},
+    "params": {"description": "values of the steps' $names: one, or one a level"},
     "variants": {**_list(_ref("variant")),
                  "description": "tried in order at each call; the last has no when"},
 }  # fmt: skip

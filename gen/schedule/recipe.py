@@ -7,7 +7,7 @@ their arguments, and the proved states that they lead through.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from ..errors import ScheduleError, SpecError
 from ..language import yaml
@@ -21,7 +21,9 @@ from .registry import lookup
 
 
 def choose(recipes: Iterable[Recipe], target: str, level: str) -> Recipe | None:
-    """The most specific recipe for a level of a target: `cpu.v3` before `cpu`."""
+    """The most specific recipe for a level of a target: one for `target.level` before one for
+    `target`.
+    """
     by_target = {recipe.target: recipe for recipe in recipes}
     return by_target.get(f"{target}.{level}") or by_target.get(target)
 
@@ -29,8 +31,7 @@ def choose(recipes: Iterable[Recipe], target: str, level: str) -> Recipe | None:
 def read(recipe: Recipe, level: str, own: Mapping[str, int]) -> tuple[tuple[Primitive, ...], ...]:
     """The steps of each variant of a recipe on one level.
 
-    own: what the level itself says: `lanes`, elements of a native vector, and `line`, of a line of
-    the caches. Raises ScheduleError or SpecError, at the
+    own: the parameters that the target defines itself. Raises ScheduleError or SpecError, at the
     place in the file, for unknown primitives, arguments and parameters, and for parameters that
     no step uses or that have no value on the level.
     """
@@ -38,7 +39,7 @@ def read(recipe: Recipe, level: str, own: Mapping[str, int]) -> tuple[tuple[Prim
     values = {p.name: _value(p, level) for p in recipe.params}
     for param in recipe.params:
         if param.name in own:
-            reason = f"'${param.name}' is the level's own: a parameter cannot be named so"
+            reason = f"'${param.name}' is the target's own: a parameter cannot be named so"
             raise ScheduleError(reason, param.span)
     environment = {**values, **own}
     result = tuple(_variant(v, environment, used, level) for v in recipe.variants)
@@ -53,9 +54,9 @@ def steps_of(text: str, own: Mapping[str, int] | None = None) -> tuple[Primitive
     above. Raises as above.
     """
     lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
-    node = yaml.parse("- target: cpu\n  variants:\n  - steps:\n" + lines, "recipe.yaml")
+    node = yaml.parse("- target: any\n  variants:\n  - steps:\n" + lines, "recipe.yaml")
     assert isinstance(node, yaml.List)
-    return read(read_recipes(node, ())[0], "cpu", own or {})[0]
+    return read(read_recipes(node, ())[0], "any", own or {})[0]
 
 
 def _variant(
@@ -81,7 +82,23 @@ def _primitive(
         message, hint = "a step is one primitive with a map of arguments", _as_map(primitive, step)
         raise SpecError(message, step.span, hint)
     arguments = _substitute(step.args, values, used, level)
-    return replace(yaml.decode(arguments, primitive, primitive.name), span=step.span)
+    read_ = yaml.decode(arguments, primitive, primitive.name)
+    return replace(read_, span=step.span, **_of_target(read_, step, values))
+
+
+def _of_target(
+    step: Primitive, given: SpecStep, values: Mapping[str, int | str | None]
+) -> dict[str, Any]:
+    """The arguments that were left out and are a parameter of the target by default."""
+    found: dict[str, Any] = {}
+    for f in fields(step):
+        default = f.default
+        if isinstance(default, str) and default[:1] == "$" and getattr(step, f.name) == default:
+            if default[1:] not in values:
+                reason = f"the target has no '{default}': give '{f.name}'"
+                raise ScheduleError(reason, given.span)
+            found[f.name] = values[default[1:]]
+    return found
 
 
 def _as_map(primitive: type[Primitive], step: SpecStep) -> str:

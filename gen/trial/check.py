@@ -1,39 +1,40 @@
 """What `tilesmith check` does with a file, whatever is in it: it ends.
 
-Input: a spec's path and levels. Output: the first error, in words. All of it happens in a child
-process of SECONDS and of limited memory, since isl may take any and cannot be stopped from within.
+Input: a spec's path, the targets that there are and those to try. Output: the first error, in
+words. All of it happens in a child process of SECONDS and of limited memory, since isl may take any
+and cannot be stopped from within.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from .. import language as specs
-from ..binding.manifest import LEVELS, validate
+from ..binding.manifest import validate
 from ..display.text import unproved
 from ..errors import SpecError, TilesmithError, told
 from ..pipeline import Plain, manifest_entry, schedule
 from ..poly.limit import NoAnswer, within
-from ..targets.cpu.levels import Level, Target
+from ..targets.target import Registry, Target
 
 SECONDS = 60.0
 """The longest that a file may take, of processor time: what ships takes under 5."""
 
 
-def error(path: Path, levels: Sequence[str]) -> str | None:
+def error(path: Path, targets: Registry, chosen: Sequence[Target]) -> str | None:
     """What is wrong with a spec or with a step of its recipes; nothing is proved."""
     try:
-        return within(SECONDS, _error, path, levels)
+        return within(SECONDS, _error, path, targets, chosen)
     except NoAnswer as none:
         return f"error: {path}: {none}: the spec, or a step of its recipes, is too large"
 
 
-def _error(path: Path, levels: Sequence[str]) -> str | None:
+def _error(path: Path, targets: Registry, chosen: Sequence[Target]) -> str | None:
     try:
-        spec = specs.load(path)
+        spec = targets.load(path)
         _require_callable(spec)
         for plain in (Plain(spec, dtypes) for dtypes in specs.choices(spec)):
-            for level in levels:
-                schedule(spec, plain.dtypes, Target(Level(level)), unproved, plain=plain)
+            for target in chosen:
+                schedule(spec, plain.dtypes, target, unproved, plain=plain)
     except (TilesmithError, OSError) as wrong:
         return told(wrong)
     except RecursionError:
@@ -44,6 +45,6 @@ def _error(path: Path, levels: Sequence[str]) -> str | None:
 def _require_callable(spec: specs.KernelSpec) -> None:
     """Refuses what `generate` would, once all is proved. Raises SpecError."""
     try:
-        validate(manifest_entry(spec, LEVELS, {}, frozenset()))
+        validate(manifest_entry(spec, (), {}, frozenset()))
     except TilesmithError as wrong:
         raise SpecError(wrong.message, wrong.span or spec.span, wrong.hint) from None

@@ -19,9 +19,9 @@ from ..ir.interpret.sizes import value
 from ..ir.nodes import Cast, Combiner, Intent, Kernel, Loop, Stmt, Update
 from ..ir.types import DType
 from ..ir.walk import children, walk
+from ..language import Dtypes
 from ..language.build import shape_of
 from ..language.model import KernelSpec
-from ..pipeline import Dtypes
 from .sizes import allowed, values_of
 
 Array = NDArray[Any]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import language as specs
+from ..cache import cache_folder
 from ..errors import TilesmithError
 from ..ir.interpret.evaluate import numpy_dtype
 from ..ir.interpret.sizes import SizeError, found, value
@@ -25,38 +26,47 @@ from ..ir.nodes import Expr, Intent
 from ..ir.text.print_expr import expr_to_text
 from ..ir.types import INDEX, DType
 from ..ir.walk import variables
+from ..language import Dtypes
 from ..language.build import shape_of
+from ..language.formulas import oracle
 from ..language.model import Argument, KernelSpec, Size, size_text
 from ..language.shapes import derived, extent
-from ..pipeline import Dtypes, emit, limits_of, prover, schedule, suffix
-from ..targets.cpu import jit
-from ..targets.cpu.levels import Level, Target
+from ..pipeline import load, prover, schedule, suffix
+from ..targets.registry import TARGETS
+from ..targets.target import Registry, Runnable, Target
 
 Array = NDArray[Any]
 
 
-def compile(path: str | os.PathLike[str], level: str | None = None) -> "NotebookKernel":
+def compile(
+    path: str | os.PathLike[str],
+    level: str | None = None,
+    *,
+    target: str | None = None,
+    targets: Registry = TARGETS,
+) -> "NotebookKernel":
     """The kernel of a spec's file as a function of arrays.
 
-    level: an ISA level; without one the best that this machine has. Each choice of dtypes is
-    scheduled, proved and compiled at its first call. Raises SpecError, and at calls ScheduleError
-    and TilesmithError (no compiler).
+    level: of the target; without one the best that this machine has. target: one of the targets,
+    by name; without one the first. Each choice of dtypes is scheduled, proved and compiled at its
+    first call. Raises SpecError, TilesmithError where there is no such target or level, and at
+    calls ScheduleError and TilesmithError (no compiler).
     """
-    chosen = Level(level) if level else jit.native_level()
-    return NotebookKernel(specs.load(Path(path)), chosen)
+    (chosen,) = targets.chosen(target, [level or targets[target].here()[-1]])
+    return NotebookKernel(targets.load(Path(path)), chosen)
 
 
 @final
 @dataclass(repr=False)
 class NotebookKernel:
-    """A callable kernel. spec: what it computes; level: what it is compiled for.
+    """A callable kernel. spec: what it computes; target: what it is compiled for.
 
     Its own `__doc__`, which `help` shows, is the spec's.
     """
 
     spec: KernelSpec
-    level: Level
-    _compiled: dict[str, jit.Loaded] = field(default_factory=dict)
+    target: Target
+    _compiled: dict[str, Runnable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.__name__ = self.spec.name
@@ -64,7 +74,7 @@ class NotebookKernel:
 
     def __repr__(self) -> str:
         spec = self.spec
-        return f"<kernel {spec.name} {spec.signature} of {spec.path}, {self.level.value}>"
+        return f"<kernel {spec.name} {spec.signature} of {spec.path}, {self.target.level}>"
 
     def __call__(
         self, *arrays: ArrayLike, num_threads: int = 1, **scalars: complex
@@ -88,7 +98,7 @@ class NotebookKernel:
         inputs = {a.name: self._array(a, x) for a, x in zip(given, arrays, strict=True)}
         dtypes = self._dtypes(inputs)
         kernel = self._kernel(dtypes)
-        values = {**kernel.scalars, **scalars}
+        values = {**oracle.defaults(self.spec), **scalars}
         missing = [s.name for s in self.spec.scalars if s.name not in values]
         if missing:
             raise TypeError(f"{self.spec.name} needs the scalar {missing[0]!r}")
@@ -107,15 +117,11 @@ class NotebookKernel:
             raise TypeError(f"{where} is None, not an array")
         return np.asarray(given)
 
-    def _kernel(self, dtypes: Dtypes) -> jit.Loaded:
+    def _kernel(self, dtypes: Dtypes) -> Runnable:
         key = suffix(dtypes)
         if key not in self._compiled:
-            prove = prover(jit.cache_folder() / "proofs")
-            variants = schedule(self.spec, dtypes, Target(self.level), prove)
-            source = emit(self.spec, {key: variants}, self.level)
-            self._compiled[key] = jit.load(
-                self.spec, dtypes, source, self.level, limits=limits_of(variants)
-            )
+            variants = schedule(self.spec, dtypes, self.target, prover(cache_folder() / "proofs"))
+            self._compiled[key] = load(self.spec, dtypes, variants, self.target)
         return self._compiled[key]
 
     def _dtypes(self, inputs: Mapping[str, Array]) -> Dtypes:
@@ -140,7 +146,7 @@ class NotebookKernel:
 
     def _run(
         self,
-        kernel: jit.Loaded,
+        kernel: Runnable,
         dtypes: Dtypes,
         inputs: Mapping[str, Array],
         scalars: Mapping[str, Any],
@@ -176,7 +182,7 @@ class NotebookKernel:
                 full[a.name] = wide
         sizes = {d: int(values[d]) for d in self.spec.all_dims if d != self.spec.loop_dim}
         for arrays in self._problems(full, inputs, outer):
-            kernel.compiled(arrays, scalars, dims=sizes, threads=threads)
+            kernel.bound(arrays, sizes, scalars, threads)()
         results = tuple(full[a.name] for a in self.spec.arguments if a.intent is not Intent.IN)
         results = tuple(r[()] for r in results)
         return results[0] if len(results) == 1 else results

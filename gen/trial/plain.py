@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from .. import language as specs
 from ..ir.interpret.evaluate import numpy_dtype
-from ..ir.nodes import Intent
+from ..ir.interpret.sizes import value
+from ..ir.nodes import Intent, Kernel
+from ..language import Dtypes
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
+from ..lower.finish import Finished, finish
+from ..lower.index_limits import index_limits
 from ..lower.lower import lower
-from ..pipeline import Dtypes
 from ..poly.certificate import Scheduled
 from ..poly.values.flow import plain_flow
-from ..targets.cpu import jit
-from ..targets.cpu.levels import Target
+from ..targets.registry import HOST
+from ..targets.target import Runnable
 from .sizes import kernel_dims
 
 Array = NDArray[Any]
@@ -58,23 +61,27 @@ class Reference:
         self, arrays: Arrays, sizes: Mapping[str, int], scalars: Mapping[str, float] | None
     ) -> dict[str, Array]:
         """All arrays after a call."""
-        compiled = self._compiled
+        kernel, compiled = self._compiled
         given, dims = dict(arrays), kernel_dims(self.spec, sizes, scalars)
         values = {**oracle.defaults(self.spec), **(scalars or {}), **dims}
-        for p in compiled.kernel.parameters:
+        for p in kernel.parameters:
             name = p.buffer.name
             if name not in given or p.intent is Intent.OUT:
-                shape = jit.shape_of(p.buffer, values)
+                shape = tuple(value(extent, values) for extent in p.buffer.shape)
                 given[name] = np.empty(shape, numpy_dtype(p.buffer.dtype))
             elif p.intent is Intent.INOUT:
                 given[name] = given[name].copy()
-        compiled(given, values, dims=dims)
+        compiled.bound(given, dims, values)()
         return given
 
     @cached_property
-    def _compiled(self) -> jit.Compiled:
+    def _compiled(self) -> tuple[Kernel, Runnable]:
         """The plain schedule, compiled, with the temporaries that its accuracy names as outputs."""
         wanted = oracle.needed_temporaries(self.spec)
         plain = oracle.expose(specs.build(self.spec, self.dtypes), wanted)
-        state, level = Scheduled(plain, plain_flow(plain)), jit.lowest_level()
-        return jit.compile_kernel(lower(state, Target(level)).kernel, level)
+        kernel = lower(Scheduled(plain, plain_flow(plain)), HOST.lowering).kernel
+        arrays = [p.buffer.name for p in kernel.parameters]
+        variants = {"plain": [Finished("plain", finish(kernel, HOST.finishing))]}
+        sources = HOST.emit(kernel.name, variants, packed=arrays)
+        limits = index_limits([(kernel, None)])
+        return kernel, HOST.load(kernel, "plain", sources, limits, oracle.defaults(self.spec))

@@ -1,6 +1,6 @@
 """Every step of a spec's recipes proved: what `tilesmith prove` prints.
 
-Input: a spec and levels. Output: a Proof a step, up to the first refusal of each choice. As with
+Input: a spec and targets. Output: a Proof a step, up to the first refusal of each choice. As with
 `check` it ends, whatever is in the file: all of it happens in a child process of limited time and
 memory.
 """
@@ -22,7 +22,7 @@ from ..poly.limit import NoAnswer, within
 from ..poly.prove import prove
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
-from ..targets.cpu.levels import Level, Target
+from ..targets.target import Registry, Target
 
 SECONDS = 600
 """The longest that a file may take, of processor time: what ships takes under 60."""
@@ -74,28 +74,38 @@ def summary(results: Sequence[Proof]) -> Iterator[str]:
 
 
 def of_file(
-    path: Path, levels: Sequence[Level], seconds: int = SECONDS, shown: Progress = SILENT
+    path: Path,
+    registry: Registry,
+    targets: Sequence[Target],
+    seconds: int = SECONDS,
+    shown: Progress = SILENT,
 ) -> tuple[Proof, ...] | str:
-    """The results of a file, or in words the error for which there are none."""
+    """The results of a file, or in words the error for which there are none. registry: the targets
+    that there are; targets: those to prove for.
+    """
     try:
-        return within(seconds, _of_file, path, levels, shown)
+        return within(seconds, _of_file, path, registry, targets, shown)
     except NoAnswer as none:
         return f"error: {path}: {none}: `--seconds` and fewer `--levels` let each have more time"
 
 
-def _of_file(path: Path, levels: Sequence[Level], shown: Progress) -> tuple[Proof, ...] | str:
+def _of_file(
+    path: Path, registry: Registry, targets: Sequence[Target], shown: Progress
+) -> tuple[Proof, ...] | str:
     try:
-        return tuple(proofs(specs.load(path), levels, shown))
+        return tuple(proofs(registry.load(path), targets, shown))
     except (TilesmithError, OSError) as error:
         return told(error)
 
 
-def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) -> Iterator[Proof]:
-    """A result for each step of each variant, dtype choice and level, up to the first refusal."""
+def proofs(
+    spec: KernelSpec, targets: Sequence[Target], shown: Progress = SILENT
+) -> Iterator[Proof]:
+    """A result for each step of each variant, dtype choice and target, up to the first refusal."""
     plains = [Plain(spec, dtypes) for dtypes in specs.choices(spec)]
-    for level, plain in itertools.product(levels, plains):
+    for target, plain in itertools.product(targets, plains):
         dtypes = plain.dtypes
-        choice = f"{suffix(dtypes)} {level.value}"
+        choice = f"{suffix(dtypes)} {target.level}"
         shown.detail(choice)
         times: list[tuple[Scheduled, float]] = []
 
@@ -111,9 +121,9 @@ def proofs(spec: KernelSpec, levels: Sequence[Level], shown: Progress = SILENT) 
             times.append((state, time.perf_counter() - start))
             shown.detail(f"{choice}  {len(times)} proved")
 
-        where = (spec.name, suffix(dtypes), level.value)
+        where = (spec.name, suffix(dtypes), target.level)
         try:
-            variants = schedule(spec, dtypes, Target(level), timed, plain=plain)
+            variants = schedule(spec, dtypes, target, timed, plain=plain)
         except TilesmithError as error:
             after = f"after {len(times)} proved" if times else "before the first proof"
             yield Proof(*where, after, "refused", sum(s for _, s in times), str(error))

@@ -15,18 +15,19 @@ from typing import final
 import numpy as np
 
 from .. import language as specs
+from ..cache import cache_folder
 from ..errors import TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.text.print_expr import expr_to_text
+from ..language import Dtypes
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
-from ..pipeline import Dtypes, emit, limits_of, prover, schedule, suffix
+from ..pipeline import load, prover, schedule, suffix
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
 from ..schedule.base import Prover
-from ..targets.cpu import jit
-from ..targets.cpu.levels import Level, Target
+from ..targets.target import Runnable, Target
 from .comparison import MUTE, Case, compare, mute, tried
 from .inputs import MOST_WORK, Call, Kind, kinds, long_sizes, near, random_arrays, strided
 from .plain import Reference
@@ -106,19 +107,18 @@ def _sizes(case: Case) -> str:
 
 
 def compiled(
-    spec: KernelSpec, dtypes: Dtypes, level: Level, shown: Progress = SILENT
-) -> jit.Loaded:
+    spec: KernelSpec, dtypes: Dtypes, target: Target, shown: Progress = SILENT
+) -> Runnable:
     """The kernel scheduled, proved and compiled; proofs and libraries are remembered.
 
     Raises SpecError, ScheduleError, and TilesmithError where a scalar has no default to run with,
     or where there is no compiler.
     """
     _need_defaults(spec)
-    prove_ = counting(prover(jit.cache_folder() / "proofs"), shown)
-    variants = schedule(spec, dtypes, Target(level), prove_)
-    source = emit(spec, {suffix(dtypes): variants}, level)
+    prove_ = counting(prover(cache_folder() / "proofs"), shown)
+    variants = schedule(spec, dtypes, target, prove_)
     shown.detail("compiling")
-    return jit.load(spec, dtypes, source, level, limits=limits_of(variants))
+    return load(spec, dtypes, variants, target)
 
 
 def _need_defaults(spec: KernelSpec) -> None:
@@ -140,7 +140,7 @@ def counting(prove: Prover, shown: Progress) -> Prover:
 def run(
     spec: KernelSpec,
     dtypes: Dtypes,
-    level: Level,
+    target: Target,
     sizes: Mapping[str, int],
     seed: int = 0,
     shown: Progress = SILENT,
@@ -151,8 +151,8 @@ def run(
     Raises TilesmithError for an unknown dim, sizes that are not allowed, and as `compiled` does.
     """
     full = chosen(spec, sizes)
-    shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
-    kernel = compiled(spec, dtypes, level, shown)
+    shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
+    kernel = compiled(spec, dtypes, target, shown)
     rng = np.random.default_rng(seed)
     shown.part("comparing")
     arrays = random_arrays(spec, dtypes, full, rng)
@@ -165,25 +165,25 @@ def run(
         kernel(arrays, dims)
         times.append(time.perf_counter() - start)
     small = []
-    for sizes_ in (*edges(spec, _lanes(dtypes, level)), *sides(spec, level)):
+    for sizes_ in (*edges(spec, target.width(dtypes)), *sides(spec, target)):
         arrays = random_arrays(spec, dtypes, sizes_, rng)
         variant = kernel.variant(arrays, kernel_dims(spec, sizes_))
         small.append(replace(tried(reference, kernel, arrays, sizes_, rng), variant=variant))
     return Report(
         spec.name,
         suffix(dtypes),
-        level.value,
+        target.level,
         case,
         sorted(times)[3] * 1e3,
         tuple(small),
         bool(spec.oracle),
-        kernel.compiled.names,
-        tuple(others(reference, level, kernel, rng)),
+        kernel.names,
+        tuple(others(reference, target, kernel, rng)),
     )
 
 
 def others(
-    reference: Reference, level: Level, kernel: Call, rng: np.random.Generator
+    reference: Reference, target: Target, kernel: Call, rng: np.random.Generator
 ) -> Iterator[Case]:
     """The kernel on inputs of each kind that says something of it: at each small size on one kind,
     in turn, and on all kinds at a size that is larger than the recipes' tiles; and on long ones.
@@ -191,7 +191,7 @@ def others(
     spec, dtypes = reference.spec, reference.dtypes
     plain = specs.build(spec, dtypes)
     known = kinds(plain)
-    small = [*edges(spec, _lanes(dtypes, level)), *sides(spec, level)]
+    small = [*edges(spec, target.width(dtypes)), *sides(spec, target)]
     turns = [*zip(itertools.cycle(known), small, strict=False)]
     if (middle := near(spec, plain, {}, (37, 19, 11, 7), MOST_WORK)) is not None:
         turns += [(kind, middle) for kind in known]
@@ -202,16 +202,12 @@ def others(
         yield compare(reference, called, arrays, sizes, kind)
 
 
-def _lanes(dtypes: Dtypes, level: Level) -> int:
-    return Target(level).lanes(next(iter(dtypes.values())).computed)
-
-
 def checks(
-    spec: KernelSpec, dtypes: Dtypes, level: Level, kernel: Call, rng: np.random.Generator
+    spec: KernelSpec, dtypes: Dtypes, target: Target, kernel: Call, rng: np.random.Generator
 ) -> Iterator[Case]:
-    """The kernel beside its oracle at small sizes around the level's vectors' length."""
+    """The kernel beside its oracle at small sizes around the target's vectors' length."""
     reference = Reference(spec, dtypes)
-    for edge in edges(spec, _lanes(dtypes, level)):
+    for edge in edges(spec, target.width(dtypes)):
         yield tried(reference, kernel, random_arrays(spec, dtypes, edge, rng), edge, rng)
 
 

@@ -18,14 +18,14 @@ from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
 from ..schedule import recipe as recipes
-from ..targets.cpu.levels import Level
+from ..targets.target import Target
 
 
-def edges(spec: KernelSpec, lanes: int) -> Iterator[dict[str, int]]:
-    """Small sizes around the vectors' length: every pair of them for each two of the dims, and
+def edges(spec: KernelSpec, width: int) -> Iterator[dict[str, int]]:
+    """Small sizes around the width of a target: every pair of them for each two of the dims, and
     where constraints relate dims, which leaves few of these, others as well.
     """
-    around = sorted({0, 1, 2, lanes - 1, lanes, lanes + 1, 4 * lanes + 3})
+    around = sorted({0, 1, 2, width - 1, width, width + 1, 4 * width + 3})
     if len(spec.dims) == 1:
         combos: list[tuple[int, ...]] = [(n,) for n in around]
     else:
@@ -46,11 +46,11 @@ _DRAWS = 100
 _MOST_POINTS = 2**19  # of kernels with many dims
 
 
-def sides(spec: KernelSpec, level: Level) -> Iterator[dict[str, int]]:
-    """Sizes on either side of each `when` of the level's recipe: of those around its numbers and
+def sides(spec: KernelSpec, target: Target) -> Iterator[dict[str, int]]:
+    """Sizes on either side of each `when` of the target's recipe: of those around its numbers and
     their roots the two smallest and the largest for which the same of them hold.
     """
-    recipe = recipes.choose(spec.recipes, "cpu", level.value)
+    recipe = recipes.choose(spec.recipes, target.name, target.level)
     whens = [v.when for v in recipe.variants if v.when is not None] if recipe else []
     numbers = {abs(int(n.value.real)) for w in whens for n in walk(w) if isinstance(n, Const)}
     near = {n + k for c in numbers for n in (c, math.isqrt(c)) for k in (-1, 0, 1)}

@@ -1,6 +1,6 @@
 """A kernel timed beside its oracle, as a user of NumPy would run that: `tilesmith bench`.
 
-Input: a spec, dtypes, levels, numbers of threads and sizes. Output: a Report: a row a size, with
+Input: a spec, dtypes, targets, numbers of threads and sizes. Output: a Report: a row a size, with
 the least time of each. Invariant: nothing is timed that was not right before, at the sizes that
 are timed and at small ones. Rounds go round all that is compared, so that what disturbs the machine
 for a while disturbs all of them.
@@ -14,12 +14,12 @@ from typing import Any, final
 import numpy as np
 
 from ..errors import TilesmithError
+from ..language import Dtypes
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
-from ..pipeline import Dtypes, suffix
+from ..pipeline import suffix
 from ..progress import SILENT, Progress
-from ..targets.cpu import jit
-from ..targets.cpu.levels import Level
+from ..targets.target import Runnable, Target
 from .comparison import MUTE, Case, mute, tried
 from .inputs import Array, random_arrays
 from .plain import Reference
@@ -33,7 +33,7 @@ ELEMENTS = (2**12, 2**16, 2**20)
 """Where no sizes are given, the largest array has about so many elements."""
 
 
-_Key = tuple[Level, int] | None
+_Key = tuple[str, int] | None
 """A level and a number of threads; None: the oracle."""
 
 
@@ -101,12 +101,6 @@ def _gain(base: float | None, seconds: float) -> str:
     return "" if base is None else f" ({base / seconds:.1f}x)"
 
 
-def levels_here() -> tuple[Level, ...]:
-    """The levels that this machine runs, the best last."""
-    best = jit.native_level()
-    return (best,) if best is Level.NEON else tuple(Level)[: tuple(Level).index(best) + 1]
-
-
 def usual_sizes(spec: KernelSpec) -> list[dict[str, int]]:
     """Equal sizes for all dims, as ELEMENTS says; what `run` takes where constraints forbid it."""
     rank = max(1, *(len(a.shape) for a in spec.arguments))
@@ -117,33 +111,33 @@ def usual_sizes(spec: KernelSpec) -> list[dict[str, int]]:
 def bench(
     spec: KernelSpec,
     dtypes: Dtypes,
-    levels: Sequence[Level],
+    targets: Sequence[Target],
     threads: Sequence[int],
     sizes: Sequence[Mapping[str, int]],
     rounds: int = 5,
     shown: Progress = SILENT,
 ) -> Report:
     """Compiles the kernel, checks it and times it. sizes: a row each; dims not given as in `run`.
-    shown: gets a part a level and a part a row.
+    shown: gets a part a target and a part a row.
 
     Inout arrays go from call to call as they are. The oracle takes as many threads as NumPy's
     libraries choose. Raises TilesmithError where a result is wrong, a size is not allowed or a
     level is not this machine's, and as `compiled` does.
     """
-    for level in levels:
-        if level not in levels_here():
-            raise TilesmithError(f"this machine does not run {level.value}")
+    for target in targets:
+        if target.level not in target.here():
+            raise TilesmithError(f"this machine does not run {target.level}")
     rows = [chosen(spec, given) for given in sizes]
-    kernels: dict[Level, jit.Loaded] = {}
+    kernels: dict[str, Runnable] = {}
     checked = 0
-    for level in levels:
-        shown.part(f"{spec.name} {suffix(dtypes)} {level.value}")
-        kernels[level] = compiled(spec, dtypes, level, shown)
+    for target in targets:
+        shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
+        kernel = kernels[target.level] = compiled(spec, dtypes, target, shown)
         shown.detail("comparing with the oracle")
-        small = tuple(checks(spec, dtypes, level, kernels[level], np.random.default_rng(0)))
-        checked = sum(_right(spec, level, case) for case in small)
+        small = tuple(checks(spec, dtypes, target, kernel, np.random.default_rng(0)))
+        checked = sum(_right(spec, target.level, case) for case in small)
         if mute(small):
-            raise TilesmithError(f"{spec.name} {level.value}: {MUTE}")
+            raise TilesmithError(f"{spec.name} {target.level}: {MUTE}")
     done = []
     for row in rows:
         shown.part(" ".join(f"{dim}={size}" for dim, size in row.items()))
@@ -152,20 +146,20 @@ def bench(
     return Report(spec.name, suffix(dtypes), right, tuple(done))
 
 
-def _right(spec: KernelSpec, level: Level, case: Case) -> bool:
+def _right(spec: KernelSpec, level: str, case: Case) -> bool:
     """True, or TilesmithError: what is wrong is not timed."""
     if case.worst <= 1:
         return True
     sizes = " ".join(f"{dim}={size}" for dim, size in case.sizes.items())
     raise TilesmithError(
-        f"{spec.name} {level.value} is wrong at {sizes}: error {case.error:.2e} at {case.place}"
+        f"{spec.name} {level} is wrong at {sizes}: error {case.error:.2e} at {case.place}"
     )
 
 
 def _row(
     spec: KernelSpec,
     dtypes: Dtypes,
-    kernels: Mapping[Level, jit.Loaded],
+    kernels: Mapping[str, Runnable],
     threads: Sequence[int],
     sizes: Mapping[str, int],
     rounds: int,
@@ -177,7 +171,7 @@ def _row(
         _right(spec, level, tried(reference, kernel, _copies(arrays), sizes, rng))
     dims = kernel_dims(spec, sizes)
     calls: dict[_Key, Callable[[], object]] = {
-        (level, count): kernel.compiled.bound(arrays, kernel.scalars, dims=dims, threads=count)
+        (level, count): kernel.bound(arrays, dims, threads=count)
         for level, kernel in kernels.items()
         for count in threads
     }
@@ -186,7 +180,7 @@ def _row(
     with np.errstate(all="ignore"):
         times = _interleaved(calls, rounds)
     timings = tuple(
-        Timing(key[0].value, key[1], seconds) for key, seconds in times.items() if key is not None
+        Timing(key[0], key[1], seconds) for key, seconds in times.items() if key is not None
     )
     return Row(dict(sizes), times.get(None), timings)
 

@@ -43,6 +43,7 @@ from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.split import Split
 from gen.schedule.primitives.vectorize import Vectorize
 from gen.schedule.registry import PRIMITIVES, lookup
+from gen.targets.c import library
 from gen.targets.cpu import jit
 from gen.targets.cpu import updates as update
 
@@ -139,7 +140,7 @@ def test_what_is_written_beside_an_array_is_found() -> None:
         ctypes.memset(out.ctypes.data, 0, out.nbytes + (0 if out.strides[0] > 4 else 4))
 
     for packed in (("v", "y"), ()):
-        said = run_guarded(cast(jit.Compiled, wrong), case, Random(3), packed)
+        said = run_guarded(cast(library.Compiled, wrong), case, Random(3), packed)
         assert said is not None and said.startswith(("y is written outside", "y[0] is 0.0"))
 
 

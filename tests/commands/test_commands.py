@@ -17,6 +17,7 @@ from gen.reference import primitives as reference
 from gen.schedule import intrinsics
 from gen.schedule.base import OF_ANY
 from gen.schedule.registry import PRIMITIVES
+from gen.targets.cpu import target as cpu
 from gen.targets.cpu.levels import Level
 from gen.trial import timing
 
@@ -104,7 +105,7 @@ def test_bench_times_nothing_that_is_wrong(
 def test_bench_refuses_what_it_cannot_time(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "levels_here", lambda: (Level.V2,))
+    monkeypatch.setattr(cpu, "native_level", lambda: Level.V2)
     for arguments, message in [
         (["--levels", "v4"], "error: this machine does not run v4"),
         (["--levels", "v2", "--sizes", "q=3"], "error: softmax has no dim 'q': it has m, n"),

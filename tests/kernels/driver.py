@@ -20,17 +20,20 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
+from gen import language as specs
 from gen.binding.descriptors import descriptors
 from gen.binding.manifest import Entry, entry_from_json
-from gen.commands.build import RUNTIME, RUNTIME_SOURCES
+from gen.commands.build import RUNTIME_SOURCES
 from gen.ir.types import DType
 from gen.language import choices
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
 from gen.pipeline import generate
-from gen.targets.cpu import jit
-from gen.targets.cpu.jit import FLAGS
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.c import library
+from gen.targets.c.library import FLAGS
+from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.target import Cpu
+from gen.targets.runtime import RUNTIME
 from gen.trial.sizes import edges
 from tilesmith import _kernels
 
@@ -53,7 +56,7 @@ def c_file(kernel: str, level: Level) -> str:
 def edge_calls(kernel: str, dtypes: Mapping[str, DType], level: Level) -> list[dict[str, Array]]:
     """Calls with sizes around the level's vectors; outputs hold what a kernel must write over."""
     spec, rng = SPECS[kernel], np.random.default_rng(5)
-    lanes = Target(level).lanes(next(iter(dtypes.values())).computed)
+    lanes = Machine(level).lanes(next(iter(dtypes.values())).computed)
     calls = [random_arrays(spec, dtypes, sizes, rng) for sizes in edges(spec, lanes)]
     for arrays in calls:
         for name in outputs(spec):
@@ -77,7 +80,8 @@ def _generated(kernel: str, level: Level) -> tuple[str, Entry]:
     if (built / name).exists():
         text, fragment = (built / name).read_text(), (built / f"{kernel}.json").read_text()
         return text, replace(entry_from_json(json.loads(fragment)), levels=(level.value,))
-    made = generate(ROOT / "kernels_spec" / f"{kernel}.yaml", [level.value], _proved_elsewhere)
+    spec = specs.load(ROOT / "kernels_spec" / f"{kernel}.yaml")
+    made = generate(spec, [Cpu(level)], _proved_elsewhere)
     return made.c_files[name], entry_from_json(made.manifest)
 
 
@@ -126,8 +130,8 @@ def build(
     (folder / "ts_kernels.c").write_text(descriptors([entry]))
     sources = [folder / "kernel.c", folder / "ts_kernels.c", Path(__file__).parent / "driver.c"]
     strict = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-std=gnu11")
-    command = [compiler, *FLAGS, *strict, *Target(level).flags, *flags, f"-I{RUNTIME}"]
-    shared = jit.runtime(tuple(command), tuple(RUNTIME_SOURCES))
+    command = [compiler, *FLAGS, *strict, *Machine(level).flags, *flags, f"-I{RUNTIME}"]
+    shared = library.runtime(tuple(command), tuple(RUNTIME_SOURCES))
     sources += sorted(shared.glob("*.o"))
     program = folder / "program"
     done = subprocess.run(

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gen.commands.build import RUNTIME, RUNTIME_SOURCES
-from gen.targets.cpu.jit import FLAGS
-from gen.targets.cpu.levels import Level, Target
+from gen.commands.build import RUNTIME_SOURCES
+from gen.targets.c.library import FLAGS
+from gen.targets.cpu.levels import Level, Machine
+from gen.targets.runtime import RUNTIME
 
 from . import driver
 from .support import SPECS
@@ -32,7 +33,7 @@ def _compiler(name: str) -> str:
 
 def _warnings(compiler: str, level: Level, source: Path, *flags: str) -> str:
     """What the compiler says, which is nothing for code without warnings."""
-    command = [compiler, *FLAGS, *Target(level).flags, *STRICT, *flags, f"-I{RUNTIME}"]
+    command = [compiler, *FLAGS, *Machine(level).flags, *STRICT, *flags, f"-I{RUNTIME}"]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == (done.stderr == "")
     return done.stderr

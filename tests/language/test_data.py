@@ -14,7 +14,9 @@ from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 
 Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
@@ -32,7 +34,8 @@ def spec(compute: str, signature: str, arguments: str, rest: str = "") -> Kernel
 
 def source(kernel: KernelSpec, level: Level) -> str:
     dtypes = {"T": DType.FLOAT64}
-    return emit(kernel, {"float64": schedule(kernel, dtypes, Target(level), prove)}, level)
+    variants = schedule(kernel, dtypes, Cpu(level), prove)
+    return joined(emit(kernel, {"float64": variants}, Cpu(level)))
 
 
 def dims(kernel: Kernel, arrays: Arrays) -> dict[str, int]:
@@ -358,10 +361,10 @@ def test_positions_are_held_inside(position: str, type_: str, held: bool) -> Non
     )
     dtypes = {"T": DType.FLOAT64}
     if held:
-        assert schedule(kernel, dtypes, Target(Level.V3), prove)
+        assert schedule(kernel, dtypes, Cpu(Level.V3), prove)
     else:
         with pytest.raises(Refused, match="reads 't', by an index that is not affine, outside"):
-            schedule(kernel, dtypes, Target(Level.V3), prove)
+            schedule(kernel, dtypes, Cpu(Level.V3), prove)
 
 
 @pytest.mark.parametrize("type_", ["int8", "uint8", "int32", "uint64"])

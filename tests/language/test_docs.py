@@ -21,7 +21,8 @@ from gen.language.shapes import extent
 from gen.language.syntax import grammar as language
 from gen.pipeline import schedule
 from gen.poly.prove import prove
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
@@ -48,7 +49,7 @@ def test_example(text: str) -> None:
     for dtypes in choices(spec):
         built = build(spec, dtypes)
         verify(built)
-        assert schedule(spec, dtypes, Target(Level.V3), prove)
+        assert schedule(spec, dtypes, Cpu(Level.V3), prove)
         arrays = {
             a.name: given(a, dtypes, rng) for a in spec.arguments if a.intent is not Intent.OUT
         }

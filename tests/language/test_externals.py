@@ -14,7 +14,8 @@ from gen.language.externals import python_functions
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Target
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 
 J_ZERO = """
   j_zero:
@@ -63,8 +64,8 @@ def test_interpreted_and_compiled(recipe: str, dtype: DType) -> None:
     result = run(plain, {"x": x}, externals=python_functions(kernel))["y"]
     np.testing.assert_allclose(result, expected, atol=1e-5)
     level = jit.native_level()
-    variants = schedule(kernel, {"T": dtype}, Target(level), prove)
-    code = emit(kernel, {dtype.value: variants}, level)
+    variants = schedule(kernel, {"T": dtype}, Cpu(level), prove)
+    code = joined(emit(kernel, {dtype.value: variants}, Cpu(level)))
     assert code.count("#include <math.h>") == code.count("static inline float times_f") == 1
     y = np.zeros_like(x)
     jit.load(kernel, {"T": dtype}, code, level).compiled({"x": x, "y": y}, {}, threads=2)
@@ -89,7 +90,9 @@ def test_what_no_header_declares_is_an_error_of_the_compiler() -> None:
         "j_zero(x[i, j])",
     )
     level, dtypes = jit.native_level(), {"T": DType.FLOAT64}
-    code = emit(kernel, {"float64": schedule(kernel, dtypes, Target(level), prove)}, level)
+    code = joined(
+        emit(kernel, {"float64": schedule(kernel, dtypes, Cpu(level), prove)}, Cpu(level))
+    )
     with pytest.raises(TilesmithError, match="j_none"):
         jit.load(kernel, dtypes, code, level)
 

@@ -25,8 +25,11 @@ from gen.language import (
 from gen.language.formulas import oracle
 from gen.pipeline import emit, manifest_entry, schedule, suffix
 from gen.poly.prove import prove
+from gen.targets.c import library
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 from gen.trial import notebook
 from gen.trial import run as trial
 from gen.trial.sizes import edges
@@ -107,8 +110,10 @@ def test_values(
     spec = loads(text if scheduled else text.partition("recipes:")[0], f"{name}.yaml")
     dtypes = choices(spec)[-1]
     for level in {Level.V2, jit.native_level()}:
-        variants = schedule(spec, dtypes, Target(level), prove)
-        loaded = jit.load(spec, dtypes, emit(spec, {suffix(dtypes): variants}, level), level)
+        variants = schedule(spec, dtypes, Cpu(level), prove)
+        loaded = jit.load(
+            spec, dtypes, joined(emit(spec, {suffix(dtypes): variants}, Cpu(level))), level
+        )
         for arrays, scalars in given:
             check(spec, loaded, arrays, scalars, expected(*arrays, **scalars))
     arrays, scalars = given[-2]
@@ -126,7 +131,7 @@ def named_arrays(
 
 def check(
     spec: KernelSpec,
-    loaded: jit.Loaded,
+    loaded: library.Loaded,
     arrays: tuple[Array, ...],
     scalars: Mapping[str, Any],
     result: Array,
@@ -184,7 +189,7 @@ def test_run_draws_sizes_that_are_allowed() -> None:
     drawn = list(edges(spec, 8))
     assert len(drawn) > 20 and all(e["h"] >= 1 for e in drawn)
     window_ = load(SPECS / "window.yaml")
-    assert trial.run(window_, choices(window_)[0], Level.V2, {"m": 3, "n": 50}).right
+    assert trial.run(window_, choices(window_)[0], Cpu(Level.V2), {"m": 3, "n": 50}).right
 
 
 def test_what_the_manifest_says() -> None:
@@ -202,7 +207,7 @@ def test_what_the_manifest_says() -> None:
 
 def test_a_variant_takes_scalars_for_the_numbers_that_they_are() -> None:
     spec = load(SPECS / "conv_transpose2d.yaml")
-    fixed, general = schedule(spec, choices(spec)[0], Target(Level.V2), prove)
+    fixed, general = schedule(spec, choices(spec)[0], Cpu(Level.V2), prove)
     assert "stride" not in to_text(fixed.start.kernel).partition("with")[2]
     assert "// stride" in to_text(general.start.kernel)
     assumed = [expr_to_text(a) for a in fixed.start.kernel.assumptions]
@@ -216,7 +221,7 @@ def test_clamps_that_a_fixed_scalar_makes_superfluous_are_gone() -> None:
     when = spec.recipes[0].variants[0].when
     assert when is not None and expr_to_text(when) == "stride == 1 and dilation == 1"
     plain = to_text(build(spec, dtypes))
-    fixed = to_text(schedule(spec, dtypes, Target(Level.V2), lambda *_: None)[0].start.kernel)
+    fixed = to_text(schedule(spec, dtypes, Cpu(Level.V2), lambda *_: None)[0].start.kernel)
     assert "wide[b, m, min(max(i * stride + p * dilation, 0), h + 2 * padding - 1)" in plain
     assert "wide[b, m, i + p, j + q]" in fixed
 

@@ -7,8 +7,8 @@ import pytest
 from gen.errors import SpecError
 from gen.ir.nodes import Intent
 from gen.ir.types import DType
-from gen.language import KernelSpec, choices, least_sizes, load, loads, recipes
-from gen.targets.cpu.levels import Level
+from gen.language import KernelSpec, choices, least_sizes, load, loads
+from gen.targets.registry import TARGETS
 
 SPECS = Path(__file__).parent / "specs"
 
@@ -304,6 +304,13 @@ def test_errors_in_a_recipe(old: str, new: str, message: str) -> None:
     assert refused(TEXT + RECIPE.replace(old, new)).message == message
 
 
+def refused_target(text: str) -> SpecError:
+    """The error of the registry, which knows the targets."""
+    with pytest.raises(SpecError) as error:
+        TARGETS.check(loads(text, "scale.yaml").recipes)
+    return error.value
+
+
 @pytest.mark.parametrize(
     ("target", "message", "hint"),
     [
@@ -318,16 +325,16 @@ def test_a_recipe_for_no_target_is_refused_at_its_name(
     target: str, message: str, hint: str | None
 ) -> None:
     text = TEXT + RECIPE.replace("target: cpu", f"target: {target}")
-    error = refused(text)
+    error = refused_target(text)
     assert (error.message, error.hint) == (message, hint)
     assert error.span is not None
     assert text.splitlines()[error.span.line - 1][error.span.column - 1 :] == target
 
 
-def test_targets_are_the_levels_that_code_is_made_for() -> None:
-    assert tuple(level.value for level in Level) == recipes.LEVELS
-    for target in recipes.TARGETS:
-        loads(TEXT + RECIPE.replace("target: cpu", f"target: {target}"), "scale.yaml")
+def test_recipes_are_for_a_target_or_for_one_of_its_levels() -> None:
+    for target in TARGETS.of_recipes:
+        text = TEXT + RECIPE.replace("target: cpu", f"target: {target}")
+        TARGETS.check(loads(text, "scale.yaml").recipes)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +383,7 @@ def test_an_array_that_should_have_an_index() -> None:
 
 def test_a_misspelt_level_of_a_parameter() -> None:
     levels = "    params: {acc: {v3: 8, noen: 4}}\n    variants"
-    error = refused(TEXT + RECIPE.replace("    variants", levels))
+    error = refused_target(TEXT + RECIPE.replace("    variants", levels))
     assert error.message == "unknown level 'noen': there are v2, v3, v4, neon"
     assert error.hint == "did you mean 'neon'?"
 

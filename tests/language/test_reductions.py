@@ -17,7 +17,9 @@ from gen.language import KernelSpec, build, loads
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(7)
@@ -146,8 +148,8 @@ def test_proved_and_compiled(name: str, recipe: str) -> None:
     kernel = KERNELS[name](recipe.format(block=BLOCKS[name]))
     for dtype in (DType.FLOAT32, DType.FLOAT64):
         for level in {Level.V2, jit.native_level()}:
-            variants = schedule(kernel, {"T": dtype}, Target(level), prove)
-            code = emit(kernel, {dtype.value: variants}, level)
+            variants = schedule(kernel, {"T": dtype}, Cpu(level), prove)
+            code = joined(emit(kernel, {dtype.value: variants}, Cpu(level)))
             loaded = jit.load(kernel, {"T": dtype}, code, level)
             for m, n in ((1, 1), (3, 15), (17, 16), (18, 33), (5, 200)):
                 x = numbers(m, n, dtype)
@@ -202,9 +204,9 @@ def test_updates_of_an_integer_part_wrap() -> None:
     (block,) = blocks(build(kernel, {"T": DType.FLOAT64}))
     assert isinstance(block.body, Update)
     level = jit.native_level()
-    variants = schedule(kernel, {"T": DType.FLOAT64}, Target(level), prove)
+    variants = schedule(kernel, {"T": DType.FLOAT64}, Cpu(level), prove)
     loaded = jit.load(
-        kernel, {"T": DType.FLOAT64}, emit(kernel, {"float64": variants}, level), level
+        kernel, {"T": DType.FLOAT64}, joined(emit(kernel, {"float64": variants}, Cpu(level))), level
     )
     x, s = np.full((1, 5), 2.0**61), np.zeros(1, np.int64)
     loaded.compiled({"x": x, "s": s}, {}, threads=1)

@@ -17,8 +17,11 @@ from gen.ir.text.printer import to_text
 from gen.language import KernelSpec, build, choices, least_sizes, load, loads, relations
 from gen.pipeline import emit, manifest_entry, schedule, suffix
 from gen.poly.prove import prove
+from gen.targets.c import library
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 from gen.trial import notebook
 from gen.trial import run as trial
 from gen.trial.sizes import edges
@@ -99,15 +102,17 @@ def test_values(
     spec = loads(text if scheduled else text.partition("recipes:")[0], f"{name}.yaml")
     dtypes = choices(spec)[-1]
     for level in {Level.V2, jit.native_level()}:
-        variants = schedule(spec, dtypes, Target(level), prove)
-        loaded = jit.load(spec, dtypes, emit(spec, {suffix(dtypes): variants}, level), level)
+        variants = schedule(spec, dtypes, Cpu(level), prove)
+        loaded = jit.load(
+            spec, dtypes, joined(emit(spec, {suffix(dtypes): variants}, Cpu(level))), level
+        )
         for arrays, scalars in given:
             check(spec, loaded, [v.lowered.kernel for v in variants], arrays, scalars, expected)
 
 
 def check(
     spec: KernelSpec,
-    loaded: jit.Loaded,
+    loaded: library.Loaded,
     lowered: list[Any],
     arrays: tuple[Array, ...],
     scalars: Mapping[str, int],
@@ -164,20 +169,20 @@ def test_run_draws_sizes_that_are_allowed() -> None:
     assert any(e["p"] < e["h"] and e["q"] == e["w"] for e in drawn)
     for name in ("differences", "padded"):
         spec = load(SPECS / f"{name}.yaml")
-        report = trial.run(spec, choices(spec)[0], jit.native_level(), {})
+        report = trial.run(spec, choices(spec)[0], Cpu(jit.native_level()), {})
         assert report.right and len(report.edges) > 5
     spec = loads(PLAIN + "constraints: [n > k, k > 0]\n", "k.yaml")
-    report = trial.run(spec, choices(spec)[0], Level.V2, {})
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
     assert dict(report.case.sizes) == {"n": 64, "k": 32}
     spec = loads(PLAIN + "constraints: [k < n, k > 0]\n", "k.yaml")
     with pytest.raises(TilesmithError, match="k: give sizes for which k >= 1 and k < n and n - k"):
-        trial.run(spec, choices(spec)[0], Level.V2, {"n": 1, "k": 1})
+        trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 1, "k": 1})
 
 
 def test_run_needs_defaults() -> None:
     spec = load(SPECS / "nearest.yaml")
     with pytest.raises(TilesmithError, match="nearest: the scalar 'size' has no default to run"):
-        trial.run(spec, choices(spec)[0], Level.V2, {})
+        trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
 
 
 def test_the_interpreter_checks_what_is_assumed() -> None:

@@ -15,7 +15,8 @@ from gen.language import KernelSpec, build, loads
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.targets.cpu.jit import compile_kernel
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 NARROW = [DType.FLOAT16, DType.BFLOAT16]
 
@@ -64,7 +65,7 @@ def test_a_number_is_stored_rounded(dtype: DType, bits: int) -> None:
     )
     x = np.ones(3, numpy_dtype(dtype))
     assert run(built, {"x": x})["y"].view(np.uint16)[0] == bits
-    compiled = compile_kernel(lower(Scheduled(built, {}), Target(Level.V2)).kernel, Level.V2)
+    compiled = compile_kernel(lower(Scheduled(built, {}), Cpu(Level.V2).lowering).kernel, Level.V2)
     compiled({"x": x, "y": (y := np.zeros_like(x))})
     assert y.view(np.uint16)[0] == bits
 

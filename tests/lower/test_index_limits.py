@@ -16,7 +16,8 @@ from gen.ir.text.print_expr import expr_to_text
 from gen.lower import index_limits
 from gen.lower.index_limits import Limits, check, smallest
 from gen.pipeline import limits_of, schedule
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from gen.trial.proofs import proofs
 
 SHIPPED = Path(__file__).parents[2] / "kernels_spec"
@@ -146,7 +147,7 @@ def test_numbers_that_leave_64_bits_by_themselves(compute: str, tmp_path: Path) 
     )
     assert "y[i] = x[" in str(error.value) and "^" in str(error.value)
     assert error.value.hint == "use smaller numbers"
-    (proof,) = proofs(specs.load(path), [Level.V2])
+    (proof,) = proofs(specs.load(path), [Cpu(Level.V2)])
     assert proof.refused and "leaves 64 bits at sizes of 1024" in proof.detail
 
 
@@ -208,7 +209,7 @@ def test_a_size_that_takes_no_memory(tmp_path: Path) -> None:
 )
 def test_shipped(name: str, limits: Limits) -> None:
     spec = specs.load(SHIPPED / f"{name}.yaml")
-    variants = schedule(spec, specs.choices(spec)[0], Target(Level.V4), unproved)
+    variants = schedule(spec, specs.choices(spec)[0], Cpu(Level.V4), unproved)
     found = limits_of(variants)
     assert replace(found, products=tuple(map(expr_to_text, found.products))) == limits
 

@@ -19,7 +19,8 @@ from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.target import Cpu
 from tests.targets import kernels
 from tests.targets.kernels import Case, lowered
 
@@ -36,12 +37,12 @@ def shape(kernel: Kernel, name: str) -> str:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_lowered_trees_are_proved(case: Case) -> None:
-    prove(from_text(case.plain), lower(case.state(), Target(Level.V2)))
+    prove(from_text(case.plain), lower(case.state(), Cpu(Level.V2).lowering))
 
 
 def test_a_wrong_lowering_is_refused() -> None:
     case = CASES["blur"]
-    state = lower(case.state(), Target(Level.V2))
+    state = lower(case.state(), Cpu(Level.V2).lowering)
     text = to_text(state.kernel).replace("range(1, (n + 3) // 4 - 1)", "range(2, (n + 3) // 4 - 1)")
     assert text != to_text(state.kernel)
     with pytest.raises(Refused):
@@ -52,7 +53,7 @@ def test_a_wrong_lowering_is_refused() -> None:
 def test_interpreted_as_before(n: int) -> None:
     case = CASES["blur"]
     x = np.random.default_rng(1).standard_normal((3, n)).astype("f")
-    result = lower(case.state(), Target(Level.V2)).kernel
+    result = lower(case.state(), Cpu(Level.V2).lowering).kernel
     before = run(from_text(case.scheduled), {"x": x})["y"]
     np.testing.assert_array_equal(run(result, {"x": x}, seed=3)["y"], before)
 
@@ -80,7 +81,7 @@ def twice(n, x: float32[n], y: Out[float32[n]]):
     flow = {("t", 0): given, ("t_2", 0): given, ("y", 0): Source(("t", "t_2"))}
     state = Scheduled(tree, flow)
     prove(from_text(plain), state)
-    after = lower(state, Target(Level.V2))
+    after = lower(state, Cpu(Level.V2).lowering)
     assert [block.name for block in blocks(after.kernel)] == ["t", "y"]
     prove(from_text(plain), after)
 
@@ -102,7 +103,7 @@ def copy(n, x: float32[n], y: Out[float32[n]]):
                 y[i] = x[i]
 """
     state = Scheduled(from_text(plain + more), {})
-    kernel = lower(state, Target(Level.V2)).kernel
+    kernel = lower(state, Cpu(Level.V2).lowering).kernel
     assert [loop.var for loop in loops(kernel.body)] == ["y.i"]
     assert to_text(kernel) == plain
 
@@ -311,7 +312,7 @@ def k(n, x: float32[n], y: Out[float32[n]]):
                 y[i] = x[i]
 """)
     source = Source(initial=True, shared=("y.one", "y.i"))
-    state = lower(Scheduled(kernel, {("y", 0): source}), Target(Level.V3))
+    state = lower(Scheduled(kernel, {("y", 0): source}), Cpu(Level.V3).lowering)
     assert [loop.var for loop in loops(state.kernel.body)] == ["y.i"]
     assert blocks(state.kernel.body)[0].bindings == (Var("y.i"),)
     assert state.flow["y", 0].shared == ("y.i",)
@@ -366,10 +367,10 @@ def k(n, y: Out[int64[n]]):
 
 
 def test_levels() -> None:
-    lanes = [Target(level).lanes(DType.FLOAT32) for level in Level]
+    lanes = [Machine(level).lanes(DType.FLOAT32) for level in Level]
     assert lanes == [4, 8, 16, 4]
-    assert Target(Level.V3).flags == ("-march=x86-64-v3",)
-    assert [Target(level).has_fma for level in Level] == [False, True, True, True]
+    assert Machine(Level.V3).flags == ("-march=x86-64-v3",)
+    assert [Machine(level).has_fma for level in Level] == [False, True, True, True]
 
 
 def test_a_guard_stands_around_all_loops_that_share_it() -> None:

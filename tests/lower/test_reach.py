@@ -8,7 +8,8 @@ from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 TILED = """\
 def copied(n, p, x: float32[n], y: Out[float32[n]]):
@@ -25,7 +26,7 @@ def copied(n, p, x: float32[n], y: Out[float32[n]]):
 
 
 def lowered(text: str) -> Kernel:
-    return lower(Scheduled(from_text(text), {}), Target(Level.V3)).kernel
+    return lower(Scheduled(from_text(text), {}), Cpu(Level.V3).lowering).kernel
 
 
 def test_a_tail_ends_with_the_last_iteration_that_does_something() -> None:

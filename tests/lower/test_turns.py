@@ -9,7 +9,8 @@ from gen.ir.text.parser import from_text
 from gen.ir.walk import blocks, loops
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 TURNED = """\
 def transposed(m, n, x: float32[m, n], y: Out[float32[n, m]]):
@@ -33,7 +34,7 @@ KEPT = TURNED.replace("t[l % 4, a % 4]", "t[a % 4, l % 4]")  # rows are read as 
 
 def kinds(text: str, var: str) -> list[tuple[LoopKind, bool]]:
     """Of the loop's copies: the kind, and whether what is in them is streamed."""
-    kernel = lower(Scheduled(from_text(text), {}), Target(Level.V2)).kernel
+    kernel = lower(Scheduled(from_text(text), {}), Cpu(Level.V2).lowering).kernel
     copies = [loop for loop in loops(kernel.body) if loop.var == var]
     return [(c.kind, any(b.annotations for b in blocks(c))) for c in copies]
 
@@ -47,7 +48,7 @@ def test_what_has_guards_is_a_loop_that_ends_with_them() -> None:
         LoopKind.UNROLLED,
         LoopKind.SERIAL,
     ]
-    kernel = lower(Scheduled(from_text(TURNED), {}), Target(Level.V2)).kernel
+    kernel = lower(Scheduled(from_text(TURNED), {}), Cpu(Level.V2).lowering).kernel
     *_, corner = [loop for loop in loops(kernel.body) if loop.var == "y.a"]
     assert all(b.predicate != TRUE for b in blocks(corner))  # the lanes' guard is left
 
@@ -57,7 +58,7 @@ def test_other_tiles_stay_unrolled() -> None:
 
 
 def test_nothing_is_lost() -> None:
-    kernel = lower(Scheduled(from_text(TURNED), {}), Target(Level.V2)).kernel
+    kernel = lower(Scheduled(from_text(TURNED), {}), Cpu(Level.V2).lowering).kernel
     for m in (0, 1, 3, 4, 5, 9):
         for n in (0, 1, 4, 7):
             x = np.arange(m * n, dtype="f").reshape(m, n)

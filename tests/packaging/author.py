@@ -10,6 +10,7 @@ from shutil import copytree, ignore_patterns
 import numpy as np
 
 from gen import project
+from gen.targets.registry import TARGETS
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,7 +60,7 @@ def machine(folder: Path) -> Author:
 def package(folder: Path, specs: list[Path]) -> Path:
     """A project `fixture-package` in the folder with these specs instead of the first one."""
     source = folder / "fixture-package"
-    project.create("fixture-package", source)
+    project.create("fixture-package", source, TARGETS)
     kernels = source / "kernels_spec"
     (kernels / "normalize.yaml").unlink()
     for path in specs:

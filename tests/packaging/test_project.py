@@ -16,6 +16,7 @@ from gen.commands import build
 from gen.errors import TilesmithError
 from gen.ir.nodes import Intent
 from gen.language import load
+from gen.targets.registry import TARGETS
 
 from .author import ROOT, Author
 
@@ -25,7 +26,7 @@ MESON = ["python", "-m", "mesonbuild.mesonmain"]
 def _wheel(folder: Path, author: Author) -> Path:
     """The wheel of a new project in `folder`."""
     source = folder / "my-kernels"
-    project.create("my-kernels", source)
+    project.create("my-kernels", source, TARGETS)
     pip = ["pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet"]
     author.run(*pip, "--wheel-dir", folder / "dist", source)
     (wheel,) = (folder / "dist").glob("*.whl")
@@ -107,7 +108,7 @@ def test_two_builds_in_two_folders_are_equal(wheel: Path, tmp_path: Path, author
 
 def test_rebuilds_do_what_is_needed(tmp_path: Path, author: Author) -> None:
     source, folder = tmp_path / "source", tmp_path / "build"
-    project.create("my-kernels", source)
+    project.create("my-kernels", source, TARGETS)
     author.run(*MESON, "setup", folder, source)
     ninja = ["ninja", "-C", folder]
     author.run(*ninja)
@@ -156,7 +157,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def test_no_placeholder_is_left(tmp_path: Path) -> None:
-    made = project.create("my-kernels", tmp_path / "new")
+    made = project.create("my-kernels", tmp_path / "new", TARGETS)
     assert sorted(made) == sorted(_files(tmp_path / "new"))
     for path in made:
         text = path.read_text("utf-8")
@@ -181,14 +182,14 @@ def test_no_placeholder_is_left(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_names_that_are_refused(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(TilesmithError) as caught:
-        project.create(name, tmp_path / "new")
+        project.create(name, tmp_path / "new", TARGETS)
     assert str(caught.value) == f"error: {message}"
     assert not (tmp_path / "new").exists()
 
 
 def test_a_folder_that_exists_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(TilesmithError) as caught:
-        project.create("k", tmp_path)
+        project.create("k", tmp_path, TARGETS)
     assert str(caught.value) == f"error: {tmp_path} exists already: init makes a new folder"
     assert not _files(tmp_path)
 

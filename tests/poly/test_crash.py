@@ -4,7 +4,8 @@ from gen.ir.text.parser import from_text
 from gen.lower.lower import lower
 from gen.poly.prove import prove
 from gen.schedule.examples import SCALE
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from tests.schedule.support import schedule, start
 
 RECIPE = """\
@@ -17,4 +18,4 @@ RECIPE = """\
 
 def test_an_aligned_loop_in_four() -> None:
     state = schedule(start(SCALE), RECIPE)[-1].state
-    prove(from_text(SCALE), lower(state, Target(Level.V4)))
+    prove(from_text(SCALE), lower(state, Cpu(Level.V4).lowering))

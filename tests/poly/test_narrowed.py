@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from gen.targets.cpu.passes.finish import BY_DATA, EXACT, after
 
 from gen import language as specs
 from gen.display.text import unproved
@@ -15,7 +16,6 @@ from gen.pipeline import schedule
 from gen.poly.rewrites.narrowed import check_narrowed
 from gen.poly.witness import Refused
 from gen.targets.cpu.levels import Level, Target
-from gen.targets.cpu.passes.finish import BY_DATA, EXACT, after
 
 ROOT = Path(__file__).parents[2]
 HEAD = "def k(m, n, start: int64[m + 1], at: int32[m], v: float32[n], y: InOut[float32[m]]):\n"

@@ -7,7 +7,7 @@ import pytest
 from gen.binding.descriptors import descriptors
 from gen.binding.manifest import Argument, Entry, Parameter, entry_from_json, entry_to_json
 from gen.ir.nodes import Intent
-from gen.targets.cpu.jit import RUNTIME
+from gen.targets.runtime import RUNTIME
 
 ENTRY = Entry(
     "reach", "d", "(n)->(n)", {"T": ("float32",)}, ("m", "n"), "m",

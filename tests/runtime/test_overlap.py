@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gen.commands.build import RUNTIME
+from gen.targets.runtime import RUNTIME
 
 Layout = tuple[int, list[int], list[int], int]  # address, shape, strides, bytes of an element
 

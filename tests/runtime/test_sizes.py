@@ -12,9 +12,9 @@ import pytest
 
 from gen.binding.descriptors import descriptors
 from gen.binding.manifest import Argument, Entry, Parameter
-from gen.commands.build import RUNTIME
 from gen.ir.interpret.sizes import from_text, value
 from gen.ir.nodes import Intent
+from gen.targets.runtime import RUNTIME
 
 NAMES = ("n", "k", "s")
 LARGE = (0, 1, 2, 3, 7, 2**31, 2**61, 2**63 - 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gen.commands.build import RUNTIME
+from gen.targets.runtime import RUNTIME
 
 
 @pytest.mark.parametrize("sanitizers", ["address,undefined", "thread", ""])

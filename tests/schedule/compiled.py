@@ -10,12 +10,15 @@ import numpy as np
 from gen.ir.interpret.evaluate import numpy_dtype
 from gen.ir.interpret.sizes import value
 from gen.ir.nodes import Intent
+from gen.lower.finish import Finished, finish
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
+from gen.targets.c.library import Compiled, build
 from gen.targets.cpu import jit
-from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.emit import emit_file, emit_kernel
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .support import Array, inputs, schedule
 
@@ -32,38 +35,38 @@ class Case:
     reference: Reference
 
 
-def compile_all(cases: Mapping[str, Case], level: Level) -> dict[str, jit.Compiled]:
+def compile_all(cases: Mapping[str, Case], level: Level) -> dict[str, Compiled]:
     """Each case scheduled, lowered and proved, and all of them compiled together."""
     kernels = {}
     for name, case in cases.items():
         state = schedule(case.plain, case.steps)[-1].state if case.steps else case.plain
-        lowered = lower(state, Target(level))
+        lowered = lower(state, Cpu(level).lowering)
         prove(case.plain.kernel, lowered)
         kernels[name] = replace(lowered.kernel, name=re.sub(r"\W", "_", name))
     parts = [
         emit_kernel(
             k.name,
             "jit",
-            (LoweredVariant("0", k),),
+            (Finished("0", finish(k, Cpu(level).finishing)),),
             level,
             packed=[p.buffer.name for p in k.parameters],
         )
         for k in kernels.values()
     ]
     source = emit_file("schedules", parts, level)
-    library = jit.build(source, jit.compiler_command(level, ("-O1",)))  # half of the time
+    library = build(source, jit.compiler_command(level, ("-O1",)))  # half of the time
     result = {}
     for name, kernel in kernels.items():
         symbol = f"ts_{kernel.name}_jit_{level.value}"
         found = re.search(rf"extern const ts_variant {symbol}\[(\d+)\]", source)
         assert found
-        result[name] = jit.Compiled(kernel, source, library, symbol, int(found[1]))
+        result[name] = Compiled(kernel, source, library, symbol, int(found[1]))
     return result
 
 
 def assert_right(
     case: Case,
-    compiled: jit.Compiled,
+    compiled: Compiled,
     sizes: Iterable[int],
     scalars: Mapping[str, float] | None = None,
 ) -> None:

@@ -44,7 +44,7 @@ def recipe(text: str) -> Recipe:
 
 
 def steps(text: str, lanes: int = 4) -> tuple[Primitive, ...]:
-    return steps_of(text, {"lanes": lanes})
+    return steps_of(text, {"lanes": lanes, "line_bytes": 64})
 
 
 def schedule(state: Scheduled, text: str) -> tuple[Step, ...]:

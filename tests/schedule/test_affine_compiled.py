@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gen.schedule.examples import BLOCKED, PAIR, ROW_SUM, SCALE, STENCIL, TRIANGLE, TWICE, UPPER
+from gen.targets.c import library
 from gen.targets.cpu import jit
 
 from .compiled import Case, assert_right, compile_all
@@ -183,12 +184,12 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def compiled(cache: None) -> Mapping[str, jit.Compiled]:
+def compiled(cache: None) -> Mapping[str, library.Compiled]:
     return compile_all(CASES, jit.native_level())
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_compiled_steps(name: str, compiled: Mapping[str, jit.Compiled]) -> None:
+def test_compiled_steps(name: str, compiled: Mapping[str, library.Compiled]) -> None:
     case = CASES[name]
     for b in (1, 2, 3, 10) if case.reference is blocked else (0,):
         assert_right(case, compiled[name], SIZES, {"b": b} if b else None)

@@ -10,7 +10,8 @@ from gen.ir.text.printer import to_text
 from gen.ir.walk import loops
 from gen.lower.lower import lower
 from gen.schedule import examples
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .support import assert_same, schedule, start
 
@@ -257,7 +258,7 @@ def test_c_code_has_no_messages() -> None:
     recipe = "- send: {buffer: t, loop: y.i_0, to: [1]}"
     state = schedule(start(examples.RANKS), recipe)[-1].state
     with pytest.raises(ScheduleError) as refused:
-        lower(state, Target(Level.V3))
+        lower(state, Cpu(Level.V3).lowering)
     assert refused.value.message == "loop 't.i_0' is distributed, and C code has no ranks"
     assert refused.value.hint == (
         "code for MPI comes later: leave `distribute` to recipes of another target"
@@ -268,5 +269,5 @@ def test_c_code_has_no_messages() -> None:
 def test_c_code_has_no_ranks() -> None:
     state = schedule(start(examples.SCALE), "- distribute: {loop: y.i}")[-1].state
     with pytest.raises(ScheduleError) as refused:
-        lower(state, Target(Level.V3))
+        lower(state, Cpu(Level.V3).lowering)
     assert refused.value.message == "loop 'y.i' is distributed, and C code has no ranks"

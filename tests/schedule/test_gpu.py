@@ -16,7 +16,8 @@ from gen.lower.lower import lower
 from gen.schedule import examples
 from gen.schedule.base import Context, Step
 from gen.schedule.recipe import run as run_steps
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .support import assert_same, from_spec, inputs, schedule, start, steps
 
@@ -189,7 +190,7 @@ def test_a_barrier_that_threads_pass_differently_often() -> None:
 def test_c_code_has_no_launches() -> None:
     state = schedule(start(examples.SCALE), "- bind: {loop: y.i, axis: blockIdx.x}")[-1].state
     with pytest.raises(ScheduleError) as refused:
-        lower(state, Target(Level.V3))
+        lower(state, Cpu(Level.V3).lowering)
     assert refused.value.message == (
         "loop 'y.i' is bound to blockIdx.x, and C code has no launches"
     )
@@ -197,7 +198,7 @@ def test_c_code_has_no_launches() -> None:
 
 def test_c_code_leaves_barriers_out() -> None:
     state = schedule(start(examples.REVERSED), "- sync_threads: {loop: y.j}")[-1].state
-    lowered = lower(state, Target(Level.V3)).kernel
+    lowered = lower(state, Cpu(Level.V3).lowering).kernel
     assert not any(isinstance(n, Barrier) for n in walk(lowered))
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     np.testing.assert_array_equal(run(lowered, {"x": x})["y"], 2 * x[:, ::-1])

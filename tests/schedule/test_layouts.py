@@ -26,7 +26,8 @@ from gen.schedule.examples import (
     TURNED,
     TWICE,
 )
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .support import assert_same, schedule, start, steps
 
@@ -367,7 +368,7 @@ def test_a_fill_of_nothing_is_gone_after_lowering() -> None:
     recipe = "- decompose_padding: {block: t}\n- peel: {loop: t_pad_2.i, at: -1}"
     plain = start(PADDED)
     state = schedule(plain, recipe)[-1].state
-    after = lower(state, Target(Level.V2))
+    after = lower(state, Cpu(Level.V2).lowering)
     assert "t_pad_2_2" in to_text(state.kernel) and "t_pad_2_2" not in to_text(after.kernel)
     prove(plain.kernel, after)
 
@@ -408,7 +409,7 @@ NOTE = "- annotate: {{loop: y.i_0, key: pragma_{}, value: {}}}\n"
 )
 def test_loops_that_a_note_unrolls(most: int, unrolled: tuple[str, ...]) -> None:
     state = schedule(start(SCALE), TILE + NOTE.format("auto_unroll_max_step", most))[-1].state
-    text = to_text(lower(state, Target(Level.V2)).kernel)
+    text = to_text(lower(state, Cpu(Level.V2).lowering).kernel)
     for loop in ("y.i_1", "y.j_1"):
         assert (f"{loop} in unrolled" in text) is (loop in unrolled)
     assert "pragma" not in text
@@ -416,7 +417,9 @@ def test_loops_that_a_note_unrolls(most: int, unrolled: tuple[str, ...]) -> None
 
 def test_loops_that_the_compiler_unrolls() -> None:
     notes = NOTE.format("auto_unroll_max_step", 8) + NOTE.format("unroll_explicit", 0)
-    text = to_text(lower(schedule(start(SCALE), TILE + notes)[-1].state, Target(Level.V2)).kernel)
+    text = to_text(
+        lower(schedule(start(SCALE), TILE + notes)[-1].state, Cpu(Level.V2).lowering).kernel
+    )
     assert "unrolled(" not in text
     assert text.count("annotations={'unroll': ") == 2
 

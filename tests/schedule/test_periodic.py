@@ -10,7 +10,8 @@ from gen.ir.text.printer import to_text
 from gen.lower.lower import lower
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .support import schedule, start
 
@@ -73,7 +74,7 @@ def test_neighbours_further_away_than_the_ring_is_long(shift: str) -> None:
     """A ring of one cell is gone around seven times."""
     state = start(ring(shift))
     (*_, last) = schedule(state, VECTORS)
-    lowered = lower(last.state, Target(Level.V3))
+    lowered = lower(last.state, Cpu(Level.V3).lowering)
     prove(state.kernel, lowered)
     off = to_text(lowered.kernel).replace(f"(j {shift}) % n", f"(j {shift} + 1) % n", 1)
     with pytest.raises(Refused, match=r"x\[.*\]|needs"):
@@ -84,7 +85,7 @@ def test_neighbours_too_far_around_the_ring() -> None:
     state = start(ring("- 17"))
     (*_, last) = schedule(state, VECTORS)
     with pytest.raises(Refused) as refused:
-        prove(state.kernel, lower(last.state, Target(Level.V3)))
+        prove(state.kernel, lower(last.state, Cpu(Level.V3).lowering))
     assert refused.value.reason == (
         "block 'y' reads `x[(j - 17) % n]`, a place that is known exactly there, or in the plain"
         " schedule, and not in both"
@@ -96,4 +97,4 @@ def test_neighbours_too_far_around_the_ring() -> None:
     far = ring("- 17").replace("n >= 1", "n >= 2")
     state = start(far)
     (*_, last) = schedule(state, VECTORS)
-    prove(state.kernel, lower(last.state, Target(Level.V3)))
+    prove(state.kernel, lower(last.state, Cpu(Level.V3).lowering))

@@ -49,7 +49,7 @@ def test_choose_prefers_the_level() -> None:
     ("text", "message", "line"),
     [
         ("acc: {v4: 4, v3: 2}", "the parameter '$acc' has no value on v2", 7),
-        ("lanes: 4, acc: 1", "'$lanes' is the level's own: a parameter cannot be named so", 3),
+        ("lanes: 4, acc: 1", "'$lanes' is the target's own: a parameter cannot be named so", 3),
         ("acc: 1, more: 2", "no step uses the parameter '$more'", 3),
         ("act: 1", "there is no parameter '$acc'", 7),
     ],

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from gen.targets.c import library
 from gen.targets.cpu import jit
 
 from .compiled import Case, Reference, assert_right, compile_all
@@ -92,12 +93,12 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def compiled(cache: None) -> Mapping[str, jit.Compiled]:
+def compiled(cache: None) -> Mapping[str, library.Compiled]:
     return compile_all(CASES, jit.native_level())
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_compiled_recurrences(name: str, compiled: Mapping[str, jit.Compiled]) -> None:
+def test_compiled_recurrences(name: str, compiled: Mapping[str, library.Compiled]) -> None:
     case = CASES[name]
     sizes = (0, 1, 2, 3, 5, 8) if case.reference is heat else (0, 1, 2, 3, 4, 5, 8, 9)
     for scalars in SCALARS.get(case.reference, [None]):

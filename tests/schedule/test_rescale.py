@@ -19,6 +19,7 @@ from gen.poly.witness import Refused
 from gen.schedule.edit.tree import rebuild, tree, update_blocks
 from gen.schedule.examples import ROW_EXPONENTIALS, ROW_SPREAD
 from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from gen.trial.proofs import proofs
 from tests.targets.conftest import has
 
@@ -303,9 +304,9 @@ recipes:
 def test_what_is_said_of_it(tmp_path: Path) -> None:
     path = tmp_path / "normalizer.yaml"
     path.write_text(SPEC)
-    said = [p.status for p in proofs(specs.load(path), [Level.V3])]
+    said = [p.status for p in proofs(specs.load(path), [Cpu(Level.V3)])]
     assert said == ["proved", *["proved given online_softmax"] * 2]
-    manifest = pipeline.generate(path, ["v3"], unproved).manifest
+    manifest = pipeline.generate(specs.load(path), [Cpu(Level.V3)], unproved).manifest
     assert manifest["details"]["proof"]["status"] == "proved given online_softmax"  # type: ignore[index]
 
 

@@ -27,6 +27,7 @@ from gen.poly.workbench import Workbench
 from gen.schedule.base import Context, Primitive, Prover, Step, Steps
 from gen.schedule.recipe import run as run_steps
 from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from gen.trial.proofs import proofs
 from tests.schedule.support import start, steps
 
@@ -280,18 +281,18 @@ def test_another_process_and_the_cache(tmp_path: Path) -> None:
 
 def test_prove_show_and_the_manifest_say_tested(tmp_path: Path) -> None:
     spec = rows()
-    found = [(p.status, p.step) for p in proofs(spec, [Level.V3])]
+    found = [(p.status, p.step) for p in proofs(spec, [Cpu(Level.V3)])]
     assert found == [
         ("proved", "0: the plain schedule"),
         ("tested", f"0: {STEP}"),
         ("tested", "0: lowered, end to end"),
     ]
-    told = show.text(spec, choices(spec)[0], Level.V3, show.Steps("0")).splitlines()
+    told = show.text(spec, choices(spec)[0], Cpu(Level.V3), show.Steps("0")).splitlines()
     words = [line[4:10] for line in told if line.startswith(("#   proved", "#   tested"))]
     assert words == ["proved", "tested", "tested"]
     path = tmp_path / "rows.yaml"
     path.write_text(ROWS.replace("FACTOR", "2"), encoding="utf-8")
-    details = generate(path, ["v3"], prove).manifest["details"]
+    details = generate(spec, [Cpu(Level.V3)], prove).manifest["details"]
     assert json.loads(json.dumps(details))["proof"] == {
         "status": "tested", "steps": {"v3": {"float64": {"0": 1}}}, "tested": [STEP],
     }  # fmt: skip

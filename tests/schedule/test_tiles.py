@@ -6,7 +6,8 @@ from gen.ir.text.printer import to_text
 from gen.lower.lower import lower
 from gen.poly.prove import prove
 from gen.schedule.examples import BLOCKED, STENCIL, TWICE
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .support import assert_same, schedule, start
 
@@ -69,7 +70,7 @@ def test_a_packed_matrix_product_with_a_tile_in_registers() -> None:
     plain = start(MATMUL)
     state = schedule(plain, PACKED)[-1].state
     assert_same(plain.kernel, state.kernel, sizes=(1, 3, 9))
-    lowered = lower(state, Target(Level.V2))
+    lowered = lower(state, Cpu(Level.V2).lowering)
     prove(plain.kernel, lowered)
     text = to_text(lowered.kernel)
     assert "packed=float32[k, 8]" in text
@@ -129,6 +130,6 @@ def test_parts_of_parts(steps: str) -> None:
     """The rest of a row ends the parts of a symbolic size of its last four."""
     plain = start(BLOCKED)
     state = schedule(plain, steps)[-1].state
-    lowered = lower(state, Target(Level.V3))
+    lowered = lower(state, Cpu(Level.V3).lowering)
     prove(plain.kernel, lowered)
     assert_same(plain.kernel, lowered.kernel)

@@ -17,12 +17,15 @@ from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
 from gen.ir.rules.verify import verify
 from gen.ir.text.printer import to_text
+from gen.lower.finish import Finished, finish
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
-from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
-from gen.targets.cpu.jit import Compiled, build, compiler_command, native_level
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.c.library import Compiled, build
+from gen.targets.cpu.emit import emit_file, emit_kernel
+from gen.targets.cpu.jit import compiler_command, native_level
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from tests.conftest import Golden
 from tests.schedule.support import assert_same, inputs, schedule, start
 
@@ -226,7 +229,7 @@ def last(name: str) -> Scheduled:
 @cache
 def lowered(name: str, level: Level) -> Kernel:
     """What is emitted, proved against the original."""
-    result = lower(last(name), Target(level))
+    result = lower(last(name), Cpu(level).lowering)
     verify(result.kernel, lowered=True)
     prove(original(name).kernel, result)
     return result.kernel
@@ -238,7 +241,7 @@ def emitted(names: tuple[str, ...], level: Level) -> str:
     for name in names:
         kernel = lowered(name, level)
         arrays = [p.buffer.name for p in kernel.parameters]
-        variants = (LoweredVariant("0", kernel),)
+        variants = (Finished("0", finish(kernel, Cpu(level).finishing)),)
         parts.append(emit_kernel(kernel.name, "float32", variants, level, packed=arrays))
     return emit_file("cinn", parts, level)
 

@@ -19,13 +19,16 @@ from gen.ir.rules.verify import verify
 from gen.ir.text.print_expr import expr_to_text
 from gen.ir.text.printer import to_text
 from gen.ir.walk import walk
+from gen.lower.finish import Finished, finish
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.values.flow import plain_flow
-from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
-from gen.targets.cpu.jit import Compiled, build, compiler_command, native_level
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.c.library import Compiled, build
+from gen.targets.cpu.emit import emit_file, emit_kernel
+from gen.targets.cpu.jit import compiler_command, native_level
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from tests.conftest import Golden
 from tests.schedule.support import inputs, schedule
 
@@ -87,7 +90,7 @@ def last(name: str) -> Scheduled:
 @cache
 def lowered(name: str) -> Kernel:
     """What is emitted, proved against the plain schedule."""
-    result = lower(last(name), Target(native_level()))
+    result = lower(last(name), Cpu(native_level()).lowering)
     verify(result.kernel, lowered=True)
     prove(original(name).kernel, result)
     return result.kernel
@@ -101,7 +104,7 @@ def compiled() -> Callable[[str], Compiled]:
     for name in PATTERNS:
         kernel = lowered(name)
         arrays = [p.buffer.name for p in kernel.parameters]
-        variants = (LoweredVariant("0", kernel),)
+        variants = (Finished("0", finish(kernel, Cpu(level).finishing)),)
         parts.append(emit_kernel(name, "float32", variants, level, packed=arrays))
     source = emit_file("heterocl", parts, level)
     library = build(source, compiler_command(level, ("-Wall", "-Wextra", "-Werror")))

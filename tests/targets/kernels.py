@@ -4,14 +4,17 @@
 
 from dataclasses import dataclass
 
-from gen.ir.nodes import Kernel
+from gen.ir.nodes import Expr, Kernel
 from gen.ir.rules.verify import verify
 from gen.ir.text.parser import from_text
+from gen.lower.finish import Finished, finish
 from gen.lower.lower import lower
 from gen.poly.certificate import Flow, Scheduled, Source
 from gen.poly.values.flow import plain_flow
-from gen.targets.cpu.jit import Compiled, compile_kernel
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.c.library import Compiled
+from gen.targets.cpu.jit import compile_kernel
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 
@@ -32,9 +35,14 @@ class Case:
 def lowered(text: str, level: Level = Level.V3) -> Kernel:
     kernel = from_text(text)
     verify(kernel)
-    result = lower(Scheduled(kernel, {}), Target(level)).kernel
+    result = lower(Scheduled(kernel, {}), Cpu(level).lowering).kernel
     verify(result, lowered=True)
     return result
+
+
+def finished(kernel: Kernel, level: Level, name: str = "0", when: Expr | None = None) -> Finished:
+    """A lowered kernel as a variant to emit."""
+    return Finished(name, finish(kernel, Cpu(level).finishing), when)
 
 
 def compiled(

@@ -10,7 +10,8 @@ from gen.ir.nodes import Intent, Kernel
 from gen.lower.lower import lower
 from gen.poly.prove import prove
 from gen.targets.cpu.jit import compile_kernel
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from tests.schedule.support import inputs, schedule, start
 
 from .kernels import WARNINGS
@@ -22,7 +23,7 @@ LEVEL = Level.V2
 def lowered(text: str, steps: str) -> Kernel:
     """The lowered tree, proved once more."""
     plain = start(text)
-    state = lower(schedule(plain, steps)[-1].state, Target(LEVEL))
+    state = lower(schedule(plain, steps)[-1].state, Cpu(LEVEL).lowering)
     prove(plain.kernel, state)
     return state.kernel
 

@@ -12,7 +12,8 @@ from gen.lower.lower import lower
 from gen.poly.prove import prove
 from gen.schedule.examples import SCALE
 from gen.targets.cpu.jit import compile_kernel
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from tests.schedule.support import schedule, start
 
 from .kernels import WARNINGS
@@ -43,7 +44,7 @@ def test_the_interpreter_takes_any_phase() -> None:
 def test_right_wherever_arrays_begin(level: Level) -> None:
     plain = from_text(SCALE)
     state = schedule(start(SCALE), STEPS + "- stream: {block: y}\n")[-1].state
-    done = lower(state, Target(level))
+    done = lower(state, Cpu(level).lowering)
     prove(plain, done)
     kernel = compile_kernel(done.kernel, level, flags=WARNINGS)
     whole = "% TS_BYTES == 0" in kernel.source

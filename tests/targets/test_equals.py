@@ -18,8 +18,9 @@ from gen.ir.walk import blocks
 from gen.pipeline import schedule
 from gen.poly.prove import prove
 from gen.targets.cpu.jit import compile_kernel, native_level
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
 from gen.targets.cpu.passes.index_ties import in_order, mark
+from gen.targets.cpu.target import Cpu
 
 Array = NDArray[np.generic]
 
@@ -92,7 +93,7 @@ def lowered(name: str, level: Level, way: str, dtype: str) -> Kernel:
         path = Path(folder, "am.yaml")
         path.write_text(text)
         spec = specs.load(path)
-    variant, *_ = schedule(spec, {"T": DType(dtype)}, Target(level), prove, each_step=False)
+    variant, *_ = schedule(spec, {"T": DType(dtype)}, Cpu(level), prove, each_step=False)
     return variant.lowered.kernel
 
 

@@ -13,21 +13,30 @@ from numpy.typing import NDArray
 
 from gen import language as specs
 from gen.ir.algebra import TRUE, add, index
+from gen.ir.interpret.evaluate import InterpError
 from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent, Kernel, LoopKind, Node, Select
 from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import loops, map_children, replace_stmt, substitute
+from gen.lower.finish import finish, finished, interpretable
+from gen.lower.passes import Finishing
 from gen.pipeline import Variant, schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
-from gen.targets.cpu.levels import Level, Target
-from gen.targets.cpu.passes.finish import EXACT, after, finish, interpretable
+from gen.targets.c.finishing import FUSED
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.passes.finishing import SCANS
+from gen.targets.cpu.target import Cpu
 from gen.trial.run import random_arrays
+
+from .scalar import Scalar
 
 Array = NDArray[Any]
 ROOT = Path(__file__).parents[2]
-TARGET = Target(Level.V3)
+TARGET = Cpu(Level.V3)
+FINISHING = TARGET.finishing
 SHIPPED = (
     "argmax blur cross_entropy cumsum grey histogram layer_norm matvec max norm prod softmax"
     " transpose trmm"
@@ -78,8 +87,8 @@ def test_the_tree_that_is_emitted(path: Path) -> None:
     scalars = {s.name: 0.5 if s.default is None else s.default for s in spec.scalars}
     for variant in schedule(spec, dtypes, TARGET, unproved, each_step=False):
         lowered = variant.lowered.kernel
-        fused = after(EXACT[:1], lowered, TARGET)
-        narrowed = interpretable(lowered, TARGET)
+        fused = FUSED.run(lowered)
+        narrowed = interpretable(lowered, FINISHING)
         given = [p.buffer.name for p in lowered.parameters if p.intent is not Intent.OUT]
         for sizes in sizes_of(spec, variant):
             arrays = random_arrays(spec, dtypes, sizes, random)
@@ -100,9 +109,9 @@ def test_the_tree_that_is_emitted(path: Path) -> None:
 def test_nests_that_an_intrinsic_computes_or_does_not(name: str) -> None:
     """All of them, whole ones and those that guards cut, do what was lowered."""
     spec = specs.load(ROOT / "tests" / "targets" / "specs" / f"{name}.yaml")
-    target = Target(Level.V4)
+    target = Cpu(Level.V4)
     for variant in schedule(spec, specs.choices(spec)[0], target, unproved, each_step=False):
-        finish(variant.lowered.kernel, target)
+        finish(variant.lowered.kernel, target.finishing)
 
 
 def test_a_selection_stays_where_a_part_of_its_condition_is_known() -> None:
@@ -113,7 +122,7 @@ def k(n, p: int64[n], x: float32[n], y: Out[float32[n]]):
             y[t] = x[t] if t >= 0 and p[t] > 0 else -x[t]
 """)
     x, p = np.arange(5, dtype="f"), np.array([1, 0, 2, -1, 3])
-    got = run(interpretable(kernel, TARGET), {"x": x, "p": p})["y"]
+    got = run(interpretable(kernel, FINISHING), {"x": x, "p": p})["y"]
     np.testing.assert_array_equal(got, np.where(p > 0, x, -x))
 
 
@@ -131,22 +140,53 @@ def k(n, x: float32[n], y: Out[float32[n]]):
         return replace(new, otherwise=new.then) if isinstance(new, Select) else new
 
     x = np.array([1, -1, 1, 2, 3, 4], dtype="f")
-    finished = finish(replace(kernel, body=map_children(kernel.body, shared)), TARGET)
+    finished = finish(replace(kernel, body=map_children(kernel.body, shared)), FINISHING)
     np.testing.assert_array_equal(run(finished, {"x": x})["y"], [x[3]] * 6)
 
 
-def test_a_rewriting_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it is, it is found before there is any C."""
-    spec = specs.load(ROOT / "kernels_spec" / "softmax.yaml")
+def wrong(kernel: Kernel) -> Kernel:
+    """All of the first serial loop but its first iteration."""
+    first = next(loop for loop in loops(kernel.body) if loop.kind is LoopKind.SERIAL)
+    body = replace_stmt(kernel.body, first, replace(first, lower=add(first.lower, 1)))
+    return replace(kernel, body=body)
+
+
+def planted(number: int) -> Finishing:
+    """The passes, of which one does something wrong besides."""
+    passes = list(FINISHING.passes)
+    right = passes[number]
+    passes[number] = replace(right, run=lambda kernel: wrong(right.run(kernel)))
+    exact, by_data = passes[: len(FINISHING.exact)], passes[len(FINISHING.exact) : -1]
+    return replace(FINISHING, exact=tuple(exact), by_data=tuple(by_data), notes=tuple(passes[-1:]))
+
+
+@pytest.mark.parametrize("number", range(len(FINISHING.passes)))
+def test_a_pass_that_is_wrong_is_caught(number: int) -> None:
+    """An exact one before there is any C; one that no proof follows where results are compared."""
+    spec = specs.load(ROOT / "kernels_spec" / "sum.yaml")
     variant, *_ = schedule(spec, specs.choices(spec)[0], TARGET, unproved, each_step=False)
     lowered = variant.lowered.kernel
-    finish(lowered, TARGET)
+    if number < len(FINISHING.passes) - 1:
+        with pytest.raises(Refused):
+            finish(lowered, planted(number))
+    else:
+        x = {"x": np.ones((3, 20), "f")}
+        want, got = (interpretable(lowered, f) for f in (FINISHING, planted(number)))
+        with pytest.raises((InterpError, AssertionError)):
+            np.testing.assert_array_equal(run(got, x)["y"], run(want, x)["y"])
 
-    def wrong(kernel: Kernel, target: Target) -> Kernel:
-        first = next(loop for loop in loops(kernel.body) if loop.kind is LoopKind.SERIAL)
-        body = replace_stmt(kernel.body, first, replace(first, lower=add(first.lower, 1)))
-        return replace(kernel, body=body)
 
-    monkeypatch.setattr("gen.targets.cpu.passes.finish.EXACT", (*EXACT, ("wrong", wrong)))
-    with pytest.raises(Refused, match=r"serial loop '.*' over \(.*\) is emitted where serial loop"):
-        finish(lowered, TARGET)
+def test_what_no_proof_sees_is_one_list() -> None:
+    """Each with its reason; `test_the_tree_that_is_emitted` compares results before and after."""
+    for target in (TARGET, Scalar()):
+        unseen = [p for p in target.finishing.passes if p.unseen]
+        assert {*target.finishing.notes} <= {*unseen} <= {FUSED, SCANS}
+
+
+def test_each_pass_leaves_a_tree_that_prints_and_parses() -> None:
+    spec = specs.load(ROOT / "kernels_spec" / "cumsum.yaml")
+    variant, *_ = schedule(spec, specs.choices(spec)[0], TARGET, unproved, each_step=False)
+    seen = [(done, tree) for done, tree in finished(variant.lowered.kernel, FINISHING)]
+    assert [done for done, _ in seen] == [None, *FINISHING.passes]
+    for _, tree in seen:
+        assert from_text(to_text(tree)) == tree

@@ -4,19 +4,19 @@ import pytest
 
 from gen.ir.algebra import less
 from gen.ir.nodes import Var
-from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
+from gen.targets.cpu.emit import emit_file, emit_kernel
 from gen.targets.cpu.levels import Level
 from tests.conftest import Golden
 
 from . import kernels
-from .kernels import lowered
+from .kernels import finished, lowered
 
 
 def emitted(text: str, *, packable: bool) -> str:
     kernel = lowered(text, Level.V3)
     variants = (
-        LoweredVariant("0", kernel, less(Var("n"), 4096)),
-        LoweredVariant("plain", kernel),
+        finished(kernel, Level.V3, "0", less(Var("n"), 4096)),
+        finished(kernel, Level.V3, "plain"),
     )
     chosen = variants if packable else variants[1:]
     packed = [p.buffer.name for p in kernel.parameters] if packable else []
@@ -58,7 +58,8 @@ def turn(m, n, x: float32[m, n], y: Out[float32[n, m]]):
         Level.V3,
     )
     variants = [
-        LoweredVariant(name, kernel, None if name == "2" else less(Var("n"), 9)) for name in "012"
+        finished(kernel, Level.V3, name, None if name == "2" else less(Var("n"), 9))
+        for name in "012"
     ]
     text = emit_kernel("turn", "float32", variants, Level.V3, packed=())
     masks = [line.split(", ")[-2] for line in text.splitlines() if "UINT64_C" in line]

@@ -21,13 +21,16 @@ from gen.language import KernelSpec, choices
 from gen.lower.index_limits import index_limits
 from gen.pipeline import emit, schedule, suffix
 from gen.poly.prove import prove
+from gen.targets.c.library import Compiled, build
 from gen.targets.c.names import c_names, check, is_reserved
 from gen.targets.cpu import jit
-from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
-from gen.targets.cpu.jit import RUNTIME
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.emit import emit_file, emit_kernel
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.runtime import RUNTIME
+from gen.targets.target import joined
 
-from .kernels import WARNINGS, lowered
+from .kernels import WARNINGS, finished, lowered
 
 POOL = (
     *("register", "restrict", "typeof", "nullptr", "double", "float"),  # words of C
@@ -100,16 +103,14 @@ def test_each_name_in_each_role() -> None:
         for k, names in enumerate([*rotated(), *derived()])
     ]
     level = Level.V2
-    parts = [
-        emit_kernel(k.name, "jit", [LoweredVariant("0", k)], level, packed=()) for k in kernels
-    ]
+    parts = [emit_kernel(k.name, "jit", [finished(k, level)], level, packed=()) for k in kernels]
     source = emit_file("hostile", parts, level)
     flags = ("-O0", *WARNINGS)
-    library = jit.build(source, jit.compiler_command(level, flags))
+    library = build(source, jit.compiler_command(level, flags))
     x = np.random.default_rng(3).standard_normal((11, 3)).astype("f").T
     for k in kernels:
         limits = index_limits([(k, None)])
-        compiled = jit.Compiled(k, source, library, f"ts_{k.name}_jit_v2", 1, limits)
+        compiled = Compiled(k, source, library, f"ts_{k.name}_jit_v2", 1, limits)
         arrays = (x, np.zeros((3, 11), "f"), np.zeros(3, "f"), np.zeros(3, int))
         given = {p.buffer.name: z for p, z in zip(k.parameters, arrays, strict=True)}
         scalars = {s.name: z for s, z in zip(k.scalars, (1.5, 4), strict=True)}
@@ -216,8 +217,8 @@ oracle: x + 1
 
 def emitted(spec: KernelSpec) -> str:
     dtypes = choices(spec)[0]
-    variants = schedule(spec, dtypes, Target(Level.V2), prove)
-    return emit(spec, {suffix(dtypes): variants}, Level.V2)
+    variants = schedule(spec, dtypes, Cpu(Level.V2), prove)
+    return joined(emit(spec, {suffix(dtypes): variants}, Cpu(Level.V2)))
 
 
 def with_external(symbol: str) -> KernelSpec:

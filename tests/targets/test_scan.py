@@ -10,12 +10,14 @@ from gen.poly.certificate import Scheduled
 from gen.poly.values.flow import plain_flow
 from gen.schedule.base import Context
 from gen.schedule.recipe import run
-from gen.targets.cpu.emit import LoweredVariant, emit_kernel
-from gen.targets.cpu.jit import Compiled, compile_kernel
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.c.library import Compiled
+from gen.targets.cpu.emit import emit_kernel
+from gen.targets.cpu.jit import compile_kernel
+from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.target import Cpu
 from tests.schedule.support import steps
 
-from .kernels import WARNINGS
+from .kernels import WARNINGS, finished
 
 NUMPY = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
 VECTORIZED = """\
@@ -42,7 +44,7 @@ def k(m, n, x: {dtype}[m, n], y: Out[{dtype}[m, n]]):
 def lowered(text: str, recipe: str, level: Level) -> Kernel:
     kernel = from_text(text)
     done = run(Scheduled(kernel, plain_flow(kernel)), steps(recipe), Context(kernel))
-    return lower(done[-1].state, Target(level)).kernel
+    return lower(done[-1].state, Cpu(level).lowering).kernel
 
 
 def compiled(text: str, recipe: str, level: Level, flags: tuple[str, ...] = WARNINGS) -> Compiled:
@@ -50,7 +52,7 @@ def compiled(text: str, recipe: str, level: Level, flags: tuple[str, ...] = WARN
 
 
 def text(kernel: Kernel, level: Level) -> str:
-    return emit_kernel("k", "t", [LoweredVariant("0", kernel)], level, packed=())
+    return emit_kernel("k", "t", [finished(kernel, level)], level, packed=())
 
 
 DTYPES = ("float32", "float64", "int32", "int64", "uint32", "uint64")
@@ -61,7 +63,7 @@ DTYPES = ("float32", "float64", "int32", "int64", "uint32", "uint64")
     [*((d, "sum") for d in DTYPES), *((d, c) for d in ("float32", "int64") for c in NUMPY)],
 )
 def test_chunks_of_vectors(level: Level, dtype: str, combiner: str) -> None:
-    lanes = Target(level).vector_bytes // np.dtype(dtype).itemsize
+    lanes = Machine(level).vector_bytes // np.dtype(dtype).itemsize
     kernel = lowered(running(dtype, combiner), VECTORIZED.format(chunk=lanes), level)
     source = text(kernel, level)
     assert "ts_scan_" in source and "y_scan_k" not in source
@@ -106,7 +108,7 @@ def test_what_has_no_scan_runs_lane_by_lane(level: Level, dtype: str) -> None:
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_specials_reach_what_follows_them_alone(level: Level, special: float) -> None:
-    lanes = Target(level).vector_bytes // 4
+    lanes = Machine(level).vector_bytes // 4
     kernel = compiled(running("float32"), VECTORIZED.format(chunk=lanes), level)
     n = 4 * lanes + 3
     for first in range(0, n, 5):
@@ -121,7 +123,7 @@ def test_specials_reach_what_follows_them_alone(level: Level, special: float) ->
 
 
 def test_values_that_are_computed(level: Level) -> None:
-    lanes = Target(level).vector_bytes // 4
+    lanes = Machine(level).vector_bytes // 4
     value = "sqrt(x[i, k]) * float32(k) + x[i, k]"
     kernel = compiled(running("float32", value=value), VECTORIZED.format(chunk=lanes), level)
     x = np.full((2, 37), 4, "f")
@@ -150,7 +152,7 @@ def k(m, x: float32[m, 4], y: InOut[float32[m, 4]]):
                 with block("t", i=spatial(t.i), j=spatial(t.l), k=reduction(t.k, 4), where={where}):
                     y[i, j] = combine.sum(y[i, j], {value})
 """
-    kernel = lower(Scheduled(from_text(script), {}), Target(level)).kernel
+    kernel = lower(Scheduled(from_text(script), {}), Cpu(level).lowering).kernel
     assert "ts_scan_" not in text(kernel, level)
     x, y = np.arange(8, dtype="f").reshape(2, 4), np.ones((2, 4), "f")
     compile_kernel(kernel, level, flags=WARNINGS)({"x": x, "y": y})
@@ -165,7 +167,7 @@ def k(m, x: float32[m, 4], y: InOut[float32[m, 4]]):
 
 def test_what_was_there_before_stays_in_a_running_sum(level: Level) -> None:
     """Updates of a caller's array, which no init comes before."""
-    lanes = Target(level).vector_bytes // 4
+    lanes = Machine(level).vector_bytes // 4
     kernel = from_text(f"""
 def k(x: float32[{lanes}], y: InOut[float32[{lanes}]]):
     for l in vectorized({lanes}):

@@ -11,14 +11,17 @@ import pytest
 from numpy.typing import NDArray
 
 from gen import language as specs
+from gen.cache import cache_folder
 from gen.ir import storage
 from gen.ir.interpret.evaluate import numpy_dtype
 from gen.ir.types import DType
 from gen.language.model import KernelSpec
 from gen.pipeline import emit, prover, schedule, suffix
+from gen.targets.c.library import Loaded
 from gen.targets.cpu import jit
-from gen.targets.cpu.jit import Loaded
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 from gen.trial import comparison, inputs
 
 from .kernels import compiled
@@ -34,14 +37,14 @@ def kernels(name: str, level: Level, plain: bool) -> tuple[tuple[KernelSpec, DTy
     spec = specs.load(SPECS / f"{name}.yaml")
     if plain:
         spec = replace(spec, recipes=())
-    prove = prover(jit.cache_folder() / "proofs")  # one for all types that are equal alike
-    made = {suffix(d): schedule(spec, d, Target(level), prove) for d in specs.choices(spec)}
-    source = emit(spec, made, level)
+    prove = prover(cache_folder() / "proofs")  # one for all types that are equal alike
+    made = {suffix(d): schedule(spec, d, Cpu(level), prove) for d in specs.choices(spec)}
+    source = joined(emit(spec, made, Cpu(level)))
     return tuple((spec, d["T"], jit.load(spec, d, source, level)) for d in specs.choices(spec))
 
 
 def sizes(level: Level, dtype: DType) -> Iterator[int]:
-    lanes = Target(level).lanes(dtype.computed)
+    lanes = Machine(level).lanes(dtype.computed)
     yield from sorted({0, 1, lanes - 1, lanes, lanes + 1, 3 * lanes + 2})
 
 
@@ -189,7 +192,7 @@ def casting(pairs: list[tuple[DType, DType]], width: int) -> str:
 def test_casts_between_all_widths(level: Level, part: int) -> None:
     """Integers wrap as in NumPy; floats hold what the integers can."""
     pairs = CASTS[part::4]
-    width = Target(level).lanes(DType.INT16 if part % 2 else DType.FLOAT32)
+    width = Machine(level).lanes(DType.INT16 if part % 2 else DType.FLOAT32)
     kernel = compiled(casting(pairs, width), level)
     for n in (width - 1, 2 * width + 3):
         x = {a: values(a, n) for a, _ in pairs}

@@ -14,8 +14,11 @@ from gen.ir.types import DType
 from gen.language import loads
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
+from gen.targets.c import library
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 from tests.conftest import Golden
 
 from .kernels import compiled
@@ -78,7 +81,7 @@ def placed(shape: tuple[int, ...], dtype: str, offset: int) -> tuple[NDArray, ND
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("form", ["one", "four", "flat"])
 def test_a_stream_stores_what_a_store_would(level: Level, dtype: str, form: str) -> None:
-    w = Target(level).lanes(DType(dtype))
+    w = Machine(level).lanes(DType(dtype))
     text = {"one": scale(w, dtype), "four": scale(w, dtype, 4), "flat": flat(w, dtype)}[form]
     kernel = compiled(text, level)
     assert ("ts_row_push" in kernel.source) == (level in (Level.V3, Level.V4))
@@ -96,7 +99,7 @@ def test_a_stream_stores_what_a_store_would(level: Level, dtype: str, form: str)
 
 
 def test_rows_apart_and_in_groups(level: Level) -> None:
-    w = Target(level).lanes(DType.FLOAT32)
+    w = Machine(level).lanes(DType.FLOAT32)
     kernel = compiled(rows(w), level)
     if level in (Level.V3, Level.V4):
         assert "ts_row_push_f32(&line3" in kernel.source
@@ -112,7 +115,7 @@ def test_rows_apart_and_in_groups(level: Level) -> None:
 
 def test_in_place(level: Level) -> None:
     """Places are read before they are written; a store that waits changes nothing in that."""
-    w = Target(level).lanes(DType.FLOAT32)
+    w = Machine(level).lanes(DType.FLOAT32)
     kernel = compiled(scale(w, accumulators=4), level)
     x = RNG.standard_normal((3, 9 * w + 5)).astype("f")
     y = x.copy()
@@ -122,7 +125,7 @@ def test_in_place(level: Level) -> None:
 
 def test_arrays_of_any_stride(level: Level) -> None:
     """The copy of the code for strides other than 1 does not stream."""
-    w = Target(level).lanes(DType.FLOAT32)
+    w = Machine(level).lanes(DType.FLOAT32)
     kernel = compiled(rows(w), level, packed=())
     if level in (Level.V3, Level.V4):
         assert "if (unit && stream" in kernel.source
@@ -142,7 +145,7 @@ int hits(uintptr_t row, uintptr_t read) { return ts_row_hits((void *)row, (void 
 def test_rows_whose_loads_come_upon_their_stores() -> None:
     """Addresses count modulo 4096, from the line in which the row begins."""
     command = jit.compiler_command(Level.V4, ())
-    hits = ctypes.CDLL(str(jit.build(HITS, command))).hits
+    hits = ctypes.CDLL(str(library.build(HITS, command))).hits
     hits.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
     x = (1 << 40) + 16
     found = {d: hits(x + d, x) for d in range(-8192, 8192, 16)}
@@ -181,7 +184,7 @@ def test_levels_of_few_registers_store_such_rows_into_the_caches() -> None:
 @pytest.mark.parametrize("behind", [0, 48, 64, 300, 320, 400, 700, 4000])
 @pytest.mark.parametrize("beside", [0, 128, 500])
 def test_late_rows_store_what_others_do(level: Level, behind: int, beside: int) -> None:
-    w = Target(level).lanes(DType.FLOAT32)
+    w = Machine(level).lanes(DType.FLOAT32)
     kernel = compiled(add(w), level)
     for n in [*(k * w for k in range(13)), w + 3, 5 * w + 1, 7 * w - 1, 20 * w + 5]:
         memory = np.full(1 << 17, 0xA5, np.uint8)
@@ -347,7 +350,9 @@ GATHERED = {  # a row of no elements has no r[0] that says which row of z it rea
 def test_where_loads_begin_is_asked_of_what_is_known(case: dict[str, str]) -> None:
     kernel = loads(ROWS_OF_Z.format(**case), "k.yaml")
     dtypes, level = {"T": DType.FLOAT64}, Level.V4
-    text = emit(kernel, {"float64": schedule(kernel, dtypes, Target(level), prove)}, level)
+    text = joined(
+        emit(kernel, {"float64": schedule(kernel, dtypes, Cpu(level), prove)}, Cpu(level))
+    )
     hits = text.split("const int hits =")[1].split(";")[0]
     assert "z[" not in hits and "r[r" not in hits
     assert jit.load(kernel, dtypes, text, level).compiled.source == text

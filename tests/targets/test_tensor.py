@@ -15,16 +15,18 @@ import pytest
 from numpy.typing import NDArray
 
 from gen import language as specs
+from gen.cache import cache_folder
 from gen.errors import TilesmithError
 from gen.pipeline import prover, schedule
-from gen.targets.cpu import jit
-from gen.targets.cpu.emit import LoweredVariant, emit_file, emit_kernel
-from gen.targets.cpu.jit import Compiled, compile_kernel
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.c.library import Compiled
+from gen.targets.cpu.emit import emit_file, emit_kernel
+from gen.targets.cpu.jit import compile_kernel
+from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.target import Cpu
 from tests.conftest import Golden
 
 from .conftest import has
-from .kernels import WARNINGS, compiled, lowered
+from .kernels import WARNINGS, compiled, finished, lowered
 
 Array = NDArray[Any]
 SPEC = (Path(__file__).parent / "specs" / "dots.yaml").read_text("utf-8")
@@ -72,9 +74,9 @@ CASES = pytest.mark.parametrize(
 def kernel(case: Case, level: Level, packed: tuple[str, ...] | None = None) -> Compiled:
     """packed: see `compile_kernel`."""
     spec = specs.loads(case.spec(), "dots.yaml")
-    prove = prover(jit.cache_folder() / "proofs")
+    prove = prover(cache_folder() / "proofs")
     (dtypes,) = specs.choices(spec)
-    (variant,) = schedule(spec, dtypes, Target(level), prove, each_step=False)
+    (variant,) = schedule(spec, dtypes, Cpu(level), prove, each_step=False)
     return compile_kernel(variant.lowered.kernel, level, packed=packed, flags=WARNINGS)
 
 
@@ -107,7 +109,7 @@ def runnable(case: Case, level: Level) -> list[str]:
 
 @CASES
 def test_products_are_exact_at_every_edge(case: Case, level: Level) -> None:
-    lanes = Target(level).lanes(specs.loads(SPEC, "").dtypes[0].choices[0])
+    lanes = Machine(level).lanes(specs.loads(SPEC, "").dtypes[0].choices[0])
     ns, ks = (0, 1, lanes, 2 * lanes + 3), (0, 1, 3, 4, 21)
     for variant in runnable(case, level):
         for m, n, k in [(m, n, k) for m in (0, 1, 5) for n in ns for k in ks]:
@@ -206,7 +208,7 @@ def test_the_first_lanes_of_several_vectors(intrinsic: str, a_type: str, b_type:
 
 def test_golden(golden: Golden) -> None:
     kernel_ = lowered(LOOPS.format(n=16, guard=""), Level.V4)
-    part = emit_kernel("dots", "int32", [LoweredVariant("0", kernel_)], Level.V4, packed=["a"])
+    part = emit_kernel("dots", "int32", [finished(kernel_, Level.V4)], Level.V4, packed=["a"])
     golden("targets/dots.v4.c", emit_file("dots", [part], Level.V4))
 
 

@@ -12,9 +12,10 @@ from gen.ir.nodes import Binary, BinaryOp, Buffer, Var
 from gen.ir.types import DType
 from gen.targets.c.expr import literal
 from gen.targets.c.layout import WIDTH, wrapped
+from gen.targets.c.library import build
 from gen.targets.c.names import Distinct
 from gen.targets.c.views import Dense, element, plain_scalars, product
-from gen.targets.cpu.jit import build, compile_kernel, compiler_command, shape_of
+from gen.targets.cpu.jit import compile_kernel, compiler_command
 from gen.targets.cpu.levels import Level
 
 from .kernels import lowered
@@ -84,20 +85,6 @@ def k(active, value: float32[active], float: Out[float32[active]]):
             float[i] = value[i]
 """)
     assert compile_kernel(kernel, Level.V2, flags=("-Wshadow", "-Werror")).variants == 1
-
-
-def test_shape_of() -> None:
-    kernel = lowered("""
-def k(n, y: Out[float32[n, 2*n + 1]]):
-    for y.i in range(n):
-        for y.j in range(2*n + 1):
-            with block("y", i=spatial(y.i), j=spatial(y.j)):
-                y[i, j] = 0.0
-""")
-    buffer = kernel.parameters[0].buffer
-    assert shape_of(buffer, {"n": 3}) == (3, 7)
-    with pytest.raises(TilesmithError, match="the shape of 'y' needs more sizes than are given"):
-        shape_of(buffer, {})
 
 
 def test_numbers_of_an_index_are_not_ints() -> None:

@@ -54,7 +54,7 @@ def verify(kernel: Kernel, *, lowered: bool = False) -> None:
     Before, blocks, loops and buffers have names of their own and guards are predicates. After,
     they may be copied, inits are blocks and vectorized loops have constant extents. In both, what a
     block does is said in its iteration variables; what is emitted has none
-    (`targets.cpu.passes.finish`). Raises IRError.
+    (`targets.cpu.passes.finishing`). Raises IRError.
     """
     verify_any(kernel)
     sizes = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))

@@ -12,13 +12,11 @@ from ..edit import tree as edit
 from ..edit.tree import CannotApply
 from ..examples import ROW_SUM, SCALE, TWICE
 
-LINE = 64  # bytes
-
 
 class Align(Primitive):
     """Starts a loop so much earlier that its iterations 0, 16, 32, ... (for 16 elements a line of
     the caches) access the first elements of lines of an argument; those before the loop's old start
-    do nothing.
+    do nothing. `line` is the bytes of a line, by default the target's.
 
     How much earlier, the phase, each call finds out from the argument's address; the schedule is
     right for every phase. What is split off the loop afterwards, vectors above all, begins with
@@ -29,10 +27,12 @@ class Align(Primitive):
     loop: str
     buffer: str
     as_: str | None = None
+    line: int | str = "$line_bytes"
 
     def apply(self, state: Scheduled) -> Scheduled:
         loop = edit.loop_named(state.kernel, self.loop)
-        edit.buffer_named(state.kernel, self.buffer)
+        if not self._elements(state.kernel):
+            raise CannotApply(f"a line of {self.line} bytes has no element of '{self.buffer}'")
         if not edit.is_argument(state.kernel, self.buffer):
             raise CannotApply(f"'{self.buffer}' is a temporary: it begins with a line")
         if not any(_walks(block, loop, self.buffer) for block in blocks(loop)):
@@ -49,7 +49,7 @@ class Align(Primitive):
         edit.require_serial(loop)
         kernel = state.kernel
         if not self._known(kernel):
-            size = LINE // edit.buffer_named(kernel, self.buffer).dtype.bytes
+            size = self._elements(kernel)
             kernel = replace(
                 kernel, phases=(*kernel.phases, ir.Phase(self._phase(), self.buffer, size))
             )
@@ -60,6 +60,11 @@ class Align(Primitive):
         return replace(
             state, kernel=edit.rebuild(kernel, replace_stmt(edit.tree(kernel), loop, new))
         )
+
+    def _elements(self, kernel: ir.Kernel) -> int:
+        """Of a line. Where the bytes are no number, no target has said how many they are."""
+        bytes_ = self.line if isinstance(self.line, int) else 0
+        return bytes_ // edit.buffer_named(kernel, self.buffer).dtype.bytes
 
     def _phase(self) -> str:
         return self.as_ or f"{self.buffer}_phase"
@@ -72,24 +77,24 @@ class Align(Primitive):
         Example(
             "Vectors of whole lines of the result",
             SCALE,
-            "- align: {loop: y.j, buffer: y}\n- vectorize: {loop: y.j, width: 16}",
+            "- align: {loop: y.j, buffer: y, line: 64}\n- vectorize: {loop: y.j, width: 16}",
         ),
         Example(
             "A temporary, which begins with a line anyway",
             TWICE,
-            "- align: {loop: t.i, buffer: t}",
+            "- align: {loop: t.i, buffer: t, line: 64}",
             refused="'t' is a temporary: it begins with a line",
         ),
         Example(
             "A loop that adds terms",
             ROW_SUM,
-            "- align: {loop: y.j, buffer: x}",
+            "- align: {loop: y.j, buffer: x, line: 64}",
             refused="block 'y' adds over loop 'y.j': where its vectors begin would show in the sum",
         ),
         Example(
             "A loop over rows",
             SCALE,
-            "- align: {loop: y.i, buffer: y}",
+            "- align: {loop: y.i, buffer: y, line: 64}",
             refused="loop 'y.i' does not walk the last axis of 'y'",
         ),
     )

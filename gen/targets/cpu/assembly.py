@@ -10,11 +10,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import final
 
 from ...errors import TilesmithError
+from ..target import Function, Instruction
 from .jit import compiler_command
 from .levels import Level
 
@@ -27,23 +26,6 @@ _INSTRUCTION = re.compile(r" *([0-9a-f]+):\t(.+)")
 _RELOCATION = re.compile(r"\t+[0-9a-f]+: R_\w+\t(.+?)(?:[-+]0x[0-9a-f]+)?")
 _TARGET = re.compile(r"\b[0-9a-f]+ <([^>+]+)(\+0x[0-9a-f]+)?>")
 _CALL = re.compile(r"(call|jmp|bl|b)\b")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """offset: into its function, as jumps name it. line: of the source, from 1; 0: of none."""
-
-    offset: str
-    text: str
-    line: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Function:
-    name: str
-    instructions: tuple[Instruction, ...]
 
 
 def assembly(source: str, level: Level) -> tuple[Function, ...]:

@@ -1,4 +1,4 @@
-"""Updates by a combiner that a spec defines, as C: of one instance, and of all lanes at once.
+"""Updates by a combiner that a spec defines, as C, of all lanes at once.
 
 Input: an update in the loops' variables. Output: C lines. Both tuples are put into variables, since
 what each part becomes may use all of them; the combiner's operands are then these.
@@ -8,59 +8,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir.algebra import dtype_of
-from ...ir.index.facts import Facts
-from ...ir.nodes import DefinedCombiner, Expr, Load, Target, Var
+from ...ir.nodes import DefinedCombiner, Expr, Target, Var
 from ...ir.types import DType
-from ...ir.walk import substitute, walk
-from ..c.expr import Scalars, c_type, literal, suffix
+from ...ir.walk import walk
+from ..c.expr import c_type, literal, suffix
+from ..c.updates import TUPLES, combined_by, defined
 from .vectors.expr import Vectors
 from .vectors.forms import VECTOR_TYPES, by_lane
 from .vectors.prelude import Before, Parts
-
-_TUPLES = {"a": "old", "b": "new", "c": "both"}  # the combiner's names of them, and the code's
-
-
-def _combined(combiner: DefinedCombiner, at: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """What the parts become, over elements in memory: these may be integers of any size, where
-    variables are taken for indices.
-    """
-    variables = (v for owner in _TUPLES for v in combiner.variables(owner))
-    elements = {v.name: Load(v.name, at, v.dtype) for v in variables}
-    return tuple(substitute(expr, elements) for expr in combiner.combined)
-
-
-# ---------------------------------------------------------------- one instance
-
-
-def scalar(
-    combiner: DefinedCombiner, places: Sequence[str], new: Sequence[str], code: Scalars
-) -> list[str]:
-    """One tuple combined into places. new: C text of its values."""
-    names = {
-        v.name: f"{text}{k}"
-        for owner, text in _TUPLES.items()
-        for k, v in enumerate(combiner.variables(owner))
-    }
-
-    def element(buffer: str, indices: tuple[Expr, ...], facts: Facts) -> str:
-        return names[buffer]
-
-    named = replace(code, element=element)
-    lines = ["{"]
-    for k, (place, value) in enumerate(zip(places, new, strict=True)):
-        lines.append(f"    const {c_type(combiner.dtypes[k])} old{k} = {place}, new{k} = {value};")
-    for k, expr in enumerate(_combined(combiner, ())):
-        lines.append(f"    const {c_type(combiner.dtypes[k])} both{k} = {named.value(expr)};")
-    lines += [f"    {place} = both{k};" for k, place in enumerate(places)]
-    return [*lines, "}"]
-
 
 # ---------------------------------------------------------------- all lanes
 
 
 def has_vector_form(combiner: DefinedCombiner, lane: str) -> bool:
     """Whether all that the combiner computes has one."""
-    nodes = (n for e in _combined(combiner, (Var(lane),)) for n in walk(e) if isinstance(n, Expr))
+    nodes = (n for e in combined_by(combiner, (Var(lane),)) for n in walk(e) if isinstance(n, Expr))
     values = [n for n in nodes if dtype_of(n) is not DType.BOOL]
     return all(dtype in VECTOR_TYPES for dtype in combiner.dtypes) and not any(
         by_lane(value, lane) for value in values
@@ -75,7 +37,7 @@ def vector(
     named = replace(code, before=inner)
 
     def name(owner: str, k: int, parts: Parts) -> Parts:
-        names = tuple(f"{_TUPLES[owner]}{k}_{q}" for q in range(len(parts)))
+        names = tuple(f"{TUPLES[owner]}{k}_{q}" for q in range(len(parts)))
         ctype = f"ts_{suffix(combiner.dtypes[k])}"
         inner.lines += [f"const {ctype} {n} = {p};" for n, p in zip(names, parts, strict=True)]
         inner.kept[Target(f"{owner}.{combiner.parts[k]}", (Var(code.lane),))] = names
@@ -84,7 +46,7 @@ def vector(
     for k, parts in enumerate(zip(old, new, strict=True)):
         name("a", k, parts[0])
         name("b", k, parts[1])
-    combined = enumerate(_combined(combiner, (Var(code.lane),)))
+    combined = enumerate(combined_by(combiner, (Var(code.lane),)))
     return inner.lines, tuple(name("c", k, named.parts(expr)) for k, expr in combined)
 
 
@@ -116,5 +78,5 @@ def tree(
     lines.append(f"for (int64_t half = {half}; half; half /= 2) {{")
     lines += [f"    {line}" for line in (*before, *stores)]
     lines.append("}")
-    lines += scalar(combiner, places, [f"held{k}[0]" for k in range(len(places))], code.scalars)
+    lines += defined(combiner, places, [f"held{k}[0]" for k in range(len(places))], code.scalars)
     return ["{", *(f"    {line}" for line in lines), "}"]

@@ -10,7 +10,7 @@ from ...ir.types import DType
 from ..c.expr import Scalars
 from ..c.names import Names
 from ..c.views import View, plain_scalars
-from .levels import Target as Machine
+from .levels import Machine
 
 
 def all_of_function(name: str) -> tuple[str, ...]:

@@ -4,14 +4,14 @@ Output: for a level, its lanes per element type, its registers and its compiler 
 """
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import assert_never, final
 
 from ...ir.types import DType
 
 
 @final
-class Level(Enum):
+class Level(StrEnum):
     """An instruction set that a kernel is compiled for; the value is its name in symbols."""
 
     V2 = "v2"
@@ -20,9 +20,16 @@ class Level(Enum):
     NEON = "neon"
 
 
+LEVELS = tuple(level.value for level in Level)
+"""All of them, in the order of `ts_level` in ts_engine.h. On x86-64 each has those before."""
+
+LINE = 64
+"""The bytes of a line of the caches."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Target:
+class Machine:
     """A CPU at one ISA level. features: what it has beyond that, as C compilers name it."""
 
     level: Level

@@ -33,10 +33,12 @@ from ...ir.types import DType
 from ...ir.walk import loads, targets, variables
 from ...schedule.edit.notes import UNROLL, noted
 from ...schedule.nests import tensorized
-from ..c.expr import const, join, suffix, unwrapped
+from ..c.expr import const, join, suffix
 from ..c.lines import indented
 from ..c.marks import Owner, marked
-from ..c.views import Registers, product
+from ..c.statements import counted, delinearized, under
+from ..c.updates import scalar
+from ..c.views import Registers
 from . import updates
 from .context import Context
 from .cost import grain
@@ -64,7 +66,7 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
             return _delinearize(stmt, context)
         case If(condition, body):
             inner = replace(context, facts=context.facts.where(condition))
-            return _if(context.scalars.condition(condition), statement(body, inner))
+            return under(context.scalars.condition(condition), statement(body, inner))
         case Allocate(buffers, body):
             return _allocate(buffers, body, context, lambda c: _turned(buffers, body, c))
         case Seq(body_):
@@ -73,23 +75,17 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
             assert_never(stmt)
 
 
-def _if(condition: str, lines: list[str]) -> list[str]:
-    return [f"if ({unwrapped(condition)}) {{", *indented(lines), "}"]
-
-
 # ---------------------------------------------------------------- blocks
 
 
 def _block(block: Block, context: Context) -> list[str]:
     """One instance."""
     facts = context.facts.where(block.predicate)
-    lines = updates.scalar(
-        block.body, _dtypes(block, context), replace(context, facts=facts).scalars
-    )
+    lines = scalar(block.body, _dtypes(block, context), replace(context, facts=facts).scalars)
     lines = [*prefetches(block, replace(context, facts=facts)), *lines]
     if block.predicate == TRUE:
         return lines
-    return _if(context.scalars.condition(block.predicate), lines)
+    return under(context.scalars.condition(block.predicate), lines)
 
 
 def _dtypes(block: Block, context: Context) -> tuple[DType, ...]:
@@ -123,7 +119,7 @@ def _for(loop: Loop, inner: Context, *pragma: str) -> list[str]:
 
     def emit(context: Context) -> list[str]:
         lines = statement(body, _declared(context, "int64_t", loop.var))
-        return [*pragma, *_counted(loop, context, lines)]
+        return [*pragma, *counted(loop, context.scalars, context.names, lines)]
 
     return _allocate(outer, body, inner, lambda c: streams.either(loop, loop.lower, c, emit))
 
@@ -147,33 +143,12 @@ def _declared(context: Context, ctype: str, name: str) -> Context:
     return replace(context, scope=(*context.scope, (ctype, context.names.variables[name])))
 
 
-def _counted(loop: Loop, context: Context, body: list[str]) -> list[str]:
-    var, end = context.names.variables[loop.var], context.names.ends[loop.var]
-    lower, upper = context.scalars.index(loop.lower), context.scalars.index(loop.upper)
-    if upper.isalnum():
-        head = f"for (int64_t {var} = {lower}; {var} < {upper}; ++{var}) {{"
-    else:
-        head = f"for (int64_t {var} = {lower}, {end} = {upper}; {var} < {end}; ++{var}) {{"
-    return [head, *indented(body), "}"]
-
-
 def _delinearize(node: Delinearize, context: Context) -> list[str]:
-    scalars = context.scalars
-    value = scalars.index(node.value)
-    lines = []
-    for k, var in enumerate(node.vars):
-        inner = [scalars.index(e) for e in node.extents[k + 1 :]]
-        part = f"({value})" if inner else value
-        if inner:
-            part = f"({value}) / ({product([f'({e})' for e in inner])})"
-        if k:
-            part = f"({part}) % ({scalars.index(node.extents[k])})"
-        lines.append(f"const int64_t {context.names.variables[var]} = {part};")
     body = replace(context, facts=context.facts.delinearize(node))
     for var in node.vars:
         body = _declared(body, "int64_t", var)
-    size = product([f"({scalars.index(e)})" for e in node.extents])
-    return _if(f"{value} < {size}", [*lines, *statement(node.body, body)])
+    lines = statement(node.body, body)
+    return delinearized(node, context.scalars, context.names, lines)
 
 
 # ---------------------------------------------------------------- vectorized loops
@@ -196,11 +171,11 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
             raise _no_vector_form(stmt, lanes, context)
         case Loop():
             inner = _declared(replace(context, facts=context.facts.loop(stmt)), "int64_t", stmt.var)
-            lines = _counted(stmt, inner, _vectorized(stmt.body, lanes, inner))
+            lines = counted(stmt, inner.scalars, inner.names, _vectorized(stmt.body, lanes, inner))
             return marked(Owner.LOOP, stmt.var, lines)
         case If(condition, body):
             inner = replace(context, facts=context.facts.where(condition))
-            return _if(context.scalars.condition(condition), _vectorized(body, lanes, inner))
+            return under(context.scalars.condition(condition), _vectorized(body, lanes, inner))
         case Seq(body_):
             parts = (
                 _vector_blocks(s, lanes, context)
@@ -275,12 +250,12 @@ def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> 
         early = [line for line in early if line not in asked]
         asked.update(early)
         inner += marked(Owner.BLOCK, block.name, [*early, *before.taken(), *own])
-    lines += _if(opened, inner) if opened else inner
+    lines += under(opened, inner) if opened else inner
     if opened or before.count:
         lines = ["{", *indented(lines), "}"]
     for p in guards:
         if lanes.var not in variables(p):
-            lines = _if(context.scalars.condition(p), lines)
+            lines = under(context.scalars.condition(p), lines)
     return marked(Owner.BLOCK, blocks[0].name, lines)
 
 
@@ -372,7 +347,7 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
         f"const int64_t grain = {grain(loop, context.scalars)};",
         "const int status =",
         f"    ts_parallel({function}, &env, {lower}, {upper}, grain, call->threads);",
-        *_if("status != TS_OK", [*context.releases, "return status;"]),
+        *under("status != TS_OK", [*context.releases, "return status;"]),
     ]
     return ["{", *indented(lines), "}"]
 

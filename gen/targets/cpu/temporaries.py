@@ -5,17 +5,14 @@ the context in which it is there.
 """
 
 from dataclasses import replace
-from math import prod
 from typing import assert_never
 
-from ...ir.index.linear import constant
 from ...ir.nodes import Buffer, Scope, Stmt
 from ..c.expr import c_type, suffix
-from ..c.views import Dense, operand, product, register_count
+from ..c.temporaries import local, workspace
+from ..c.views import Dense, register_count
 from .context import Context
 from .vectors.registers import register_view
-
-SCALARS = 128  # bytes; what is larger is an array in memory, mostly, that would have to be filled
 
 
 def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], Context]:
@@ -44,33 +41,13 @@ def temporary(buffer: Buffer, body: Stmt, context: Context) -> tuple[list[str], 
 
 
 def _local(name: str, buffer: Buffer, context: Context) -> tuple[list[str], Context]:
-    size = product([operand(context.scalars.index(e)) for e in buffer.shape])
-    value = " = {0}" if _may_be_scalars(buffer) else ""
-    declared = f"_Alignas(64) {c_type(buffer.dtype)} {name}[{size}]{value};"
-    return [declared], _in_memory(name, buffer, context)
-
-
-def _may_be_scalars(buffer: Buffer) -> bool:
-    """Whether a C compiler may keep the elements in registers: it then does not always see that
-    they are set before they are used, under guards that imply each other, and warns.
-    """
-    elements = prod(constant(extent) or 0 for extent in buffer.shape)
-    return buffer.scope is Scope.REGISTER and elements * buffer.dtype.bytes < SCALARS
+    return [local(name, buffer, context.scalars)], _in_memory(name, buffer, context)
 
 
 def _workspace(name: str, buffer: Buffer, context: Context) -> tuple[list[str], Context]:
-    ctype = c_type(buffer.dtype)
-    size = f"sizeof({ctype})"
-    for extent in reversed(buffer.shape):
-        size = f"ts_bytes({context.scalars.index(extent)}, {size})"
     inside = _in_memory(name, buffer, context)
-    return [
-        f"{ctype} *const restrict {name} =",
-        f"    ts_workspace_acquire({size});",
-        f"if (!{name}) {{",
-        *(f"    {line}" for line in (*context.releases, "return TS_NO_MEMORY;")),
-        "}",
-    ], replace(inside, held=(*context.held, name))
+    lines = workspace(name, buffer, context.scalars, context.releases)
+    return lines, replace(inside, held=(*context.held, name))
 
 
 def _in_memory(name: str, buffer: Buffer, context: Context) -> Context:

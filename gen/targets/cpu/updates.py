@@ -1,4 +1,4 @@
-"""Stores, inits and updates as C: of one instance, and of all lanes of a vectorized loop at once.
+"""Stores, inits and updates as C, of all lanes of a vectorized loop at once.
 
 Input: a statement in the loops' variables. Output: C lines. A product that a sum takes is added by
 a fused multiply-add, in scalar and in vector code alike.
@@ -25,9 +25,10 @@ from ...ir.nodes import (
 )
 from ...ir.types import DType
 from ...ir.walk import loads, targets
-from ..c.expr import COMBINE, Scalars, beats, c_type, combined, identity, suffix, unwrapped
+from ..c.expr import COMBINE, c_type, combined, identity, suffix
 from ..c.lines import indented
 from ..c.names import NUMBER
+from ..c.updates import pair
 from ..c.views import Dense, Registers, View, at_lane, register_number, steps, vectors
 from . import combiners
 from .context import Kept, Push
@@ -38,59 +39,6 @@ from .vectors.expr import Vectors, advanced
 from .vectors.forms import VECTOR_TYPES
 from .vectors.masks import All, Bits
 from .vectors.prelude import Parts
-
-# ---------------------------------------------------------------- one instance
-
-
-def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars) -> list[str]:
-    """One instance. dtypes: the targets' types."""
-
-    def place(target: Target) -> str:
-        return code.element(target.buffer, target.indices, code.facts)
-
-    match body:
-        case Store(target, value):
-            return [f"{place(target)} = {unwrapped(code.value(value))};"]
-        case Init(combiner, targets):
-            return [
-                f"{place(t)} = {identity(combiner, d, k)};"
-                for k, (t, d) in enumerate(zip(targets, dtypes, strict=True))
-            ]
-        case Update(Combiner.ARGMIN | Combiner.ARGMAX as combiner, targets, values):
-            new = [unwrapped(code.value(v)) for v in values]
-            return _pair(combiner, [place(t) for t in targets], new, dtypes)
-        case Update(DefinedCombiner() as combiner, targets, values):
-            new = [unwrapped(code.value(v)) for v in values]
-            return combiners.scalar(combiner, [place(t) for t in targets], new, code)
-        case Update(Combiner() as combiner, (target,), (value,)):
-            return [_update(combiner, place(target), value, dtypes[0], code)]
-        case _:
-            raise AssertionError(f"{body} has one target")
-
-
-def _update(combiner: Combiner, place: str, value: Expr, dtype: DType, code: Scalars) -> str:
-    match value:
-        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and not dtype.is_integer:
-            x, y = unwrapped(code.value(a)), unwrapped(code.value(b))
-            return f"{place} = ts_fma_{suffix(dtype)}_s({x}, {y}, {place});"
-        case _:
-            return f"{place} = {combined(combiner, dtype, place, code.value(value))};"
-
-
-def _pair(
-    combiner: Combiner, places: list[str], new: list[str], dtypes: tuple[DType, ...]
-) -> list[str]:
-    return [
-        "{",
-        f"    const {c_type(dtypes[0])} value = {new[0]}, best = {places[0]};",
-        f"    const {c_type(dtypes[1])} at = {new[1]}, best_at = {places[1]};",
-        f"    if ({beats(combiner, ('best', 'best_at'), ('value', 'at'))}) {{",
-        f"        {places[0]} = value;",
-        f"        {places[1]} = at;",
-        "    }",
-        "}",
-    ]
-
 
 # ---------------------------------------------------------------- all lanes
 
@@ -285,7 +233,7 @@ def _tree_of_pairs(
     found = [f"ts_select_{t}({m}, ats{q}, {none})" for q, m in enumerate(on)]
     least = f"ts_reduce_min_{t}({reduce(lambda x, y: f'ts_min_{t}({x}, {y})', found)})"
     lines.append(f"const {c_type(dtypes[1])} first = {least};")
-    return ["{", *indented(lines + _pair(combiner, places, ["top", "first"], dtypes)), "}"]
+    return ["{", *indented(lines + pair(combiner, places, ["top", "first"], dtypes)), "}"]
 
 
 def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from ....ir.algebra import conjunction, conjuncts, index
+from ....ir.algebra import add, conjunction, conjuncts, index
 from ....ir.index.inequalities import inequalities
 from ....ir.index.linear import linear
 from ....ir.nodes import (
@@ -96,7 +96,7 @@ def _scan(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Block | None:
                 return None
             if not _runs_over(inside, k, lane):
                 return None
-            block = replace(inside, body=substitute(inside.body, {k: Var(lane)}))
+            block = substitute(inside, {k: Var(lane)})
         case _:
             return None
     whole = all(_keeps_first(p, lane) for p in conjuncts(block.predicate))
@@ -141,6 +141,35 @@ def _starts(stmt: Stmt, scan: Block) -> bool:
 
 def _annotated(block: Block, how: str) -> Block:
     return replace(block, annotations=(*block.annotations, (SCAN, how)))
+
+
+def written_out(stmt: Stmt, lane: str = "") -> Stmt:
+    """The tree with the scans of lanes as the loops that they stand for: `lane` is the variable of
+    the vectorized loop around.
+    """
+    match stmt:
+        case Block() if marked(stmt):
+            return _written_out(stmt, lane)
+        case Block() | Barrier() | Transfer():
+            return stmt
+        case Loop(var, _, _, LoopKind.VECTORIZED):
+            return replace(stmt, body=written_out(stmt.body, var))
+        case Loop() | Delinearize() | If() | Allocate():
+            return replace(stmt, body=written_out(stmt.body, lane))
+        case Seq(body_):
+            return seq(tuple(written_out(s, lane) for s in body_))
+        case _:
+            assert_never(stmt)
+
+
+def _written_out(block: Block, lane: str) -> Stmt:
+    assert isinstance(block.body, Update)
+    k, (value,) = f"{lane}_up_to", block.body.values
+    whole = replace(block, annotations=())
+    term = replace(whole, body=replace(block.body, values=(substitute(value, {lane: Var(k)}),)))
+    loop = Loop(k, index(0), add(Var(lane), 1), LoopKind.SERIAL, term)
+    start = replace(whole, body=Init(block.body.combiner, block.body.targets))
+    return loop if (SCAN, ONTO) in block.annotations else seq((start, loop))
 
 
 def marked(block: Block) -> bool:

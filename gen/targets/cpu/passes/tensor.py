@@ -21,7 +21,7 @@ from ...c.expr import suffix
 from ...c.views import at_lane, steps
 from .. import updates
 from ..context import Context
-from ..levels import Target as Machine
+from ..levels import Machine
 from ..vectors import masks
 from ..vectors.expr import Vectors
 from ..vectors.forms import moves_alone

@@ -13,8 +13,7 @@ from ....ir.walk import blocks, loads
 from ...c.expr import c_type
 from ...c.views import Argument, at_lane, element
 from ..context import Context
-
-LINE = 64
+from ..levels import LINE
 
 
 def prefetches(block: Block, context: Context, lane: str = "", lanes: int = 1) -> list[str]:

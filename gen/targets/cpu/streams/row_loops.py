@@ -19,10 +19,10 @@ from ...c.expr import c_type, suffix
 from ...c.lines import choice, indented
 from ...c.views import Argument, fixed_step
 from ..context import Apart, Context, Kept, Push
+from ..levels import LINE
 from ..vectors.forms import WORDS
 from .rows import Stored, address, by_row, condition, gap, stored, stored_beside
 
-LINE = 64  # bytes
 MOST = 1 << 16  # bytes of lines that are kept: what a second-level cache has room for
 
 

@@ -38,7 +38,7 @@ from ....ir.nodes import (
 from ....ir.types import DType
 from ....ir.walk import children, loads, substitute, variables, walk
 from ...c.views import Registers, Turn, flat, register_number
-from ..levels import Target as Machine
+from ..levels import Machine
 from ..passes.unroll import has_vector_form, in_lanes
 from .forms import WORDS, by_lane, maskable
 from .shifts import readable

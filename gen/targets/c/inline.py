@@ -8,10 +8,10 @@ that follow from the loops' bounds and the guards are gone; clamped reads of vec
 from dataclasses import replace
 from typing import assert_never, cast
 
-from ....ir.algebra import conjunction, conjuncts
-from ....ir.index.facts import Facts
-from ....ir.index.simplify import resolve
-from ....ir.nodes import (
+from ...ir.algebra import conjunction, conjuncts
+from ...ir.index.facts import Facts
+from ...ir.index.simplify import resolve
+from ...ir.nodes import (
     Allocate,
     Barrier,
     Block,
@@ -28,8 +28,8 @@ from ....ir.nodes import (
     Target,
     Transfer,
 )
-from ....ir.walk import map_children, seq, substitute
-from ....lower.loop_bounds import implied
+from ...ir.walk import map_children, seq, substitute
+from ...lower.loop_bounds import implied
 from .clamps import selected
 
 

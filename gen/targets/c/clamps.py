@@ -7,11 +7,11 @@ are read in vectors then, under masks, where a clamped index would be read lane 
 
 from dataclasses import replace
 
-from ....ir.index.facts import Facts
-from ....ir.index.simplify import resolve
-from ....ir.nodes import Binary, BinaryOp, Expr, Load, Node, Select
-from ....ir.walk import children, map_children, variables
-from ...c.views import fixed_step
+from ...ir.index.facts import Facts
+from ...ir.index.simplify import resolve
+from ...ir.nodes import Binary, BinaryOp, Expr, Load, Node, Select
+from ...ir.walk import children, map_children, variables
+from .views import fixed_step
 
 _FIRST = {BinaryOp.MIN: BinaryOp.LE, BinaryOp.MAX: BinaryOp.GE}  # where the first operand is it
 _MOST = 2  # clamps of one load that are written out: each doubles what is read

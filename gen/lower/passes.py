@@ -1,0 +1,54 @@
+"""Passes: the named rewritings that lowering and finishing are made of.
+
+Invariant: a stage is its passes one after another and nothing else, so that what a target does to a
+tree can be read as a list.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from ..ir.nodes import Kernel
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A rewriting of trees.
+
+    unseen: what it changes that a proof over the reals cannot see, and why that is right; empty
+        where there is nothing. A test compares the interpreter's results before and after.
+    """
+
+    name: str
+    run: Callable[[Kernel], Kernel]
+    unseen: str = ""
+
+
+Passes = tuple[Pass, ...]
+
+
+def _unchanged(kernel: Kernel) -> Kernel:
+    return kernel
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """What a target makes of a lowered tree before it is text.
+
+    exact: the passes after which the tree must do what the lowered one does, as far as a proof over
+        the reals sees that. by_data: those behind them, which leave out what combines nothing where
+        data says so; that is checked for all data. notes: those at the end, which no proof follows:
+        each says why it may, in `unseen`. as_run: the finished tree as the interpreter runs it,
+        which is that tree where no note changes what a statement means.
+    """
+
+    exact: Passes
+    by_data: Passes = ()
+    notes: Passes = ()
+    as_run: Callable[[Kernel], Kernel] = _unchanged
+
+    @property
+    def passes(self) -> Passes:
+        return (*self.exact, *self.by_data, *self.notes)

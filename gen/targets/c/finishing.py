@@ -1,0 +1,36 @@
+"""Passes by which C-like targets finish a lowered tree."""
+
+from dataclasses import replace
+
+from ...ir.index.facts import of_kernel
+from ...ir.nodes import Buffer, Kernel
+from ...ir.types import DType
+from ...ir.walk import walk
+from ...lower.contraction import contract
+from ...lower.narrowing import narrow
+from ...lower.passes import Pass
+from .inline import inline
+
+
+def dtypes_of(kernel: Kernel) -> dict[str, DType]:
+    """The element types of all buffers."""
+    return {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
+
+
+def _inlined(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=inline(kernel.body, of_kernel(kernel)))
+
+
+def _narrowed(kernel: Kernel) -> Kernel:
+    shapes = {n.name: n.shape for n in walk(kernel) if isinstance(n, Buffer)}
+    return replace(kernel, body=narrow(kernel.body, of_kernel(kernel), shapes))
+
+
+FUSED = Pass(
+    "fused multiply-adds",
+    contract,
+    "a product that is added to something is rounded with the sum, once in place of twice: what is"
+    " computed over the reals is the same, and the error is no larger",
+)
+INLINED = Pass("inline", _inlined)
+NARROWED = Pass("narrow", _narrowed)

@@ -1,0 +1,43 @@
+"""Statements that all C-like targets write alike.
+
+Input: a statement of a finished tree, how scalar code names things there, and the lines of what is
+inside. Output: C lines.
+"""
+
+from ...ir.nodes import Delinearize, Loop
+from .expr import Scalars, unwrapped
+from .lines import indented
+from .names import Names
+from .views import product
+
+
+def under(condition: str, lines: list[str]) -> list[str]:
+    """The lines where the condition holds."""
+    return [f"if ({unwrapped(condition)}) {{", *indented(lines), "}"]
+
+
+def counted(loop: Loop, scalars: Scalars, names: Names, body: list[str]) -> list[str]:
+    """A loop whose iterations run one after another."""
+    var, end = names.variables[loop.var], names.ends[loop.var]
+    lower, upper = scalars.index(loop.lower), scalars.index(loop.upper)
+    if upper.isalnum():
+        head = f"for (int64_t {var} = {lower}; {var} < {upper}; ++{var}) {{"
+    else:
+        head = f"for (int64_t {var} = {lower}, {end} = {upper}; {var} < {end}; ++{var}) {{"
+    return [head, *indented(body), "}"]
+
+
+def delinearized(node: Delinearize, scalars: Scalars, names: Names, body: list[str]) -> list[str]:
+    """The variables of loops that were fused, and the body where they are all inside."""
+    value = scalars.index(node.value)
+    lines = []
+    for k, var in enumerate(node.vars):
+        inner = [scalars.index(e) for e in node.extents[k + 1 :]]
+        part = f"({value})" if inner else value
+        if inner:
+            part = f"({value}) / ({product([f'({e})' for e in inner])})"
+        if k:
+            part = f"({part}) % ({scalars.index(node.extents[k])})"
+        lines.append(f"const int64_t {names.variables[var]} = {part};")
+    size = product([f"({scalars.index(e)})" for e in node.extents])
+    return under(f"{value} < {size}", [*lines, *body])

@@ -1,0 +1,112 @@
+"""Stores, inits and updates of one instance as C.
+
+Input: a statement in the loops' variables. Output: C lines. A product that a sum takes is added by
+a fused multiply-add, as in vector code.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...ir.index.facts import Facts
+from ...ir.nodes import (
+    Binary,
+    BinaryOp,
+    Combiner,
+    DefinedCombiner,
+    Expr,
+    Init,
+    Load,
+    Store,
+    Target,
+    Update,
+)
+from ...ir.types import DType
+from ...ir.walk import substitute
+from .expr import Scalars, beats, c_type, combined, identity, suffix, unwrapped
+
+
+def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars) -> list[str]:
+    """One instance. dtypes: the targets' types."""
+
+    def place(target: Target) -> str:
+        return code.element(target.buffer, target.indices, code.facts)
+
+    match body:
+        case Store(target, value):
+            return [f"{place(target)} = {unwrapped(code.value(value))};"]
+        case Init(combiner, targets):
+            return [
+                f"{place(t)} = {identity(combiner, d, k)};"
+                for k, (t, d) in enumerate(zip(targets, dtypes, strict=True))
+            ]
+        case Update(Combiner.ARGMIN | Combiner.ARGMAX as combiner, targets, values):
+            new = [unwrapped(code.value(v)) for v in values]
+            return pair(combiner, [place(t) for t in targets], new, dtypes)
+        case Update(DefinedCombiner() as combiner, targets, values):
+            new = [unwrapped(code.value(v)) for v in values]
+            return defined(combiner, [place(t) for t in targets], new, code)
+        case Update(Combiner() as combiner, (target,), (value,)):
+            return [_update(combiner, place(target), value, dtypes[0], code)]
+        case _:
+            raise AssertionError(f"{body} has one target")
+
+
+def _update(combiner: Combiner, place: str, value: Expr, dtype: DType, code: Scalars) -> str:
+    match value:
+        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and not dtype.is_integer:
+            x, y = unwrapped(code.value(a)), unwrapped(code.value(b))
+            return f"{place} = ts_fma_{suffix(dtype)}_s({x}, {y}, {place});"
+        case _:
+            return f"{place} = {combined(combiner, dtype, place, code.value(value))};"
+
+
+def pair(
+    combiner: Combiner, places: list[str], new: list[str], dtypes: tuple[DType, ...]
+) -> list[str]:
+    return [
+        "{",
+        f"    const {c_type(dtypes[0])} value = {new[0]}, best = {places[0]};",
+        f"    const {c_type(dtypes[1])} at = {new[1]}, best_at = {places[1]};",
+        f"    if ({beats(combiner, ('best', 'best_at'), ('value', 'at'))}) {{",
+        f"        {places[0]} = value;",
+        f"        {places[1]} = at;",
+        "    }",
+        "}",
+    ]
+
+
+# ---------------------------------------------------------------- combiners that a spec defines
+
+TUPLES = {"a": "old", "b": "new", "c": "both"}  # the combiner's names of them, and the code's
+
+
+def combined_by(combiner: DefinedCombiner, at: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """What the parts become, over elements in memory: these may be integers of any size, where
+    variables are taken for indices.
+    """
+    variables = (v for owner in TUPLES for v in combiner.variables(owner))
+    elements = {v.name: Load(v.name, at, v.dtype) for v in variables}
+    return tuple(substitute(expr, elements) for expr in combiner.combined)
+
+
+def defined(
+    combiner: DefinedCombiner, places: Sequence[str], new: Sequence[str], code: Scalars
+) -> list[str]:
+    """One tuple combined into places. new: C text of its values."""
+    names = {
+        v.name: f"{text}{k}"
+        for owner, text in TUPLES.items()
+        for k, v in enumerate(combiner.variables(owner))
+    }
+
+    def element(buffer: str, indices: tuple[Expr, ...], facts: Facts) -> str:
+        return names[buffer]
+
+    named = replace(code, element=element)
+    lines = ["{"]
+    for k, (place, value) in enumerate(zip(places, new, strict=True)):
+        lines.append(f"    const {c_type(combiner.dtypes[k])} old{k} = {place}, new{k} = {value};")
+    for k, expr in enumerate(combined_by(combiner, ())):
+        lines.append(f"    const {c_type(combiner.dtypes[k])} both{k} = {named.value(expr)};")
+    lines += [f"    {place} = both{k};" for k, place in enumerate(places)]
+    return [*lines, "}"]

@@ -1,0 +1,46 @@
+"""How a CPU's lowered trees are finished: the passes, in their order.
+
+Input: a machine. Output: its `Finishing`, which the stage of that name runs (`lower.finish`).
+"""
+
+from dataclasses import replace
+
+from ....ir.nodes import Kernel
+from ....lower.passes import Finishing, Pass, Passes
+from ...c.finishing import FUSED, INLINED, NARROWED, dtypes_of
+from ..levels import Machine
+from .index_ties import mark
+from .scan import scans, written_out
+from .tensor import marks_that_hold
+from .unroll import as_run, unroll
+
+
+def finishing(machine: Machine) -> Finishing:
+    """The passes for a machine. One of them raises TilesmithError where an intrinsic computes none
+    of the nests that it was to.
+    """
+    exact: Passes = (
+        FUSED,
+        Pass("order of equals", mark),
+        Pass("unroll", lambda kernel: replace(kernel, body=unroll(kernel.body))),
+        INLINED,
+        Pass("intrinsics", lambda kernel: marks_that_hold(kernel, machine)),
+    )
+    return Finishing(exact, (NARROWED,), (SCANS,), _as_run)
+
+
+def _scans(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=scans(kernel.body, dtypes_of(kernel)))
+
+
+def _as_run(kernel: Kernel) -> Kernel:
+    """Without the notes on scans, and vectorized loops of blocks as their code is run."""
+    return replace(kernel, body=as_run(written_out(kernel.body)))
+
+
+SCANS = Pass(
+    "scans",
+    _scans,
+    "a running reduction of the lanes of a vector adds its terms in the order of log-step shifts:"
+    " the same terms, rounded in another order, as in the lane tree of any vectorized sum",
+)

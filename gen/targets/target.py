@@ -1,0 +1,237 @@
+"""What a target supplies, and the registry of targets.
+
+A target is a class; an instance of it is the target at one of its levels, and that is what the
+stages take: `lower(state, target)`, `finish(kernel, target)`, `pipeline.emit(spec, variants,
+target)`. Recipes name a target (`cpu`), or one level of it (`cpu.v3`).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, final
+
+from numpy.typing import NDArray
+
+from .. import language as specs
+from ..errors import SpecError, TilesmithError
+from ..ir.nodes import Kernel
+from ..language import Dtypes, yaml
+from ..language.model import KernelSpec, Param, Recipe
+from ..lower.finish import Finished
+from ..lower.index_limits import Limits
+from ..lower.passes import Finishing, Passes
+
+Array = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """offset: into its function, as jumps name it. line: of the source, from 1; 0: of none."""
+
+    offset: str
+    text: str
+    line: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Function:
+    name: str
+    instructions: tuple[Instruction, ...]
+
+
+def joined(sources: Mapping[str, str]) -> str:
+    """All that is emitted for a kernel, as one text."""
+    return "".join(sources.values())
+
+
+class Runnable(Protocol):
+    """A kernel that this process can call, for one choice of dtypes. Arrays are given by name, all
+    of them, outputs included; sizes are of the kernel's dims, of which those that a shape gives may
+    be left out. Scalars that are not given have the spec's defaults.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the variants, in the order in which they are tried."""
+
+    def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+        """Runs the kernel in place on the arrays, on one thread. Raises TilesmithError where an
+        array does not fit, ValueError where sizes are too large, and MemoryError.
+        """
+
+    def variant(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> str:
+        """The name of the variant that the call runs."""
+
+    def bound(
+        self,
+        arrays: Mapping[str, Array],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, complex] | None = None,
+        threads: int = 1,
+    ) -> Callable[[], None]:
+        """The call with all checked and found beforehand, to be made often. Raises as the call."""
+
+
+class Target(Protocol):
+    """Machines that code is made for, at one level.
+
+    A level is what kernels are compiled for one by one: an instruction set of CPUs, an architecture
+    of GPUs. A target that has no such thing has one level all the same.
+    """
+
+    name: ClassVar[str]
+    """As recipes and `--target` say it: a word."""
+
+    levels: ClassVar[tuple[str, ...]]
+    """By name, the least first."""
+
+    usual: ClassVar[tuple[str, ...]]
+    """The levels that `check`, `prove` and `generate` take where none is asked for."""
+
+    shown: ClassVar[str]
+    """The level that `show` takes where none is asked for."""
+
+    @classmethod
+    def at(cls, level: str) -> Self:
+        """The target at a level, which is one of its own."""
+
+    @classmethod
+    def here(cls) -> tuple[str, ...]:
+        """The levels that this machine runs, the best last. Raises TilesmithError where there is
+        none, or where finding out takes a compiler that is not there.
+        """
+
+    @property
+    def level(self) -> str: ...
+
+    def parameters(self, dtypes: Dtypes) -> Mapping[str, int]:
+        """The parameters that recipes for the target have without defining them, by name: those of
+        a CPU are `$lanes`, `$line` and `$line_bytes`.
+        """
+
+    def width(self, dtypes: Dtypes) -> int:
+        """How many elements code takes at once: a kernel is tried at sizes around that."""
+
+    @property
+    def lowering(self) -> Passes:
+        """From the scheduled tree to one in which nothing is implied, which is verified and proved.
+        A pass that finds what the target has no code for raises NoCode.
+        """
+
+    @property
+    def finishing(self) -> Finishing:
+        """From the lowered tree to the one that is emitted."""
+
+    def emit(
+        self,
+        kernel: str,
+        variants: Mapping[str, Sequence[Finished]],
+        *,
+        packed: Collection[str],
+        keep_marks: bool = False,
+    ) -> Mapping[str, str]:
+        """The sources of a kernel, by file name.
+
+        variants: by the suffix of their dtypes, in the order in which they are tried. packed: the
+            arrays that the caller packs where they need a unit stride and have none. keep_marks:
+            with lines that say what they are of (`marks`).
+        Raises TilesmithError where a type or an operation has no form on the target.
+        """
+
+    def load(
+        self,
+        kernel: Kernel,
+        dtypes: str,
+        sources: Mapping[str, str],
+        limits: Limits,
+        scalars: Mapping[str, complex],
+    ) -> Runnable:
+        """What `emit` made, compiled and loaded.
+
+        kernel: any tree of it, for its signature. dtypes: the suffix of the choice to take. limits:
+            of sizes and scalars. scalars: their defaults.
+        Raises TilesmithError, with the compiler's words where it refuses.
+        """
+
+    def instructions(self, sources: Mapping[str, str]) -> tuple[Function, ...]:
+        """The machine's instructions, for `show --html`. Raises TilesmithError where there is
+        nothing to read them with.
+        """
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The targets that there are; the first is meant where none is named."""
+
+    targets: tuple[type[Target], ...]
+
+    def __getitem__(self, name: str | None) -> type[Target]:
+        """The target of that name. Raises TilesmithError where there is none."""
+        for target in self.targets:
+            if name in (None, target.name):
+                return target
+        raise TilesmithError(f"unknown target {name!r}: there are {', '.join(self.names)}")
+
+    def chosen(self, name: str | None, levels: Sequence[str] | None = None) -> tuple[Target, ...]:
+        """A target at each of these levels, by default at its usual ones. Raises TilesmithError
+        where there is no such target or level.
+        """
+        target = self[name]
+        for level in levels or ():
+            if level not in target.levels:
+                known = ", ".join(target.levels)
+                raise TilesmithError(f"unknown level {level!r}: there are {known}")
+        return tuple(target.at(level) for level in levels or target.usual)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(target.name for target in self.targets)
+
+    @property
+    def of_recipes(self) -> tuple[str, ...]:
+        """All that a recipe can be for: `cpu`, `cpu.v2`, ..."""
+        return tuple(
+            name
+            for target in self.targets
+            for name in (target.name, *(f"{target.name}.{level}" for level in target.levels))
+        )
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """All levels of all targets."""
+        return tuple(level for target in self.targets for level in target.levels)
+
+    def load(self, path: Path) -> KernelSpec:
+        """A spec, with recipes for these targets. Raises SpecError."""
+        spec = specs.load(path)
+        self.check(spec.recipes)
+        return spec
+
+    def check(self, recipes: Iterable[Recipe]) -> None:
+        """Raises SpecError for a target or a level that there is not: a recipe for it would never
+        run, and be read by no one.
+        """
+        for recipe in recipes:
+            if recipe.target not in self.of_recipes:
+                raise self._unknown(recipe)
+            levels = self[recipe.target.partition(".")[0]].levels
+            for param in recipe.params:
+                _check_levels(param, levels)
+
+    def _unknown(self, recipe: Recipe) -> SpecError:
+        known, at = ", ".join(self.of_recipes), recipe.target_span
+        if recipe.target.partition(".")[0] == "cuda":
+            hint = f"the targets are {known}"
+            return SpecError("there is no code for the target 'cuda' yet", at, hint)
+        message = f"unknown target '{recipe.target[:64]}': there are {known}"
+        return SpecError(message, at, yaml.hint(recipe.target, self.of_recipes))
+
+
+def _check_levels(param: Param, levels: tuple[str, ...]) -> None:
+    for (level, _), span in zip(param.values, param.spans, strict=True):
+        if level and level not in levels:
+            message = f"unknown level '{level[:64]}': there are {', '.join(levels)}"
+            raise SpecError(message, span, yaml.hint(level, levels))
