@@ -31,6 +31,7 @@ from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
 from gen.schedule.base import Context, Primitive, Prover
 from gen.schedule.recipe import apply
+from gen.targets.c import library
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
@@ -345,7 +346,7 @@ class _Trial:
         shared = frozenset(name for pair in pairs for name in pair)
         flags = self.options.flags
 
-        def code() -> jit.Compiled:
+        def code() -> library.Compiled:
             return jit.compile_kernel(kernel, level, packed=packed, shared=shared, flags=flags)
 
         def made() -> bool:
