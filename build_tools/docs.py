@@ -16,12 +16,13 @@ from pathlib import Path
 
 from gen import language as specs
 from gen.binding.cython import parameters
+from gen.binding.entry import manifest_entry
 from gen.display.text import unproved
 from gen.ir.text.printer import to_text
 from gen.ir.types import DType
 from gen.language import yaml
 from gen.language.model import Argument, KernelSpec, Scalar, size_text
-from gen.pipeline import manifest_entry, schedule
+from gen.pipeline import schedule
 from gen.poly import laws
 from gen.poly.certificate import PROVED
 from gen.reference import primitives as reference

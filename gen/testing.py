@@ -18,15 +18,16 @@ from typing import final
 import numpy as np
 
 from . import language as specs
+from .binding.entry import manifest_entry
 from .errors import TilesmithError
 from .ir.nodes import Intent
 from .language import Dtypes
 from .language.model import KernelSpec
-from .pipeline import manifest_entry, suffix
 from .targets.registry import TARGETS
 from .trial.comparison import MUTE, mute
 from .trial.inputs import Array, Call
 from .trial.run import checks
+from .variants import suffix
 
 
 @final

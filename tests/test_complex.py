@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from build_tools.accuracy import machine_levels
 from gen import language as specs
 from gen.cache import cache_folder
+from gen.language import Dtypes
 from gen.language.model import KernelSpec
-from gen.pipeline import Dtypes, emit, prover, schedule, suffix
+from gen.pipeline import emit, schedule
+from gen.poly.cache import prover
 from gen.targets.c.library import Loaded
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level, Machine
@@ -21,6 +23,7 @@ from gen.targets.target import joined
 from gen.trial import comparison, inputs
 from gen.trial.plain import Reference
 from gen.trial.sizes import edges
+from gen.variants import suffix
 
 SPECS = sorted((Path(__file__).parent / "language" / "complex").glob("*.yaml"))
 Array = NDArray[Any]

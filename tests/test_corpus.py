@@ -20,9 +20,9 @@ from gen import language as specs
 from gen.errors import ScheduleError, TilesmithError
 from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent
-from gen.language import KernelSpec, build, choices
+from gen.language import Dtypes, KernelSpec, build, choices
 from gen.language.formulas import oracle
-from gen.pipeline import Dtypes, emit, inputs, schedule, suffix
+from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.c import library
 from gen.targets.cpu import jit
@@ -31,6 +31,7 @@ from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
 from gen.trial.inputs import random_arrays
 from gen.trial.sizes import allowed
+from gen.variants import suffix
 from tests.language.references import INPUTS, REFERENCES
 
 Array = NDArray[Any]
@@ -84,6 +85,11 @@ def sizes(spec: KernelSpec, lengths: tuple[int, ...]) -> Iterator[dict[str, int]
         found = {dim: n + k * step for k, dim in enumerate(spec.dims)}
         if min(found.values()) >= 0 and (count > 1 or not step) and allowed(spec, found):
             yield found
+
+
+def inputs(spec: KernelSpec) -> tuple[str, ...]:
+    """Names of the arrays that a caller gives."""
+    return tuple(a.name for a in spec.arguments if a.intent is not Intent.OUT)
 
 
 def arguments(spec: KernelSpec, dtypes: Dtypes, dims: Mapping[str, int]) -> dict[str, Array]:

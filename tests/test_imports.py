@@ -25,11 +25,11 @@ PARTS = (
     "poly/certificate", "poly/witness", "poly/sets", "poly/decisions", "poly/values",
     "poly/rewrites", "poly/laws", "poly/checks", "poly/tested", "poly/queries", "poly",
     "schedule/edit", "schedule",
-    "lower",
+    "lower", "variants",
     "targets/target", "targets/cpu/levels", "targets/runtime", "targets/c", "targets/cpu",
     "targets", "binding",
-    "pipeline", "display", "reference", "project", "trial", "testing", "commands", "cli",
-    "__main__",
+    "pipeline", "display", "reference", "project", "trial", "testing", "commands",
+    "cli", "__main__",
 )  # fmt: skip
 RANKS = {part: rank for rank, part in enumerate(PARTS)}
 

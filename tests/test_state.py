@@ -12,12 +12,13 @@ import pytest
 from gen import language as specs
 from gen.ir.nodes import Kernel
 from gen.ir.text.parser import from_text
-from gen.pipeline import Plain, schedule
+from gen.pipeline import schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.sets.order import Relations
 from gen.poly.workbench import Workbench
 from gen.targets.cpu.levels import Level, Target
+from gen.variants import Plain
 
 from .test_imports import GEN, ROOT, name_of
 

@@ -43,10 +43,11 @@ def generate(
     A spec's file is named after its kernel. Raises TilesmithError.
     """
     from .. import pipeline  # the prover's libraries load only here
+    from ..poly.cache import prover
     from ..targets.registry import TARGETS
 
     chosen = TARGETS.chosen(None, levels)
-    prove = pipeline.prover(folder / "proofs")
+    prove = prover(folder / "proofs")
     for spec in specs:
         gc.disable()  # trees have no cycles to look for
         try:

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 from ..cache import cache_folder
-from ..pipeline import generate, prover
+from ..pipeline import generate
+from ..poly.cache import prover
 from ..progress import progress
 from ..trial import run as trial
 from . import build

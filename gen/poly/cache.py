@@ -18,7 +18,7 @@ from ..ir.nodes import Kernel
 from ..ir.text.printer import to_text
 from ..ir.types import DType, Kind
 from .certificate import Scheduled
-from .limit import Prove
+from .limit import Prove, prove_within
 from .prove import prove
 from .workbench import Workbench
 
@@ -27,6 +27,19 @@ PROVER = ("ir", "language", "poly")
 
 _ALIKE = {t.value: t.kind.value for t in DType if t.kind in (Kind.FLOAT, Kind.COMPLEX)}
 _TYPE = re.compile(rf"\b({'|'.join(_ALIKE)})\b")
+
+
+SECONDS = 60.0
+"""The longest that one proof may take: a step's takes under a second on all that ships."""
+
+
+def prover(folder: Path, seconds: float = SECONDS) -> Prove:
+    """The prover under a limit of time, with what it proved before remembered in a folder."""
+
+    def within(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
+        prove_within(plain, state, seconds, bench=bench)
+
+    return lambda plain, state, bench: prove_once(plain, state, folder, within, bench)
 
 
 def prove_once(

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import language as specs
+from ..binding.entry import manifest_entry
 from ..binding.manifest import validate
 from ..display.text import unproved
 from ..errors import SpecError, TilesmithError, told
-from ..pipeline import Plain, manifest_entry, schedule
+from ..pipeline import schedule
 from ..poly.limit import NoAnswer, within
 from ..targets.target import Registry, Target
+from ..variants import Plain
 
 SECONDS = 60.0
 """The longest that a file may take, of processor time: what ships takes under 5."""

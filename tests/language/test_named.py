@@ -9,6 +9,7 @@ import pytest
 import scipy.signal
 from numpy.lib.stride_tricks import sliding_window_view
 
+from gen.binding.entry import manifest_entry
 from gen.errors import SpecError
 from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent
@@ -23,7 +24,7 @@ from gen.language import (
     loads,
 )
 from gen.language.formulas import oracle
-from gen.pipeline import emit, manifest_entry, schedule, suffix
+from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.c import library
 from gen.targets.cpu import jit
@@ -33,6 +34,7 @@ from gen.targets.target import joined
 from gen.trial import notebook
 from gen.trial import run as trial
 from gen.trial.sizes import edges
+from gen.variants import suffix
 
 Array = np.ndarray[Any, Any]
 SPECS = Path(__file__).parent / "named"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
+from gen.binding.entry import manifest_entry
 from gen.errors import SpecError, TilesmithError
 from gen.ir.interpret.evaluate import InterpError
 from gen.ir.interpret.interp import run
@@ -15,7 +16,7 @@ from gen.ir.nodes import Intent
 from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
 from gen.language import KernelSpec, build, choices, least_sizes, load, loads, relations
-from gen.pipeline import emit, manifest_entry, schedule, suffix
+from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.c import library
 from gen.targets.cpu import jit
@@ -25,6 +26,7 @@ from gen.targets.target import joined
 from gen.trial import notebook
 from gen.trial import run as trial
 from gen.trial.sizes import edges
+from gen.variants import suffix
 
 Array = np.ndarray[Any, Any]
 SPECS = Path(__file__).parent / "sizes"

@@ -16,13 +16,15 @@ from gen.ir import storage
 from gen.ir.interpret.evaluate import numpy_dtype
 from gen.ir.types import DType
 from gen.language.model import KernelSpec
-from gen.pipeline import emit, prover, schedule, suffix
+from gen.pipeline import emit, schedule
+from gen.poly.cache import prover
 from gen.targets.c.library import Loaded
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level, Machine
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
 from gen.trial import comparison, inputs
+from gen.variants import suffix
 
 from .kernels import compiled
 

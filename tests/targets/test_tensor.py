@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from gen import language as specs
 from gen.cache import cache_folder
 from gen.errors import TilesmithError
-from gen.pipeline import prover, schedule
+from gen.pipeline import schedule
+from gen.poly.cache import prover
 from gen.targets.c.library import Compiled
 from gen.targets.cpu.emit import emit_file, emit_kernel
 from gen.targets.cpu.jit import compile_kernel

@@ -1,0 +1,125 @@
+"""The variants of a kernel: what a recipe says of each, and what comes of it.
+
+Input: a spec, a choice of dtypes and its recipe. Output: names, conditions and steps of the
+variants; the plain schedules that they begin with; and a Variant, the record of one that is made.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from . import language as specs
+from .errors import NoCode, Span
+from .ir.nodes import Expr, Kernel
+from .language import Dtypes
+from .language.model import KernelSpec, Recipe
+from .lower.index_limits import NO_LIMITS, Limits, smallest
+from .lower.specialize import where
+from .poly.certificate import Scheduled
+from .poly.workbench import Workbench
+from .schedule import recipe as recipes
+from .schedule.base import Primitive, Step
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a recipe says of a variant. when: where it may run (None: for all sizes). span: its
+    place, where it is written.
+    """
+
+    name: str
+    when: Expr | None
+    steps: tuple[Primitive, ...]
+    span: Span | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One variant of a kernel, for one choice of dtypes on one target.
+
+    start: the plain schedule under the variant's `when`. steps: the proved state after each step,
+    composites written out. emitted: what lowering made of them, or why there is no code for them.
+    in_place: the pairs of an input and an output that a call may give as one array. limits: of the
+    sizes and scalars with which all indices stay in 64 bits.
+    """
+
+    plan: Plan
+    start: Scheduled
+    steps: tuple[Step, ...]
+    emitted: Scheduled | NoCode
+    in_place: frozenset[tuple[str, str]]
+    limits: Limits = NO_LIMITS
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+    @property
+    def when(self) -> Expr | None:
+        return self.plan.when
+
+    @property
+    def span(self) -> Span | None:
+        return self.plan.span
+
+    @property
+    def lowered(self) -> Scheduled:
+        """What is emitted. Raises NoCode."""
+        if isinstance(self.emitted, NoCode):
+            raise self.emitted
+        return self.emitted
+
+    @property
+    def scheduled(self) -> Scheduled:
+        return self.steps[-1].state if self.steps else self.start
+
+
+@final
+@dataclass(slots=True)
+class Plain:
+    """The plain schedules of a spec for a choice of dtypes, each made once: what the workbench
+    knows of one, such as its flow, then counts on all levels.
+    """
+
+    spec: KernelSpec
+    dtypes: Dtypes
+    bench: Workbench = field(default_factory=Workbench)
+    made: dict[Expr | None, Kernel] = field(default_factory=dict)
+
+    def under(self, when: Expr | None) -> Kernel:
+        """The plain schedule where the condition of a variant holds."""
+        if when not in self.made:
+            self.made[when] = (
+                specs.build(self.spec, self.dtypes)
+                if when is None
+                else where(self.under(None), when, self.spec.sizes)
+            )
+        return self.made[when]
+
+
+def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[Plan]:
+    """The plan of each variant; the plain schedule's where none takes all sizes. own: the target's
+    parameters.
+    """
+    if recipe is None:
+        return [Plan("plain", None, (), None)]
+    steps = recipes.read(recipe, level, own)
+    plans = [
+        Plan(str(k) if s else "plain", v.when, s, v.span)
+        for k, (v, s) in enumerate(zip(recipe.variants, steps, strict=True))
+    ]
+    if plans[-1].when is not None:
+        plans.append(Plan("plain", None, (), recipe.span))
+    return plans
+
+
+def limits_of(variants: Sequence[Variant]) -> Limits:
+    """The limits of sizes, and of the scalars that index, in any of the variants."""
+    return smallest(v.limits for v in variants)
+
+
+def suffix(dtypes: Dtypes) -> str:
+    """The choice of dtypes as symbols and tables name it: `float32`, `float32_int8`."""
+    return "_".join(d.value for d in dtypes.values())
