@@ -64,7 +64,7 @@ def test_digests_on_neon(digests: Digests) -> None:
     """Nothing is proved here: `test_proofs.py` does that."""
     files = {
         name: generate(
-            ROOT / "kernels_spec" / f"{name}.yaml", ["neon"], lambda plain, state: None
+            specs.load(ROOT / "kernels_spec" / f"{name}.yaml"), [Cpu(Level.NEON)], lambda *_: None
         ).c_files[f"{name}.neon.c"]
         for name in KERNELS
     }

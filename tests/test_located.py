@@ -9,8 +9,10 @@ import pytest
 
 from gen.cli import main
 from gen.errors import Span, TilesmithError, located
+from gen.targets.registry import TARGETS
 from gen.trial import check
 
+V3 = TARGETS.chosen(None, ["v3"])
 FAR = "9223372036854775807 - 9"
 Write = Callable[..., Path]
 
@@ -53,7 +55,7 @@ def test_numbers_beyond_64_bits(
     compute: str, message: str, line: int, column: int, write: Write
 ) -> None:
     path = write(compute)
-    told = check.error(path, ("v3",))
+    told = check.error(path, TARGETS, V3)
     assert told is not None
     assert told.startswith(f"{path}:{line}:{column}: error: {message}")
 
@@ -61,7 +63,7 @@ def test_numbers_beyond_64_bits(
 def test_a_condition_of_a_variant_beyond_64_bits(write: Write) -> None:
     variants = f"[{{when: n - {FAR} < 0, steps: [parallel: {{loop: y.i}}]}}, {{steps: []}}]"
     path = write("y[i] = x[i]", f"recipes: [{{target: cpu, variants: {variants}}}]\n")
-    told = check.error(path, ("v3",))
+    told = check.error(path, TARGETS, V3)
     assert told is not None
     assert told.startswith(
         f"{path}:11:36: error: index arithmetic leaves 64 bits at sizes of 1024\n"
@@ -70,7 +72,7 @@ def test_a_condition_of_a_variant_beyond_64_bits(write: Write) -> None:
 
 def test_there_is_a_type_variable(write: Write) -> None:
     path = write("y[i] = x[i]", types="", of="float32")
-    assert check.error(path, ("v3",)) == (
+    assert check.error(path, TARGETS, V3) == (
         f"{path}:2:9: error: 'k' has no type variable\n    kernel: k\n            ^\n"
         "  hint: write {T: [float32, float64]} under 'dtypes', and T where an element type stands"
     )
@@ -79,7 +81,7 @@ def test_there_is_a_type_variable(write: Write) -> None:
 def test_registers_of_a_copy_are_at_what_is_copied(write: Write) -> None:
     steps = "[cache_read: {block: y, buffer: x, as: c}, set_scope: {buffer: c, scope: register}]"
     path = write("y[i] = x[i]", f"recipes: [{{target: cpu, variants: [steps: {steps}]}}]\n")
-    told = check.error(path, ("v3",))
+    told = check.error(path, TARGETS, V3)
     assert told is not None
     assert told.startswith(f"{path}:7:3: error: 'c' cannot be kept in registers: what is used of")
 
@@ -104,7 +106,7 @@ def test_bools_without_a_vector_form(write: Write, capsys: pytest.CaptureFixture
     ],
 )
 def test_powers_of_numbers_are_numbers(compute: str, write: Write) -> None:
-    told = check.error(write(compute), ("v3",))
+    told = check.error(write(compute), TARGETS, V3)
     assert told is None
 
 

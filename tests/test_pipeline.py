@@ -65,7 +65,7 @@ def test_a_step_that_breaks_a_rule_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where what it comes to is refused, steps are verified one by one."""
-    good = Unroll.rewrite
+    good = Unroll.apply
 
     def twice(self: Unroll, state: Scheduled) -> Scheduled:
         new = good(self, state)
@@ -74,7 +74,7 @@ def test_a_step_that_breaks_a_rule_is_named(
         body = replace_stmt(new.kernel.body, inner, renamed)
         return replace(new, kernel=replace(new.kernel, body=body))
 
-    monkeypatch.setattr(Unroll, "rewrite", twice)
+    monkeypatch.setattr(Unroll, "apply", twice)
     with pytest.raises(ScheduleError, match=r"unroll \(loop z.i_1\): the tree breaks a rule: loop"):
         generate(TARGETS.load(written(tmp_path)), TARGETS.chosen(None, ["v3"]), lambda *_: None)
 
@@ -89,7 +89,7 @@ def test_a_fault_of_the_generator_is_told_as_it_is(
         tries.append(state)
         raise LookupError("no such loop")
 
-    monkeypatch.setattr(Unroll, "rewrite", broken)
+    monkeypatch.setattr(Unroll, "apply", broken)
     with pytest.raises(LookupError, match="no such loop"):
         generate(TARGETS.load(written(tmp_path)), TARGETS.chosen(None, ["v3"]), lambda *_: None)
     assert len(tries) == 1

@@ -17,7 +17,8 @@ from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.sets.order import Relations
 from gen.poly.workbench import Workbench
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 from gen.variants import Plain
 
 from .test_imports import GEN, ROOT, name_of
@@ -28,7 +29,7 @@ CACHES = {
     "gen/ir/algebra.py: index": "the constants that index arithmetic makes again and again: 4 % of"
     " scheduling; at most 1024 of them",
     "gen/ir/interpret/evaluate.py: numpy_dtype": "one for each element type",
-    "gen/targets/cpu/jit.py: _runtime_digest": "one: the runtime's files are read once a process",
+    "gen/targets/c/library.py: _runtime_digest": "one: the runtime's files are read once a process",
     "gen/poly/cache.py: _prover": "one: the prover's files are read once a process",
     "gen/poly/laws/__init__.py: lookup": "one for each law and type: its proof takes longest",
     "gen/poly/laws/__init__.py: names": "one: the folder is listed once a process",
@@ -41,9 +42,9 @@ SET = {
 }
 # What the world outside may say. None of it changes what is generated.
 ENVIRONMENT = {
-    "gen/targets/cpu/jit.py: CC": "the compiler of `run`, `bench` and notebooks",
-    "gen/targets/cpu/jit.py: TILESMITH_CACHE": "where libraries and proofs are kept",
-    "gen/targets/cpu/jit.py: XDG_CACHE_HOME": "likewise, where that is not set",
+    "gen/targets/c/library.py: CC": "the compiler of `run`, `bench` and notebooks",
+    "gen/cache.py: TILESMITH_CACHE": "where libraries and proofs are kept",
+    "gen/cache.py: XDG_CACHE_HOME": "likewise, where that is not set",
     "gen/progress.py: TERM": "whether the terminal takes a line that is written over",
 }
 # Where everything is caught.
@@ -306,7 +307,7 @@ def test_nothing_is_left_of_a_schedule_that_is_gone() -> None:
     def noted(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
         benches.append(weakref.ref(bench.values(plain).relations))
 
-    variants = schedule(spec, dtypes, Target(Level.V2), noted, each_step=False)
+    variants = schedule(spec, dtypes, Cpu(Level.V2), noted, each_step=False)
     gc.collect()
     assert benches and not [kept for kept in benches if kept() is not None]
     assert variants  # which are still there
@@ -319,7 +320,7 @@ def test_levels_share_a_workbench() -> None:
         schedule(
             spec,
             plain.dtypes,
-            Target(level),
+            Cpu(level),
             lambda _, state, bench: benches.add(id(bench)),
             each_step=False,
             plain=plain,

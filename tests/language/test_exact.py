@@ -17,7 +17,8 @@ from gen.language import build, loads
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 Array = np.ndarray[Any, Any]
 
@@ -162,7 +163,7 @@ def test_compiled_code_knows_uint64(text: str) -> None:
 
 def compiled(text: str, level: Level, outputs: list[str]) -> None:
     spec, document = loads(text, "k.yaml"), evaluator.read(text)
-    scheduled = {"int32": schedule(spec, DTYPES, Target(level), prove)}
+    scheduled = {"int32": schedule(spec, DTYPES, Cpu(level), prove)}
     loaded = jit.load(spec, DTYPES, emit(spec, scheduled, level), level, flags=("-O1",))
     given = {n: v for n, v in inputs().items() if n in document.arrays}
     for name in outputs:

@@ -175,9 +175,9 @@ def test_a_notebook_works_sizes_out_and_checks_them() -> None:
     spec = window_spec("length >= 1", "n >= 0")
     message = r"^window: step: a divisor is not positive, for parts = 0, length = 3$"
     with pytest.raises(ValueError, match=message):
-        notebook.NotebookKernel(spec, Level.V2)(normal(2, 9), parts=0)
+        notebook.NotebookKernel(spec, Cpu(Level.V2))(normal(2, 9), parts=0)
     with pytest.raises(ValueError, match=r"^window: length: inf is no int64, for seconds = inf, "):
-        notebook.NotebookKernel(spec, Level.V2)(normal(2, 9), seconds=np.inf)
+        notebook.NotebookKernel(spec, Cpu(Level.V2))(normal(2, 9), seconds=np.inf)
 
 
 def window_spec(old: str, new: str) -> KernelSpec:

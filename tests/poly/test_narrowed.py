@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from gen.targets.cpu.passes.finish import BY_DATA, EXACT, after
 
 from gen import language as specs
 from gen.display.text import unproved
@@ -11,11 +10,13 @@ from gen.ir.index.facts import of_kernel
 from gen.ir.nodes import Loop, LoopKind
 from gen.ir.text.parser import from_text
 from gen.ir.walk import loops
+from gen.lower.finish import finished
 from gen.lower.narrowing import narrow
 from gen.pipeline import schedule
 from gen.poly.rewrites.narrowed import check_narrowed
 from gen.poly.witness import Refused
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 ROOT = Path(__file__).parents[2]
 HEAD = "def k(m, n, start: int64[m + 1], at: int32[m], v: float32[n], y: InOut[float32[m]]):\n"
@@ -98,10 +99,10 @@ def test_what_a_loop_writes_does_not_bound_it() -> None:
 @pytest.mark.parametrize("file", ["csr_matvec", "add_rows"])
 def test_specs_whose_loops_are_narrowed(file: str) -> None:
     spec = specs.load(ROOT / "tests" / "language" / "corpus" / f"{file}.yaml")
-    target = Target(Level.V3)
+    target = Cpu(Level.V3)
     for variant in schedule(spec, specs.choices(spec)[0], target, unproved):
-        exact = after(EXACT, variant.lowered.kernel, target)
-        new = after(BY_DATA, exact, target)
+        trees = [tree for _, tree in finished(variant.lowered.kernel, target.finishing)]
+        exact, new = trees[-3], trees[-2]  # before and after `narrow`; `scans` is the last
         assert new.body != exact.body
         check_narrowed(exact, new)
 

@@ -9,7 +9,8 @@ from gen.ir.nodes import Kernel
 from gen.pipeline import schedule
 from gen.poly.certificate import Source
 from gen.poly.prove import prove
-from gen.targets.cpu.levels import Level, Target
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
 from .script import accept, block, kernel, nest, refusal
 
@@ -63,4 +64,4 @@ def test_another_element(tree: Kernel, reason: str) -> None:
 
 def test_a_copy_of_columns_in_another_layout() -> None:
     spec = specs.load(SPECS / "gathered_layout.yaml")
-    assert schedule(spec, specs.choices(spec)[0], Target(Level.V3), prove)
+    assert schedule(spec, specs.choices(spec)[0], Cpu(Level.V3), prove)
