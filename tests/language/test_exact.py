@@ -19,6 +19,7 @@ from gen.poly.prove import prove
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
 
 Array = np.ndarray[Any, Any]
 
@@ -164,7 +165,9 @@ def test_compiled_code_knows_uint64(text: str) -> None:
 def compiled(text: str, level: Level, outputs: list[str]) -> None:
     spec, document = loads(text, "k.yaml"), evaluator.read(text)
     scheduled = {"int32": schedule(spec, DTYPES, Cpu(level), prove)}
-    loaded = jit.load(spec, DTYPES, emit(spec, scheduled, level), level, flags=("-O1",))
+    loaded = jit.load(
+        spec, DTYPES, joined(emit(spec, scheduled, Cpu(level))), level, flags=("-O1",)
+    )
     given = {n: v for n, v in inputs().items() if n in document.arrays}
     for name in outputs:
         element = document.element(document.arrays[name].element, {"T": "int32"})
