@@ -13,9 +13,9 @@ from typing import assert_never, final
 from ..errors import Span, SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
+from ..ir.index.linear import tidy
 from ..ir.interpret.evaluate import identity_constants
 from ..ir.types import INDEX, DType
-from .body.indices import tidy
 from .body.program import Definition, For, Part, Range
 from .body.resolve import definitions
 from .expressions import Types, as_index, typed

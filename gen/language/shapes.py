@@ -7,16 +7,18 @@ input that is the dim or differs from it by a number, or has its value under `si
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from ..errors import SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
+from ..ir.index.facts import of_sizes
 from ..ir.index.linear import linear, same
 from ..ir.interpret.sizes import told
 from ..ir.nodes import BinaryOp
 from ..ir.types import INDEX
 from . import yaml
-from .body.indices import condition_expr, index_expr, is_not_negative, size, tidy
+from .body.indices import condition_expr, index_expr, size
 from .model import Argument, KernelSpec, Size
 from .syntax import grammar
 from .syntax import nodes as syntax
@@ -52,7 +54,8 @@ def read_size(expr: syntax.Expr, scalars: Mapping[str, str]) -> Size:
     for part in syntax.descend(expr):
         if isinstance(part, syntax.Name):
             _check_scalar(part, scalars)
-    plain = tidy(index_expr(expr, syntax.names(expr)))
+    form = linear(index_expr(expr, syntax.names(expr)))
+    plain = replace(form.expr(number_first=True), span=expr.span)
     _refuse_products(plain, expr)
     match plain:
         case ir.Const(int(number)):
@@ -266,5 +269,5 @@ def not_negative(spec: KernelSpec) -> tuple[ir.Expr, ...]:
     return tuple(
         ir.Binary(BinaryOp.GE, axis, algebra.index(0), span=axis.span)
         for axis in derived(spec)
-        if not is_not_negative(linear(axis), spec.all_dims)
+        if not of_sizes(spec.all_dims).holds(linear(axis))
     )

@@ -169,7 +169,7 @@ def _within(walkers: _Walkers) -> Facts:
     """The ranges of an unrolled loop's variable, and of the lane in it."""
     known = Facts((), ())
     for var, extent in ((_STEP, walkers.extent), (_LANE, walkers.lanes)):
-        known = known.loop(Loop(var, index(0), index(extent), LoopKind.SERIAL, Seq(())))
+        known = known.inside(Loop(var, index(0), index(extent), LoopKind.SERIAL, Seq(())))
     return known
 
 
@@ -239,7 +239,7 @@ def _a_step_at_a_time(
         lane = form.coefficient(_LANE)
         widest = form.put(_LANE, Linear({}, walkers.lanes - 1 if lane > 0 else 0))
         loop = bounded(loop, widest.put(_STEP, linear(Var(var))), facts)
-    return replace(loop, body=_unguarded(loop.body, facts.loop(loop)))
+    return replace(loop, body=_unguarded(loop.body, facts.inside(loop)))
 
 
 def _shrunk(buffer: Buffer, place: _Place) -> Buffer:

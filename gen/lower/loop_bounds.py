@@ -18,6 +18,7 @@ from ..ir.algebra import conjunction, conjuncts
 from ..ir.index.facts import Facts, of_kernel
 from ..ir.index.inequalities import Ranges, inequalities, least, threshold
 from ..ir.index.linear import Linear, constant, linear
+from ..ir.index.simplify import decided
 from ..ir.nodes import (
     Allocate,
     Barrier,
@@ -74,15 +75,15 @@ def implied(condition: Expr, facts: Facts) -> bool:
 
 def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
     if loop.kind in _WHOLE:
-        return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
+        return replace(loop, body=_visit(loop.body, facts.inside(loop), in_edge))
     loop = tightened(loop, facts)
     first, last = _full_part(loop, facts, in_edge)
     if first is None and last is None:
-        return replace(loop, body=_visit(loop.body, facts.loop(loop), in_edge))
-    begin = greater(loop.lower, first, facts) if first else loop.lower
-    end = lesser(loop.upper, last, facts) if last else loop.upper
-    head_end = lesser(begin, loop.upper, facts) if first else loop.lower
-    tail_begin = greater(end, head_end, facts) if last else loop.upper
+        return replace(loop, body=_visit(loop.body, facts.inside(loop), in_edge))
+    begin = decided(BinaryOp.MAX, loop.lower, first, facts) if first else loop.lower
+    end = decided(BinaryOp.MIN, loop.upper, last, facts) if last else loop.upper
+    head_end = decided(BinaryOp.MIN, begin, loop.upper, facts) if first else loop.lower
+    tail_begin = decided(BinaryOp.MAX, end, head_end, facts) if last else loop.upper
     reach = _reach(loop, facts)
     parts = []
     for lower, upper, edge in (
@@ -97,7 +98,7 @@ def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
             part = _reached(part, facts)
         if edge and _at_most_once(part, facts):
             part = replace(part, kind=LoopKind.SERIAL)
-        parts.append(replace(part, body=_visit(part.body, facts.loop(part), edge)))
+        parts.append(replace(part, body=_visit(part.body, facts.inside(part), edge)))
     return seq(tuple(parts))
 
 
@@ -119,19 +120,6 @@ def _reached(edge: Loop, facts: Facts) -> Loop:
 
 def _at_most_once(loop: Loop, facts: Facts) -> bool:
     return facts.holds(linear(loop.lower) - linear(loop.upper) + 1)
-
-
-def lesser(a: Expr, b: Expr, facts: Facts) -> Expr:
-    """The minimum, as one of the two where the facts decide."""
-    if facts.holds(linear(b) - linear(a)):
-        return a
-    return b if facts.holds(linear(a) - linear(b)) else Binary(BinaryOp.MIN, a, b)
-
-
-def greater(a: Expr, b: Expr, facts: Facts) -> Expr:
-    if facts.holds(linear(a) - linear(b)):
-        return a
-    return b if facts.holds(linear(b) - linear(a)) else Binary(BinaryOp.MAX, a, b)
 
 
 # ---------------------------------------------------------------- guards as bounds
@@ -200,8 +188,8 @@ def bounded(loop: Loop, form: Linear, facts: Facts) -> Loop:
     """The loop over those of its iterations in which the form is >= 0."""
     end = threshold(form, loop.var)
     if form.coefficient(loop.var) < 0:
-        return replace(loop, upper=lesser(loop.upper, end, facts))
-    return replace(loop, lower=greater(loop.lower, end, facts))
+        return replace(loop, upper=decided(BinaryOp.MIN, loop.upper, end, facts))
+    return replace(loop, lower=decided(BinaryOp.MAX, loop.lower, end, facts))
 
 
 def _without(stmt: Stmt, guard: Expr) -> Stmt:
@@ -247,7 +235,7 @@ def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Ex
     """
     first: Expr | None = None
     last: Expr | None = None
-    inner = facts.loop(loop)
+    inner = facts.inside(loop)
     tile = any(b.scope is Scope.REGISTER for b in _temporaries(loop.body))
     for want in _wanted(loop.body):
         c = want.form.coefficient(loop.var)
@@ -265,9 +253,9 @@ def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Ex
             continue
         limit = threshold(bound, loop.var)
         if c < 0:
-            last = limit if last is None else lesser(last, limit, facts)
+            last = limit if last is None else decided(BinaryOp.MIN, last, limit, facts)
         else:
-            first = limit if first is None else greater(first, limit, facts)
+            first = limit if first is None else decided(BinaryOp.MAX, first, limit, facts)
     return first, last
 
 

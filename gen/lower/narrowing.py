@@ -63,7 +63,7 @@ def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
         case Block() | Barrier() | Transfer():
             return stmt
         case Loop():
-            new = replace(stmt, body=narrow(stmt.body, facts.loop(stmt), shapes))
+            new = replace(stmt, body=narrow(stmt.body, facts.inside(stmt), shapes))
             return _narrowed(new, facts, shapes) if new.kind is LoopKind.SERIAL else new
         case Delinearize() | If():
             return replace(stmt, body=narrow(stmt.body, facts.inside(stmt), shapes))

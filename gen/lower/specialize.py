@@ -11,10 +11,9 @@ from dataclasses import replace
 from ..ir import algebra, walk
 from ..ir import nodes as ir
 from ..ir.index.facts import Facts, of_kernel
-from ..ir.index.linear import linear
+from ..ir.index.linear import linear, tidy
 from ..ir.index.simplify import resolve
 from ..ir.nodes import BinaryOp
-from ..language.body.indices import tidy
 from ..language.model import NamedSize
 from ..language.shapes import is_affine
 from ..poly.rewrites.equivalence import check_unchanged
@@ -51,9 +50,7 @@ def _settled(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:
     for v in stmt.iters:
         if (v.lower, v.upper) == (algebra.index(0), algebra.index(1)):
             only[v.name] = algebra.index(0)
-        name = linear(ir.Var(v.name))
-        within = (name - linear(v.lower), linear(v.upper) - name - 1)
-        facts = Facts((*facts.order, v.name), (*facts.known, *within))
+        facts = facts.within(v.name, linear(v.lower), linear(v.upper) - 1)
     return replace(stmt, body=_resolved(walk.substitute(stmt.body, only), facts))
 
 

@@ -230,6 +230,7 @@ def test_names_are_unique() -> None:
         ),
         ("for i in range(max(n, 3) - min(n, 2)):\n    e[i] = x[i]", "max(n, 3) - min(n, 2)"),
         ("for i in range(min(n, 3) - 1):\n    e[i] = x[i]", "max(min(n, 3) - 1, 0)"),
+        ("for i in range(n):\n    e[i % 3 + 1] = x[i]", "4"),
         ("for i in range(n * n // 2):\n    e[i] = x[0]", "n * n // 2"),
     ],
 )

@@ -191,7 +191,7 @@ BODY = [
      "        y[i, j] += t[i, j]", "'y' decides whether this runs, and is changed by it", 17, 9),
     ("  y[i, j] = t[i, j]", "  y[i, j] = 0\n  y[i, j] += t[i, j]\n  if t[0, 0]: y[i, j] += 1",
      "a condition must be a bool", 15, 6),
-    ("t[i, j] = factor", "t[i % 2, j] = factor",
+    ("t[i, j] = factor", "t[i * i, j] = factor",
      "cannot tell the size of axis 0 of 't' from this index", 12, 5),
     ("= t[i, j]", "= t[i, j] if x[i, j] else 0", "a condition must be a bool, not float32", 13, 24),
     ("= t[i, j]", "= t[i, 0.5 * j]", "an index must be an integer, not float64", 13, 18),
@@ -254,7 +254,7 @@ def test_errors_in_temporaries(temporary: str, message: str, line: int, column: 
 
 
 def test_a_shape_that_cannot_be_told_hints_at_temporaries() -> None:
-    error = refused(edited("t[i, j] = factor", "t[i % 2, j] = factor"))
+    error = refused(edited("t[i, j] = factor", "t[i * i, j] = factor"))
     assert error.hint == "give its shape under 'temporaries'"
 
 

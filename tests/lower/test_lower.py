@@ -211,7 +211,7 @@ def k(n, y: Out[int64[n]]):
 """)
     block = blocks(kernel.body)[0]
     assert isinstance(block.predicate, Binary)
-    facts = of_kernel(kernel).loop(loops(kernel.body)[0])
+    facts = of_kernel(kernel).inside(loops(kernel.body)[0])
     found, wanted = resolve(block.predicate.lhs, facts), block.predicate.rhs
     assert linear(found) - linear(wanted) == Linear()
 

@@ -133,11 +133,11 @@ def _statement(s: ir.Stmt, c: _Code) -> list[str]:
                 lines = statements.under(c.scalars.condition(s.predicate), lines)
             return marks.marked(marks.Owner.BLOCK, s.name, lines)
         case ir.Loop():
-            inner = replace(c, facts=c.facts.loop(s))
+            inner = replace(c, facts=c.facts.inside(s))
             lines = statements.counted(s, inner.scalars, c.names, _statement(s.body, inner))
             return marks.marked(marks.Owner.LOOP, s.var, lines)
         case ir.Delinearize():
-            inner = replace(c, facts=c.facts.delinearize(s))
+            inner = replace(c, facts=c.facts.inside(s))
             return statements.delinearized(s, c.scalars, c.names, _statement(s.body, inner))
         case ir.If():
             inner = replace(c, facts=c.facts.where(s.condition))

@@ -6,7 +6,7 @@ may be loose and a "not proved" may be true, but a bound is never exceeded and a
 wrong. Nothing here is trusted by the prover.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import final
@@ -14,6 +14,7 @@ from typing import final
 from ..algebra import add, floordiv, index, maximum, minimum, sub
 from ..nodes import Binary, BinaryOp, Const, Expr, Select, Var
 from ..walk import variables
+from .facts import Facts, of_sizes
 from .linear import Linear, linear
 
 
@@ -104,7 +105,8 @@ def not_negative(e: Expr, ranges: Iterable[Range] = ()) -> bool:
 
     Variables without a range are dims, and so not negative; no range is empty.
     """
-    return _not_negative(linear(e), tuple(ranges))
+    form, ranges = linear(e), tuple(ranges)
+    return _known(form.variables(), ranges).holds(form)
 
 
 def at_most(a: Expr, b: Expr, ranges: Iterable[Range] = ()) -> bool:
@@ -112,80 +114,53 @@ def at_most(a: Expr, b: Expr, ranges: Iterable[Range] = ()) -> bool:
     return not_negative(sub(b, a), ranges)
 
 
-def _not_negative(form: Linear, ranges: tuple[Range, ...]) -> bool:
-    extremes = [
-        ((atom.op is BinaryOp.MAX) == (c > 0), atom, c)
-        for atom, c in form.terms.items()
-        if isinstance(atom, Binary) and atom.op in (BinaryOp.MIN, BinaryOp.MAX)
-    ]
-    # What has to hold of both sides comes first: then another one helps each.
-    for one_is_enough, atom, c in sorted(extremes, key=lambda found: found[0]):
-        rest = form.without(atom)
-        parts = (_not_negative(rest + linear(x) * c, ranges) for x in (atom.lhs, atom.rhs))
-        return any(parts) if one_is_enough else all(parts)
-    if _without_ranges(form, ranges):
-        return True
-    return any(_without_ranges(form - fact, ranges) for fact in _facts(ranges))
-
-
-def _facts(ranges: tuple[Range, ...]) -> Iterator[Linear]:
-    """Forms that are not negative since no range is empty."""
+def _known(names: frozenset[str], ranges: tuple[Range, ...]) -> Facts:
+    """What holds inside the ranges, of their variables and of dims, which all others are."""
+    used = names.union(*(variables(e) for r in ranges for e in (r.lower, r.upper)))
+    facts = of_sizes(sorted(used - {r.var for r in ranges}))
     for r in ranges:
-        extent = linear(sub(r.upper, r.lower))
-        yield extent
-        for atom in extent.terms:
-            match atom:
-                case Binary(BinaryOp.FLOORDIV, _, Const(int(d))):
-                    yield extent * int(d)
+        first, last = linear(r.lower), linear(r.upper)
+        extent = last - first
+        facts = facts.knowing(extent, *_multiplied(extent)).within(r.var, first, last)
+    return facts
 
 
-def _without_ranges(form: Linear, ranges: tuple[Range, ...]) -> bool:
-    for r in reversed(ranges):
-        bound = _extreme(form, r, -1)
-        if bound is None:
-            return False
-        form = bound
-        if any(isinstance(a, Binary) and a.op in (BinaryOp.MIN, BinaryOp.MAX) for a in form.terms):
-            return _not_negative(form, ranges[: ranges.index(r)])
-    return _sum_not_negative(form)
-
-
-def _sum_not_negative(form: Linear) -> bool:
-    """Whether the sum is proved not negative by its terms, of dims alone."""
+def _multiplied(form: Linear) -> Iterator[Linear]:
+    """What the form being at least 0 says of what is divided in it: d * (x // d) is at most x."""
     for atom, c in form.terms.items():
         match atom:
-            case Var() if c > 0:
-                pass
-            case Binary(BinaryOp.FLOORDIV, x, Const(int(d))) if d > 0 and c % d == 0:
-                # d*(x // d) lies in [x - d + 1, x].
-                inside = linear(x) - (int(d) - 1) if c > 0 else linear(x)
-                return _not_negative(form.without(atom) + inside * (c // int(d)), ())
             case Binary(BinaryOp.FLOORDIV, x, Const(int(d))) if d > 0 and c > 0:
-                if not not_negative(x):
-                    return False
-            case _:
-                return False
-    return form.constant >= 0
+                yield form.without(atom) * int(d) + linear(x) * c
 
 
 def larger(a: Expr, b: Expr, ranges: tuple[Range, ...]) -> Expr:
     """max(a, b), without the sides that never decide."""
-    return _extreme_of(BinaryOp.MAX, a, b, lambda x, y: at_most(x, y, ranges))
+    return reduce(maximum, _deciding(BinaryOp.MAX, a, b, ranges))
 
 
 def smaller(a: Expr, b: Expr, ranges: tuple[Range, ...]) -> Expr:
     """min(a, b), without the sides that never decide."""
-    return _extreme_of(BinaryOp.MIN, a, b, lambda x, y: at_most(y, x, ranges))
+    return reduce(minimum, _deciding(BinaryOp.MIN, a, b, ranges))
 
 
-def _extreme_of(op: BinaryOp, a: Expr, b: Expr, covers: Callable[[Expr, Expr], bool]) -> Expr:
-    """The min or max of both; `covers(x, y)` says that x is of no use beside y."""
+def _deciding(op: BinaryOp, a: Expr, b: Expr, ranges: tuple[Range, ...]) -> tuple[Expr, ...]:
+    parts = (*sides(op, normal(a)), *sides(op, normal(b)))
+    used = frozenset[str]().union(*map(variables, parts))
+    return deciding(op, parts, _known(used, ranges))
+
+
+def deciding(op: BinaryOp, parts: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
+    """Those of which the others' min or max is never beyond them."""
+    sign = 1 if op is BinaryOp.MAX else -1
+
+    def covers(x: Expr, y: Expr) -> bool:
+        return facts.holds((linear(x) - linear(y)) * sign)
+
     kept: list[Expr] = []
-    for side in (*sides(op, normal(a)), *sides(op, normal(b))):
-        if not any(covers(side, other) for other in kept):
-            kept = [other for other in kept if not covers(other, side)] + [side]
-    both = minimum if op is BinaryOp.MIN else maximum
-    return reduce(both, kept)
+    for part in parts:
+        if not any(covers(other, part) for other in kept):
+            kept = [other for other in kept if not covers(part, other)] + [part]
+    return tuple(kept)
 
 
 def sides(op: BinaryOp, e: Expr) -> tuple[Expr, ...]:

@@ -5,16 +5,18 @@ for all values that the facts allow (False says nothing). It decides which guard
 dropped; the prover checks the lowered tree again.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from math import gcd
-from typing import assert_never, final
+from typing import final
 
-from ..nodes import Binary, BinaryOp, Const, Delinearize, Expr, If, Kernel, Loop, Var
+from ..nodes import Binary, BinaryOp, Const, Delinearize, Expr, If, Kernel, Loop, Select, Stmt, Var
 from ..types import INDEX
 from .inequalities import all_inequalities
 from .linear import Linear, linear
 
 _DEPTH = 24
+_CHOICE = 3  # of one side of a min or max: twice the work for every one
 
 
 @final
@@ -25,33 +27,32 @@ class Facts:
     order: tuple[str, ...]
     known: tuple[Linear, ...]
 
-    def inside(self, stmt: Loop | Delinearize | If) -> "Facts":
-        """What holds in its body."""
+    def inside(self, stmt: Stmt) -> "Facts":
+        """What holds of the statements directly inside the statement."""
         match stmt:
-            case Loop():
-                return self.loop(stmt)
-            case Delinearize():
-                return self.delinearize(stmt)
-            case If():
-                return self.where(stmt.condition)
+            case Loop(var, lower, upper):
+                return self.within(var, linear(lower), linear(upper) - 1)
+            case Delinearize(names, extents):
+                facts = self
+                for name, extent in zip(names, extents, strict=True):
+                    facts = facts.within(name, Linear(), linear(extent) - 1)
+                return facts
+            case If(condition):
+                return self.where(condition)
             case _:
-                assert_never(stmt)
+                return self
 
-    def loop(self, loop: Loop) -> "Facts":
-        """Inside the loop."""
-        v = linear(Var(loop.var))
-        return Facts(
-            (*self.order, loop.var),
-            (*self.known, v - linear(loop.lower), linear(loop.upper) - v - 1),
-        )
-
-    def delinearize(self, node: Delinearize) -> "Facts":
-        parts = [linear(Var(v)) for v in node.vars]
-        tops = [linear(e) - p - 1 for e, p in zip(node.extents, parts, strict=True)]
-        return Facts((*self.order, *node.vars), (*self.known, *parts, *tops))
+    def within(self, name: str, first: Linear, last: Linear) -> "Facts":
+        """With a variable more, from `first` to `last`."""
+        value = linear(Var(name))
+        return Facts((*self.order, name), (*self.known, value - first, last - value))
 
     def where(self, condition: Expr) -> "Facts":
-        return Facts(self.order, (*self.known, *all_inequalities(condition)))
+        return self.knowing(*all_inequalities(condition))
+
+    def knowing(self, *forms: Linear) -> "Facts":
+        """With forms more that are >= 0."""
+        return Facts(self.order, (*self.known, *forms))
 
     def holds(self, goal: Linear) -> bool:
         """Whether `goal` >= 0 follows."""
@@ -61,17 +62,19 @@ class Facts:
         """Whether goal > -scale: `goal` is at most `scale` times an integer that is to be >= 0."""
         if not goal.terms:
             return goal.constant > -scale
-        if not depth:
+        if depth <= 0:
             return False
         if scale == 1:  # an integer: what divides all terms rounds the constant down
             goal //= gcd(*goal.terms.values())
         atom, c = self._next(goal)
         match atom:
-            case Binary(BinaryOp.MIN | BinaryOp.MAX as op, a, b):
+            case Binary(BinaryOp.MIN | BinaryOp.MAX, a, b) | Select(_, a, b):
+                largest = BinaryOp.MAX if c > 0 else BinaryOp.MIN
+                enough = any if isinstance(atom, Binary) and atom.op is largest else all
                 rest = goal.without(atom)
-                either = (op is BinaryOp.MIN) is (c < 0)
-                sides = (self._holds(rest + linear(s) * c, scale, depth - 1) for s in (a, b))
-                return any(sides) if either else all(sides)
+                return enough(
+                    self._holds(rest + linear(side) * c, scale, depth - _CHOICE) for side in (a, b)
+                )
             case _:
                 return any(
                     self._holds(goal * abs(k) - fact * abs(c), scale * abs(k), depth - 1)
@@ -96,6 +99,9 @@ class Facts:
             case Binary(BinaryOp.FLOORDIV, x, Const(int(divisor))) if divisor > 0:
                 q = Linear({atom: divisor})
                 return (linear(x) - q, q - linear(x) + (divisor - 1))
+            case Binary(BinaryOp.MUL, a, b):
+                factors = self.holds(linear(a)) and self.holds(linear(b))
+                return (Linear({atom: 1}),) if factors else ()
             case Binary(BinaryOp.MOD, _, Const(int(divisor))) if divisor > 0:
                 r = Linear({atom: 1})
                 return (r, r * -1 + (divisor - 1))
@@ -113,11 +119,14 @@ class Facts:
 def of_kernel(kernel: Kernel) -> Facts:
     """Sizes are at least 0, and the kernel's assumptions hold."""
     scalars = (s.name for s in kernel.scalars if s.dtype is INDEX)
-    facts = Facts((*kernel.dims, *scalars), tuple(linear(Var(d)) for d in kernel.dims))
+    facts = replace(of_sizes(kernel.dims), order=(*kernel.dims, *scalars))
     for assumption in kernel.assumptions:
         facts = facts.where(assumption)
     for phase in kernel.phases:
-        value = linear(Var(phase.name))
-        within = (value, value * -1 + (phase.size - 1))
-        facts = Facts((*facts.order, phase.name), (*facts.known, *within))
+        facts = facts.within(phase.name, Linear(), Linear({}, phase.size - 1))
     return facts
+
+
+def of_sizes(names: Collection[str]) -> Facts:
+    """All of them are at least 0."""
+    return Facts(tuple(names), tuple(linear(Var(name)) for name in names))

@@ -75,11 +75,14 @@ class Linear:
     def variables(self) -> frozenset[str]:
         return frozenset[str]().union(*map(variables, self.terms))
 
-    def expr(self) -> Expr:
-        """The sum, positive terms first, the constant last."""
+    def expr(self, *, number_first: bool = False) -> Expr:
+        """The sum, positive terms first, the constant last. number_first: `4 * h`, as specs and
+        signatures have it, not `h * 4`.
+        """
         result: Expr = index(0)
         for atom, c in sorted(self.terms.items(), key=lambda term: term[1] < 0):
-            result = add(result, mul(atom, c)) if c > 0 else sub(result, mul(atom, -c))
+            term = mul(abs(c), atom) if number_first else mul(atom, abs(c))
+            result = add(result, term) if c > 0 else sub(result, term)
         c = self.constant
         return add(result, c) if c >= 0 else sub(result, -c)
 

@@ -28,15 +28,19 @@ def _is_sum(expr: Expr) -> bool:
             return isinstance(expr, Const | Var)
 
 
+def decided(op: BinaryOp, a: Expr, b: Expr, facts: Facts) -> Expr:
+    """The min or max of both, as one of the two where the facts decide."""
+    if facts.holds(linear(b) - linear(a)):
+        return a if op is BinaryOp.MIN else b
+    if facts.holds(linear(a) - linear(b)):
+        return b if op is BinaryOp.MIN else a
+    return Binary(op, a, b)
+
+
 def _resolve(expr: Expr, facts: Facts) -> Expr:
     match expr:
         case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
-            a, b = _resolve(lhs, facts), _resolve(rhs, facts)
-            if facts.holds(linear(b) - linear(a)):
-                return a if op is BinaryOp.MIN else b
-            if facts.holds(linear(a) - linear(b)):
-                return b if op is BinaryOp.MIN else a
-            return Binary(op, a, b)
+            return decided(op, _resolve(lhs, facts), _resolve(rhs, facts), facts)
         case Binary(BinaryOp.MOD, lhs, Const(int(divisor))) if divisor > 0:
             value = linear(_resolve(lhs, facts))
             rest = value.modulo(int(divisor))

@@ -54,7 +54,7 @@ def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stm
             )
         case Loop(var, _, _, kind):
             within = lanes | {var} if kind is LoopKind.VECTORIZED else lanes
-            return replace(stmt, body=inline(stmt.body, facts.loop(stmt), within))
+            return replace(stmt, body=inline(stmt.body, facts.inside(stmt), within))
         case Delinearize() | If():
             return replace(stmt, body=inline(stmt.body, facts.inside(stmt), lanes))
         case Allocate():

@@ -1,11 +1,11 @@
 """What the C of a statement depends on: the module that it is part of and what stands around it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from ...ir.index.facts import Facts
-from ...ir.nodes import Loop, Target
+from ...ir.nodes import Loop, Stmt, Target
 from ...ir.types import DType
 from ..c.expr import Scalars
 from ..c.names import Names
@@ -94,6 +94,10 @@ class Context:
     @property
     def scalars(self) -> Scalars:
         return plain_scalars(self.names.variables, self.views, self.facts)
+
+    def inside(self, stmt: Stmt) -> "Context":
+        """With what holds inside the statement."""
+        return replace(self, facts=self.facts.inside(stmt))
 
     @property
     def releases(self) -> list[str]:

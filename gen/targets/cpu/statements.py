@@ -65,7 +65,7 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
         case Delinearize():
             return _delinearize(stmt, context)
         case If(condition, body):
-            inner = replace(context, facts=context.facts.where(condition))
+            inner = context.inside(stmt)
             return under(context.scalars.condition(condition), statement(body, inner))
         case Allocate(buffers, body):
             return _allocate(buffers, body, context, lambda c: _turned(buffers, body, c))
@@ -96,7 +96,7 @@ def _dtypes(block: Block, context: Context) -> tuple[DType, ...]:
 
 
 def _loop(loop: Loop, context: Context) -> list[str]:
-    inner = replace(context, facts=context.facts.loop(loop))
+    inner = context.inside(loop)
     lanes = constant(loop.upper)
     match loop.kind:
         case LoopKind.PARALLEL if not context.parallel:
@@ -106,7 +106,7 @@ def _loop(loop: Loop, context: Context) -> list[str]:
         case LoopKind.VECTORIZED if lanes is not None and in_lanes(loop.body, loop.var):
             shape = Shape(lanes, context.target.vector_bytes * 8)
             vector = _Lanes(loop.var, shape, loop.span)
-            return _vectorized(loop.body, vector, replace(context, facts=context.facts.loop(loop)))
+            return _vectorized(loop.body, vector, context.inside(loop))
         case LoopKind.UNROLLED:
             return _for(loop, inner, "#pragma GCC unroll 8")
         case _:
@@ -144,7 +144,7 @@ def _declared(context: Context, ctype: str, name: str) -> Context:
 
 
 def _delinearize(node: Delinearize, context: Context) -> list[str]:
-    body = replace(context, facts=context.facts.delinearize(node))
+    body = context.inside(node)
     for var in node.vars:
         body = _declared(body, "int64_t", var)
     lines = statement(node.body, body)
@@ -170,11 +170,11 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
                 return _vector_blocks([stmt], lanes, context)
             raise _no_vector_form(stmt, lanes, context)
         case Loop():
-            inner = _declared(replace(context, facts=context.facts.loop(stmt)), "int64_t", stmt.var)
+            inner = _declared(context.inside(stmt), "int64_t", stmt.var)
             lines = counted(stmt, inner.scalars, inner.names, _vectorized(stmt.body, lanes, inner))
             return marked(Owner.LOOP, stmt.var, lines)
         case If(condition, body):
-            inner = replace(context, facts=context.facts.where(condition))
+            inner = context.inside(stmt)
             return under(context.scalars.condition(condition), _vectorized(body, lanes, inner))
         case Seq(body_):
             parts = (
@@ -321,7 +321,7 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
     var = context.names.variables[loop.var]
     name = context.module.name(f"{context.symbol}_{var}")
     inner = replace(
-        _declared(replace(context, facts=context.facts.loop(loop)), "int64_t", loop.var),
+        _declared(context.inside(loop), "int64_t", loop.var),
         held=(),
         parallel=True,
     )

@@ -145,7 +145,7 @@ def _shifted(
     start, end = scalars.index(first), scalars.index(loop.upper)
     pushes: dict[Target, Push] = {}
     ends: list[str] = []
-    inside = replace(context, facts=context.facts.loop(inner.loop))
+    inside = context.inside(inner.loop)
     for k, row in enumerate(inner.rows):
         place = f"kept[{var}][{k}]"
         for stored_ in row:

@@ -1,0 +1,49 @@
+"""What follows from what is known of sizes and variables, and what does not."""
+
+import pytest
+
+from gen.ir.algebra import add, floordiv, index, maximum, minimum, mod, mul, sub
+from gen.ir.index.facts import of_sizes
+from gen.ir.index.linear import Linear, linear
+from gen.ir.nodes import Binary, BinaryOp, Expr, If, Loop, LoopKind, Select, Seq, Var
+
+P, N, M, S = Var("i"), Var("n"), Var("m"), Var("s")
+SIZES = of_sizes(("n", "m"))
+INSIDE = SIZES.inside(Loop("i", index(0), N, LoopKind.SERIAL, Seq(())))
+LESS = Binary(BinaryOp.LT, P, M)
+
+
+@pytest.mark.parametrize(
+    ("goal", "known"),
+    [
+        (mul(N, M), True),
+        (mul(N, add(mul(M, N), 1)), True),
+        (mul(N, sub(M, 1)), False),
+        (mul(N, S), False),  # of a scalar nothing is known
+        (sub(mul(N, M), 1), False),
+        (add(floordiv(N, 4), mod(S, 4)), True),
+        (sub(N, floordiv(add(N, 3), 4)), True),
+        (sub(N, floordiv(add(N, 4), 4)), False),
+        (Select(LESS, N, M), True),
+        (Select(LESS, N, sub(M, 1)), False),
+        (sub(maximum(N, M), minimum(N, M)), True),
+        (sub(minimum(N, M), maximum(N, M)), False),
+    ],
+)
+def test_what_follows_from_sizes(goal: Expr, known: bool) -> None:
+    assert SIZES.holds(linear(goal)) is known
+
+
+def test_what_holds_inside_statements() -> None:
+    assert INSIDE.holds(linear(sub(sub(N, 1), P))) and not SIZES.holds(linear(P))
+    assert INSIDE.inside(If(LESS, Seq(()))).holds(linear(sub(sub(M, 1), P)))
+    assert not INSIDE.holds(linear(sub(M, P)))
+    assert INSIDE.inside(Seq(())) is INSIDE
+    assert SIZES.within("k", linear(N), linear(M)).holds(linear(sub(Var("k"), N)))
+
+
+def test_many_choices_end() -> None:
+    """Each doubles the work: what needs more than a few of them is not known."""
+    pairs = (maximum(Var(f"a{k}"), Var(f"b{k}")) for k in range(40))
+    goal = sum((linear(pair) for pair in pairs), Linear())
+    assert not of_sizes(()).holds(goal)
