@@ -10,34 +10,28 @@ buffers in registers there are none. Instances that a guard leaves out are count
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import assert_never, final
+from typing import final
 
 from ..ir.algebra import dtype_of, index, mul, sub
 from ..ir.index.linear import constant, tidy
 from ..ir.nodes import (
-    Allocate,
-    Barrier,
     Binary,
     Block,
     Buffer,
     Call,
-    Delinearize,
     Expr,
-    If,
     Kernel,
     Loop,
     Node,
     Scope,
     Select,
-    Seq,
     Stmt,
-    Transfer,
     Unary,
     Update,
 )
 from ..ir.text.print_expr import expr_to_text
 from ..ir.types import INDEX
-from ..ir.walk import loads, targets, walk
+from ..ir.walk import loads, nested, targets, walk
 
 
 @final
@@ -81,15 +75,9 @@ def _counts(
             yield Count(name, operations, read_, written, _product(extents))
         case Loop(_, lower, upper, _, inner):
             yield from _counts(inner, (*extents, tidy(sub(upper, lower))), buffers)
-        case Delinearize() | If() | Allocate():
-            yield from _counts(stmt.body, extents, buffers)
-        case Seq(parts):
-            for part in parts:
-                yield from _counts(part, extents, buffers)
-        case Barrier() | Transfer():
-            return
         case _:
-            assert_never(stmt)
+            for inside in nested(stmt):
+                yield from _counts(inside, extents, buffers)
 
 
 def _is_operation(node: Node) -> bool:

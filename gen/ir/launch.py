@@ -13,7 +13,7 @@ never do. What stands before or after a launch runs before or after all of it.
 from collections.abc import Iterator, Mapping
 
 from .nodes import Barrier, Buffer, Expr, Loop, LoopKind, Node, Scope, Stmt
-from .walk import children, loops, remembered, walk
+from .walk import loops, nested, remembered, walk
 
 Axes = Mapping[LoopKind, Expr]
 
@@ -23,9 +23,8 @@ def launches(stmt: Stmt) -> Iterator[Loop]:
     if isinstance(stmt, Loop) and stmt.kind.is_bound:
         yield stmt
         return
-    for child in children(stmt):
-        if isinstance(child, Stmt):
-            yield from launches(child)
+    for inner in nested(stmt):
+        yield from launches(inner)
 
 
 @remembered

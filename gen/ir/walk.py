@@ -12,15 +12,11 @@ from typing import Any, TypeVar, assert_never, cast
 
 from .algebra import simplify
 from .nodes import (
-    Allocate,
-    Barrier,
     Binary,
     Block,
     Call,
-    Delinearize,
     Expr,
     External,
-    If,
     Init,
     Load,
     Loop,
@@ -29,7 +25,6 @@ from .nodes import (
     Stmt,
     Store,
     Target,
-    Transfer,
     Update,
     Var,
 )
@@ -38,7 +33,6 @@ N = TypeVar("N", bound=Node)
 A = TypeVar("A")
 
 _NONE: frozenset[str] = frozenset()
-_STATEMENTS = (Allocate, Barrier, Block, Delinearize, If, Loop, Seq, Transfer)
 
 
 def _holders(kind: type[Node]) -> tuple[str, ...]:
@@ -162,27 +156,31 @@ def accessed(node: Node) -> frozenset[str]:
 
 
 @remembered
+def nested(node: Node) -> tuple[Stmt, ...]:
+    """The statements directly inside, in order."""
+    return tuple(s for s in children(node) if isinstance(s, Stmt))
+
+
+@remembered
 def blocks(node: Node) -> tuple[Block, ...]:
     """The blocks, in textual order."""
     if isinstance(node, Block):
         return (node,)
-    return tuple(b for s in children(node) if isinstance(s, _STATEMENTS) for b in blocks(s))
+    return tuple(b for s in nested(node) for b in blocks(s))
 
 
 @remembered
 def loops(node: Node) -> tuple[Loop, ...]:
     """The loops, outer ones first, in textual order."""
     here = (node,) if isinstance(node, Loop) else ()
-    below = (s for s in children(node) if isinstance(s, _STATEMENTS))
-    return (*here, *(loop for s in below for loop in loops(s)))
+    return (*here, *(loop for s in nested(node) for loop in loops(s)))
 
 
 @remembered
 def statements(node: Node) -> tuple[Stmt, ...]:
     """The statements, outer ones first, in textual order; expressions are not looked into."""
-    here = (node,) if isinstance(node, _STATEMENTS) else ()
-    below = (s for s in children(node) if isinstance(s, _STATEMENTS))
-    return (*here, *(s for child in below for s in statements(child)))
+    here = (node,) if isinstance(node, Stmt) else ()
+    return (*here, *(s for child in nested(node) for s in statements(child)))
 
 
 @remembered
@@ -219,24 +217,23 @@ def seq(statements: tuple[Stmt, ...]) -> Stmt:
 # ---------------------------------------------------------------- editing trees
 
 
+def map_nested(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
+    """The statement with `f` applied to each directly inside, sequences flattened: what a walk does
+    with all kinds of statements but its own.
+    """
+    if isinstance(stmt, Block):
+        return stmt
+    new = map_children(stmt, lambda n: f(n) if isinstance(n, Stmt) else n)
+    return seq(new.body) if isinstance(new, Seq) and new is not stmt else new
+
+
 def replace_stmt(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
     """The tree with the node `old` (by identity) replaced."""
 
     def go(s: Stmt) -> Stmt:
         if s is old:
             return new
-        match s:
-            case Block() | Barrier() | Transfer():
-                return s
-            case Loop() | Delinearize() | If() | Allocate():
-                body = go(s.body)
-                return s if body is s.body else replace(s, body=body)
-            case Seq(body_):
-                new_body = tuple(go(x) for x in body_)
-                same = all(x is y for x, y in zip(new_body, body_, strict=True))
-                return s if same else seq(new_body)
-            case _:
-                assert_never(s)
+        return map_nested(s, go)
 
     return go(stmt)
 
@@ -247,11 +244,10 @@ def ancestors(stmt: Stmt, node: Stmt) -> tuple[Stmt, ...]:
     def go(s: Stmt) -> tuple[Stmt, ...] | None:
         if s is node:
             return ()
-        for child in children(s):
-            if isinstance(child, _STATEMENTS):
-                below = go(child)
-                if below is not None:
-                    return (s, *below)
+        for child in nested(s):
+            below = go(child)
+            if below is not None:
+                return (s, *below)
         return None
 
     found = go(stmt)

@@ -269,5 +269,5 @@ def not_negative(spec: KernelSpec) -> tuple[ir.Expr, ...]:
     return tuple(
         ir.Binary(BinaryOp.GE, axis, algebra.index(0), span=axis.span)
         for axis in derived(spec)
-        if not of_sizes(spec.all_dims).holds(linear(axis))
+        if not of_sizes(spec.all_dims, (axis,)).holds(linear(axis))
     )

@@ -10,24 +10,21 @@ Iterations of the new loop touch different places, so their order does not matte
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never, final
+from typing import final
 
-from ..ir.algebra import conjunction, conjuncts, index
-from ..ir.index.facts import Facts, of_kernel
+from ..ir.algebra import conjuncts, index
+from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import inequalities
 from ..ir.index.linear import Linear, constant, linear
 from ..ir.index.simplify import resolve
 from ..ir.nodes import (
     Allocate,
-    Barrier,
     Binary,
     BinaryOp,
     Block,
     Buffer,
     Const,
-    Delinearize,
     Expr,
-    If,
     Kernel,
     Load,
     Loop,
@@ -37,12 +34,11 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
-    Transfer,
     Update,
     Var,
 )
-from ..ir.walk import blocks, loops, map_children, seq, substitute, targets, variables, walk
-from .loop_bounds import bounded, implied
+from ..ir.walk import blocks, loops, map_children, map_nested, substitute, targets, variables, walk
+from .loop_bounds import bounded, unguarded
 
 _STEP, _LANE = "#", "@"  # stand for the unrolled loop's variable, and for the lane inside it
 
@@ -52,22 +48,12 @@ def edge_tiles(kernel: Kernel) -> Kernel:
 
 
 def _visit(stmt: Stmt, facts: Facts) -> Stmt:
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
-        case Loop() | Delinearize() | If():
-            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt)))
-        case Seq(body_):
-            return seq(tuple(_visit(s, facts) for s in body_))
-        case Allocate(buffers, body):
-            if any(b.scope is Scope.REGISTER for b in buffers):
-                for walkers in _walkers(body):
-                    places = _places(stmt, walkers)
-                    if places is not None:
-                        return _visit(_a_step_at_a_time(stmt, walkers, places, facts), facts)
-            return replace(stmt, body=_visit(body, facts))
-        case _:
-            assert_never(stmt)
+    if isinstance(stmt, Allocate) and any(b.scope is Scope.REGISTER for b in stmt.buffers):
+        for walkers in _walkers(stmt.body):
+            places = _places(stmt, walkers)
+            if places is not None:
+                return _visit(_a_step_at_a_time(stmt, walkers, places, facts), facts)
+    return map_inside(stmt, facts, _visit)
 
 
 # ---------------------------------------------------------------- loops that walk the tile alike
@@ -250,19 +236,9 @@ def _shrunk(buffer: Buffer, place: _Place) -> Buffer:
 
 def _without(stmt: Stmt, walkers: _Walkers, var: str) -> Stmt:
     """The tile's body in one iteration."""
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
-        case Loop():
-            if any(stmt is loop for loop in walkers.loops):
-                return substitute(stmt.body, {stmt.var: Var(var)})
-            return replace(stmt, body=_without(stmt.body, walkers, var))
-        case Delinearize() | If() | Allocate():
-            return replace(stmt, body=_without(stmt.body, walkers, var))
-        case Seq(body):
-            return seq(tuple(_without(s, walkers, var) for s in body))
-        case _:
-            assert_never(stmt)
+    if isinstance(stmt, Loop) and any(stmt is loop for loop in walkers.loops):
+        return substitute(stmt.body, {stmt.var: Var(var)})
+    return map_nested(stmt, lambda s: _without(s, walkers, var))
 
 
 def _moved(stmt: Stmt, name: str, place: _Place) -> Stmt:
@@ -283,15 +259,6 @@ def _moved(stmt: Stmt, name: str, place: _Place) -> Stmt:
 
 def _unguarded(stmt: Stmt, facts: Facts) -> Stmt:
     """Without the guards that the facts imply."""
-    match stmt:
-        case Barrier() | Transfer():
-            return stmt
-        case Block():
-            left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
-            return replace(stmt, predicate=conjunction(*left))
-        case Loop() | Delinearize() | If() | Allocate():
-            return replace(stmt, body=_unguarded(stmt.body, facts))
-        case Seq(body):
-            return seq(tuple(_unguarded(s, facts) for s in body))
-        case _:
-            assert_never(stmt)
+    if isinstance(stmt, Block):
+        return unguarded(stmt, facts)
+    return map_nested(stmt, lambda s: _unguarded(s, facts))

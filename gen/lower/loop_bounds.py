@@ -12,16 +12,15 @@ What is left in a vectorized loop is a mask.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import assert_never, final
+from typing import final
 
 from ..ir.algebra import conjunction, conjuncts
-from ..ir.index.facts import Facts, of_kernel
+from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import Ranges, inequalities, least, threshold
 from ..ir.index.linear import Linear, constant, linear
 from ..ir.index.simplify import decided
 from ..ir.nodes import (
     Allocate,
-    Barrier,
     Binary,
     BinaryOp,
     Block,
@@ -34,12 +33,21 @@ from ..ir.nodes import (
     LoopKind,
     Scope,
     Select,
-    Seq,
     Stmt,
-    Transfer,
     Var,
 )
-from ..ir.walk import blocks, loads, loops, remembered, seq, substitute, variables, walk
+from ..ir.walk import (
+    blocks,
+    loads,
+    loops,
+    map_nested,
+    nested,
+    remembered,
+    seq,
+    substitute,
+    variables,
+    walk,
+)
 from ..schedule.nests import tensorized
 
 _WHOLE = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
@@ -51,21 +59,18 @@ def split_guards(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts, in_edge: bool) -> Stmt:
     match stmt:
-        case Barrier() | Transfer():
-            return stmt
         case Block():
-            left = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
-            return replace(stmt, predicate=conjunction(*left))
+            return unguarded(stmt, facts)
         case Loop():
             return _loop(stmt, facts, in_edge)
-        case Delinearize() | If():
-            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt), in_edge))
-        case Allocate():
-            return replace(stmt, body=_visit(stmt.body, facts, in_edge))
-        case Seq(body_):
-            return seq(tuple(_visit(s, facts, in_edge) for s in body_))
         case _:
-            assert_never(stmt)
+            return map_inside(stmt, facts, lambda s, inside: _visit(s, inside, in_edge))
+
+
+def unguarded(block: Block, facts: Facts) -> Block:
+    """Without the guards that the facts imply."""
+    left = (p for p in conjuncts(block.predicate) if not implied(p, facts))
+    return replace(block, predicate=conjunction(*left))
 
 
 def implied(condition: Expr, facts: Facts) -> bool:
@@ -168,20 +173,14 @@ def _reach(loop: Loop, facts: Facts) -> Loop:
 def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Linear], Ranges]]:
     """What each block's guards hold >= 0, and the unrolled and vectorized loops around it."""
     match stmt:
-        case Barrier() | Transfer():
-            pass
         case Block():
             yield _forms(stmt.predicate), ranges
         case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
             inside = (*ranges, (var, linear(lower), linear(upper) - 1))
             yield from _guards(stmt.body, inside)
-        case Loop() | Delinearize() | If() | Allocate():
-            yield from _guards(stmt.body, ranges)
-        case Seq(body):
-            for s in body:
-                yield from _guards(s, ranges)
         case _:
-            assert_never(stmt)
+            for s in nested(stmt):
+                yield from _guards(s, ranges)
 
 
 def bounded(loop: Loop, form: Linear, facts: Facts) -> Loop:
@@ -193,18 +192,10 @@ def bounded(loop: Loop, form: Linear, facts: Facts) -> Loop:
 
 
 def _without(stmt: Stmt, guard: Expr) -> Stmt:
-    match stmt:
-        case Barrier() | Transfer():
-            return stmt
-        case Block():
-            left = (p for p in conjuncts(stmt.predicate) if p != guard)
-            return replace(stmt, predicate=conjunction(*left))
-        case Loop() | Delinearize() | If() | Allocate():
-            return replace(stmt, body=_without(stmt.body, guard))
-        case Seq(body):
-            return seq(tuple(_without(s, guard) for s in body))
-        case _:
-            assert_never(stmt)
+    if not isinstance(stmt, Block):
+        return map_nested(stmt, lambda s: _without(s, guard))
+    left = (p for p in conjuncts(stmt.predicate) if p != guard)
+    return replace(stmt, predicate=conjunction(*left))
 
 
 @remembered
@@ -278,8 +269,6 @@ def _placed(
     vectorized, or computed by an intrinsic.
     """
     match stmt:
-        case Barrier() | Transfer():
-            pass
         case Block():
             yield stmt, ranges, vectorized
         case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
@@ -288,13 +277,9 @@ def _placed(
             if tensorized(stmt):
                 lanes |= {own.var for own in loops(stmt)}
             yield from _placed(stmt.body, inside, lanes)
-        case Loop() | Delinearize() | If() | Allocate():
-            yield from _placed(stmt.body, ranges, vectorized)
-        case Seq(body):
-            for s in body:
-                yield from _placed(s, ranges, vectorized)
         case _:
-            assert_never(stmt)
+            for s in nested(stmt):
+                yield from _placed(s, ranges, vectorized)
 
 
 def _clamps(block: Block) -> list[Linear]:
@@ -337,27 +322,18 @@ def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
 
     lanes: of intrinsics around; what guards those is a mask, and stays with the block.
     """
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
-        case Loop():
-            bound = {stmt.var} | _bound_inside(stmt.body) | lanes
-            inside = blocks(stmt.body)
-            shared = [
-                guard
-                for guard in (conjuncts(inside[0].predicate) if inside else ())
-                if not variables(guard) & bound
-                and all(guard in conjuncts(b.predicate) for b in inside)
-            ]
-            body = stmt.body
-            for guard in shared:
-                body = _without(body, guard)
-            inner = lanes | {stmt.var} if tensorized(stmt) else lanes
-            new = replace(stmt, body=hoist(body, inner))
-            return If(conjunction(*shared), new) if shared else new
-        case Delinearize() | If() | Allocate():
-            return replace(stmt, body=hoist(stmt.body, lanes))
-        case Seq(body_):
-            return seq(tuple(hoist(s, lanes) for s in body_))
-        case _:
-            assert_never(stmt)
+    if not isinstance(stmt, Loop):
+        return map_nested(stmt, lambda s: hoist(s, lanes))
+    bound = {stmt.var} | _bound_inside(stmt.body) | lanes
+    inside = blocks(stmt.body)
+    shared = [
+        guard
+        for guard in (conjuncts(inside[0].predicate) if inside else ())
+        if not variables(guard) & bound and all(guard in conjuncts(b.predicate) for b in inside)
+    ]
+    body = stmt.body
+    for guard in shared:
+        body = _without(body, guard)
+    inner = lanes | {stmt.var} if tensorized(stmt) else lanes
+    new = replace(stmt, body=hoist(body, inner))
+    return If(conjunction(*shared), new) if shared else new

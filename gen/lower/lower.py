@@ -7,7 +7,6 @@ numbers of their reads, so the flow stays true; copies of a loop keep its name.
 """
 
 from dataclasses import replace
-from typing import assert_never
 
 from ..errors import NoCode
 from ..ir.algebra import FALSE, TRUE
@@ -15,7 +14,6 @@ from ..ir.index.linear import constant, tidy
 from ..ir.inits import explicit_inits
 from ..ir.launch import has_barrier, launches
 from ..ir.nodes import (
-    Allocate,
     Barrier,
     Binary,
     BinaryOp,
@@ -27,9 +25,8 @@ from ..ir.nodes import (
     LoopKind,
     Seq,
     Stmt,
-    Transfer,
 )
-from ..ir.walk import blocks, loops, map_children, seq, substitute
+from ..ir.walk import blocks, loops, map_nested, nested, substitute
 from ..poly.certificate import Flow, Scheduled
 from .edges import edge_tiles
 from .loop_bounds import hoist_guards, split_guards
@@ -61,14 +58,12 @@ def without_launches(kernel: Kernel) -> Kernel:
     return replace(kernel, body=_without_barriers(kernel.body)) if has_barrier(kernel) else kernel
 
 
-def _without_barriers(node: Stmt) -> Stmt:
-    new = map_children(node, lambda n: _without_barriers(n) if isinstance(n, Stmt) else n)
-    if isinstance(new, Seq):
-        return seq(tuple(s for s in new.body if not isinstance(s, Barrier)))
-    return Seq(()) if isinstance(new, Barrier) else new
-
-
 _NOTHING = Seq(())
+
+
+def _without_barriers(stmt: Stmt) -> Stmt:
+    return _NOTHING if isinstance(stmt, Barrier) else map_nested(stmt, _without_barriers)
+
 
 PASSES: Passes = (  # of targets without launches and ranks
     Pass("launches", without_launches),
@@ -116,50 +111,27 @@ def fold_unit_loops(stmt: Stmt) -> Stmt:
     """Loops that run exactly once are their body; those that never run are gone, and what then is
     around nothing.
     """
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
-        case Loop(var, lower, upper):
-            trips = constant(tidy(Binary(BinaryOp.SUB, upper, lower)))
-            if trips is not None and trips <= 0:
-                return _NOTHING
-            body = fold_unit_loops(stmt.body)
-            if trips == 1:
-                return substitute(body, {var: lower})
-            return body if body == _NOTHING else replace(stmt, body=body)
-        case Delinearize() | If() | Allocate():
-            body = fold_unit_loops(stmt.body)
-            return body if body == _NOTHING else replace(stmt, body=body)
-        case Seq(body_):
-            return seq(tuple(fold_unit_loops(s) for s in body_))
-        case _:
-            assert_never(stmt)
+    if isinstance(stmt, Loop):
+        trips = constant(tidy(Binary(BinaryOp.SUB, stmt.upper, stmt.lower)))
+        if trips is not None and trips <= 0:
+            return _NOTHING
+        if trips == 1:
+            return substitute(fold_unit_loops(stmt.body), {stmt.var: stmt.lower})
+    new = map_nested(stmt, fold_unit_loops)
+    return _NOTHING if nested(new) == (_NOTHING,) else new
 
 
 def simplify_bounds(stmt: Stmt) -> Stmt:
     """Bounds and bindings with like terms gathered; nothing under a condition that never holds."""
-    match stmt:
-        case Barrier() | Transfer():
-            return stmt
+    new = map_nested(stmt, simplify_bounds)
+    match new:
         case Block():
-            return replace(stmt, bindings=tuple(tidy(b) for b in stmt.bindings))
+            return replace(new, bindings=tuple(tidy(b) for b in new.bindings))
         case Loop():
-            return replace(
-                stmt,
-                lower=tidy(stmt.lower),
-                upper=tidy(stmt.upper),
-                body=simplify_bounds(stmt.body),
-            )
+            return replace(new, lower=tidy(new.lower), upper=tidy(new.upper))
         case Delinearize():
-            return replace(stmt, value=tidy(stmt.value), body=simplify_bounds(stmt.body))
-        case If(condition, body):
-            if condition == FALSE:
-                return Seq(())
-            inner = simplify_bounds(body)
-            return inner if condition == TRUE else replace(stmt, body=inner)
-        case Allocate():
-            return replace(stmt, body=simplify_bounds(stmt.body))
-        case Seq(body_):
-            return seq(tuple(simplify_bounds(s) for s in body_))
+            return replace(new, value=tidy(new.value))
+        case If(condition, body) if condition in (TRUE, FALSE):
+            return body if condition == TRUE else _NOTHING
         case _:
-            assert_never(stmt)
+            return new

@@ -13,7 +13,7 @@ All of that is checked of what comes of it (`poly/rewrites/narrowed.py`).
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never, final
+from typing import final
 
 from ..ir.algebra import (
     TRUE,
@@ -24,11 +24,10 @@ from ..ir.algebra import (
     maximum,
     minimum,
 )
-from ..ir.index.facts import Facts
+from ..ir.index.facts import Facts, map_inside
 from ..ir.index.inequalities import inequalities, least
 from ..ir.index.linear import Linear, linear
 from ..ir.nodes import (
-    Allocate,
     Barrier,
     Binary,
     BinaryOp,
@@ -40,14 +39,13 @@ from ..ir.nodes import (
     Loop,
     LoopKind,
     Select,
-    Seq,
     Stmt,
     Transfer,
     Update,
     Var,
 )
 from ..ir.types import INDEX
-from ..ir.walk import blocks, loads, loops, map_children, seq, targets, walk
+from ..ir.walk import blocks, loads, loops, map_children, targets, walk
 from ..ir.wrapping import is_small
 from ..poly.rewrites.narrowed import FAR, condition_of
 
@@ -59,20 +57,10 @@ def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
 
     facts: what holds around it; shapes: of all arrays.
     """
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
-        case Loop():
-            new = replace(stmt, body=narrow(stmt.body, facts.inside(stmt), shapes))
-            return _narrowed(new, facts, shapes) if new.kind is LoopKind.SERIAL else new
-        case Delinearize() | If():
-            return replace(stmt, body=narrow(stmt.body, facts.inside(stmt), shapes))
-        case Allocate():
-            return replace(stmt, body=narrow(stmt.body, facts, shapes))
-        case Seq(parts):
-            return seq(tuple(narrow(s, facts, shapes) for s in parts))
-        case _:
-            assert_never(stmt)
+    new = map_inside(stmt, facts, lambda s, inside: narrow(s, inside, shapes))
+    if isinstance(new, Loop) and new.kind is LoopKind.SERIAL:
+        return _narrowed(new, facts, shapes)
+    return new
 
 
 def _narrowed(loop: Loop, facts: Facts, shapes: Shapes) -> Stmt:

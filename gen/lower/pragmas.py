@@ -10,8 +10,8 @@ from typing import final
 
 from ..ir.algebra import sub
 from ..ir.index.linear import constant
-from ..ir.nodes import Block, Kernel, Loop, LoopKind, Stmt
-from ..ir.walk import map_children
+from ..ir.nodes import Kernel, Loop, LoopKind, Stmt
+from ..ir.walk import map_nested
 from ..schedule.edit.notes import EXPLICIT, MAX_STEP, UNROLL, noted
 from ..schedule.edit.unrolling import written_out
 
@@ -36,14 +36,12 @@ def auto_unroll(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, wish: _Wish) -> Stmt:
     match stmt:
-        case Block():
-            return stmt
         case Loop():
             wish = wish.of(stmt)
             left = tuple(n for n in stmt.annotations if n[0] not in (MAX_STEP, EXPLICIT))
             return _loop(replace(stmt, body=_visit(stmt.body, wish), annotations=left), wish)
         case _:
-            return map_children(stmt, lambda n: _visit(n, wish) if isinstance(n, Stmt) else n)
+            return map_nested(stmt, lambda s: _visit(s, wish))
 
 
 def _loop(loop: Loop, wish: _Wish) -> Loop:

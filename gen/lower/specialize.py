@@ -45,7 +45,7 @@ def where(kernel: ir.Kernel, condition: ir.Expr, sizes: tuple[NamedSize, ...]) -
 def _settled(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:
     """The tree with 0 for iteration variables that have no other value, and indices resolved."""
     if not isinstance(stmt, ir.Block):
-        return walk.map_children(stmt, lambda s: _settled(s, facts) if _is_stmt(s) else s)
+        return walk.map_nested(stmt, lambda s: _settled(s, facts))
     only: dict[str, ir.Expr] = {}
     for v in stmt.iters:
         if (v.lower, v.upper) == (algebra.index(0), algebra.index(1)):
@@ -60,7 +60,3 @@ def _resolved(node: walk.N, facts: Facts) -> walk.N:
     if isinstance(new, ir.Load):
         return replace(new, indices=tuple(resolve(i, facts) for i in new.indices))
     return new
-
-
-def _is_stmt(node: ir.Node) -> bool:
-    return isinstance(node, ir.Stmt)

@@ -10,37 +10,42 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import count
 from math import gcd, prod
-from typing import assert_never, final
+from typing import final
 
 from ..errors import TilesmithError
 from ..ir.algebra import add, mod, sub
-from ..ir.index.facts import Facts, of_kernel
+from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import Ranges, least
 from ..ir.index.linear import Linear, constant, linear
 from ..ir.nodes import (
     Allocate,
-    Barrier,
     Binary,
     BinaryOp,
     Block,
     Buffer,
     Delinearize,
     Expr,
-    If,
     IterVar,
     Kernel,
     Load,
     Loop,
     Node,
     Scope,
-    Seq,
     Stmt,
     Target,
-    Transfer,
     Var,
 )
 from ..ir.text.print_expr import expr_to_text
-from ..ir.walk import accessed, blocks, map_children, seq, substitute, variables
+from ..ir.walk import (
+    accessed,
+    blocks,
+    map_children,
+    map_nested,
+    nested,
+    substitute,
+    variables,
+    walk,
+)
 
 STACK_BYTES = 16 * 1024
 
@@ -54,25 +59,14 @@ def shrink(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts, around: Ranges, named: frozenset[str]) -> Stmt:
     """around: the loops around the statement. named: what no iteration variable may be called."""
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
-        case Loop() | Delinearize():
-            inside = (*around, *_ranges(stmt))
-            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt), inside, named))
-        case If(condition, body):
-            return replace(stmt, body=_visit(body, facts.where(condition), around, named))
-        case Seq(body_):
-            return seq(tuple(_visit(s, facts, around, named) for s in body_))
-        case Allocate(buffers, body):
-            for buffer in buffers:
-                stmt = _shrink(stmt, buffer, facts, (around, named))
-            return replace(stmt, body=_visit(stmt.body, facts, around, named))
-        case _:
-            assert_never(stmt)
+    if isinstance(stmt, Allocate):
+        for buffer in stmt.buffers:
+            stmt = _shrink(stmt, buffer, facts, (around, named))
+    ranges = (*around, *_ranges(stmt))
+    return map_inside(stmt, facts, lambda s, known: _visit(s, known, ranges, named))
 
 
-def _ranges(stmt: Loop | Delinearize) -> Ranges:
+def _ranges(stmt: Stmt) -> Ranges:
     """The first and last value of each variable that the statement binds."""
     match stmt:
         case Loop(var, lower, upper):
@@ -80,6 +74,8 @@ def _ranges(stmt: Loop | Delinearize) -> Ranges:
         case Delinearize(vars_, extents):
             pairs = zip(vars_, extents, strict=True)
             return tuple((v, Linear(), linear(e) - 1) for v, e in pairs)
+        case _:
+            return ()
 
 
 def _shrink(
@@ -187,29 +183,15 @@ def _accesses(stmt: Stmt, name: str, ranges: Ranges) -> list[tuple[Span, ...]]:
     """For each access of the buffer, the span of each of its indices over the loops around it."""
     if name not in accessed(stmt):
         return []
-    match stmt:
-        case Block():
-            values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}
-            found: list[tuple[Span, ...]] = []
-
-            def look(node: Node) -> Node:
-                if isinstance(node, Load | Target) and node.buffer == name:
-                    indices = (substitute(i, values) for i in node.indices)
-                    found.append(tuple(_span(i, ranges) for i in indices))
-                return map_children(node, look)
-
-            look(stmt.body)
-            return found
-        case Barrier() | Transfer():
-            return []
-        case Loop() | Delinearize():
-            return _accesses(stmt.body, name, (*ranges, *_ranges(stmt)))
-        case If() | Allocate():
-            return _accesses(stmt.body, name, ranges)
-        case Seq(body_):
-            return [a for s in body_ for a in _accesses(s, name, ranges)]
-        case _:
-            assert_never(stmt)
+    if not isinstance(stmt, Block):
+        inside = (*ranges, *_ranges(stmt))
+        return [access for s in nested(stmt) for access in _accesses(s, name, inside)]
+    values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}
+    return [
+        tuple(_span(substitute(i, values), ranges) for i in node.indices)
+        for node in walk(stmt.body)
+        if isinstance(node, Load | Target) and node.buffer == name
+    ]
 
 
 def _span(index: Expr, ranges: Ranges) -> Span:
@@ -231,17 +213,9 @@ def _shifted(
     """The accesses of the buffer moved into its windows; a dimension that is no window stays."""
     if name not in accessed(stmt):
         return stmt
-    match stmt:
-        case Barrier() | Transfer():
-            return stmt
-        case Block():
-            return _shift_block(stmt, name, windows, named)
-        case Loop() | Delinearize() | If() | Allocate():
-            return replace(stmt, body=_shifted(stmt.body, name, windows, named))
-        case Seq(body):
-            return seq(tuple(_shifted(s, name, windows, named) for s in body))
-        case _:
-            assert_never(stmt)
+    if isinstance(stmt, Block):
+        return _shift_block(stmt, name, windows, named)
+    return map_nested(stmt, lambda s: _shifted(s, name, windows, named))
 
 
 def _shift_block(

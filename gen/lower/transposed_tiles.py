@@ -9,15 +9,11 @@ streamed.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import assert_never
 
-from ..ir.index.facts import Facts, of_kernel
+from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.nodes import (
     Allocate,
-    Barrier,
     Block,
-    Delinearize,
-    If,
     Kernel,
     Load,
     Loop,
@@ -26,9 +22,8 @@ from ..ir.nodes import (
     Seq,
     Stmt,
     Target,
-    Transfer,
 )
-from ..ir.walk import blocks, loops, map_children, seq, substitute, variables, walk
+from ..ir.walk import blocks, loops, map_nested, substitute, variables, walk
 from .loop_bounds import tightened
 
 
@@ -38,18 +33,10 @@ def turned_edges(kernel: Kernel) -> Kernel:
 
 def _visit(stmt: Stmt, facts: Facts) -> Stmt:
     match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
-        case Loop() | Delinearize() | If():
-            return replace(stmt, body=_visit(stmt.body, facts.inside(stmt)))
-        case Seq(body_):
-            return seq(tuple(_visit(s, facts) for s in body_))
-        case Allocate(_, Seq(body_)) if _is_turned(stmt):
-            return replace(stmt, body=seq(tuple(_rolled(s, facts) for s in body_)))
-        case Allocate():
-            return replace(stmt, body=_visit(stmt.body, facts))
+        case Allocate(_, Seq()) if _is_turned(stmt):
+            return replace(stmt, body=map_nested(stmt.body, lambda s: _rolled(s, facts)))
         case _:
-            assert_never(stmt)
+            return map_inside(stmt, facts, _visit)
 
 
 def _rolled(stmt: Stmt, facts: Facts) -> Stmt:
@@ -62,13 +49,10 @@ def _rolled(stmt: Stmt, facts: Facts) -> Stmt:
 
 
 def _through_caches(stmt: Stmt) -> Stmt:
-    def go(s: Stmt) -> Stmt:
-        if isinstance(s, Block):
-            kept = tuple(a for a in s.annotations if a[0] != "stream")
-            return replace(s, annotations=kept)
-        return map_children(s, lambda child: go(child) if isinstance(child, Stmt) else child)
-
-    return go(stmt)
+    if isinstance(stmt, Block):
+        kept = tuple(a for a in stmt.annotations if a[0] != "stream")
+        return replace(stmt, annotations=kept)
+    return map_nested(stmt, _through_caches)
 
 
 def _is_turned(allocate: Allocate) -> bool:

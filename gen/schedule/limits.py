@@ -5,25 +5,16 @@ is shared counts as often as it stands there, but is counted once, so that count
 much a step has multiplied.
 """
 
-from typing import assert_never
-
 from ..ir.algebra import sub
 from ..ir.index.linear import constant
 from ..ir.nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Delinearize,
-    If,
     Kernel,
     Loop,
     LoopKind,
     Node,
-    Seq,
     Stmt,
-    Transfer,
 )
-from ..ir.walk import children, remembered
+from ..ir.walk import children, nested, remembered
 from ..poly.rewrites.equivalence import MOST_TRIPS
 
 # What is shipped has at most 10 nested loops, 15 blocks, 1100 nodes and 400 statements of code.
@@ -60,30 +51,12 @@ def too_large(before: Kernel, after: Kernel) -> tuple[str, str] | None:
 
 @remembered
 def _nested(stmt: Stmt) -> int:
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return 0
-        case Loop():
-            return 1 + _nested(stmt.body)
-        case Delinearize() | If() | Allocate():
-            return _nested(stmt.body)
-        case Seq(body):
-            return max(map(_nested, body), default=0)
-        case _:
-            assert_never(stmt)
+    return isinstance(stmt, Loop) + max(map(_nested, nested(stmt)), default=0)
 
 
 @remembered
 def _blocks(stmt: Stmt) -> int:
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return 1
-        case Loop() | Delinearize() | If() | Allocate():
-            return _blocks(stmt.body)
-        case Seq(body):
-            return sum(map(_blocks, body))
-        case _:
-            assert_never(stmt)
+    return sum(map(_blocks, nested(stmt))) if nested(stmt) else 1
 
 
 @remembered
@@ -101,19 +74,10 @@ def _written(stmt: Stmt) -> int:
     """How many statements of code the blocks are: one for each iteration of the unrolled loops
     around, and for each native vector.
     """
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return 1
-        case Delinearize() | If() | Allocate():
-            return _written(stmt.body)
-        case Seq(body):
-            return sum(map(_written, body))
-        case Loop(_, lower, upper, kind):
-            inside, trips = _written(stmt.body), constant(sub(upper, lower))
-            if trips is None or trips < 1:
-                return inside
-            if kind is LoopKind.VECTORIZED:
-                return inside * -(-trips // _LANES)
-            return inside * trips if kind is LoopKind.UNROLLED and trips <= MOST_TRIPS else inside
-        case _:
-            assert_never(stmt)
+    inside = sum(map(_written, nested(stmt))) if nested(stmt) else 1
+    trips = constant(sub(stmt.upper, stmt.lower)) if isinstance(stmt, Loop) else None
+    if not isinstance(stmt, Loop) or trips is None or trips < 1:
+        return inside
+    if stmt.kind is LoopKind.VECTORIZED:
+        return inside * -(-trips // _LANES)
+    return inside * trips if stmt.kind is LoopKind.UNROLLED and trips <= MOST_TRIPS else inside

@@ -18,7 +18,7 @@ from ..ir.interpret.evaluate import numpy_dtype
 from ..ir.interpret.sizes import value
 from ..ir.nodes import Cast, Combiner, Intent, Kernel, Loop, Stmt, Update
 from ..ir.types import DType
-from ..ir.walk import children, walk
+from ..ir.walk import nested, walk
 from ..language import Dtypes
 from ..language.build import shape_of
 from ..language.model import KernelSpec
@@ -270,7 +270,7 @@ def _small(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> bool:
 
 def _work(stmt: Stmt, values: Mapping[str, float]) -> float:
     """How often the innermost blocks run, at most."""
-    inside = [s for s in children(stmt) if isinstance(s, Stmt)]
+    inside = nested(stmt)
     if not isinstance(stmt, Loop):
         return max((_work(s, values) for s in inside), default=1.0)
     extent = value(stmt.upper, values)

@@ -1,8 +1,10 @@
 """What is found in trees, and in what order."""
 
-from gen.ir.nodes import Stmt
+from gen.ir.index.facts import Facts, map_inside, of_kernel
+from gen.ir.index.linear import linear
+from gen.ir.nodes import If, Loop, Seq, Stmt, Var
 from gen.ir.text.parser import from_text
-from gen.ir.walk import statements, walk
+from gen.ir.walk import blocks, map_nested, nested, statements, walk
 from gen.reference.primitives import after
 from gen.schedule.registry import PRIMITIVES
 
@@ -13,3 +15,42 @@ def test_statements_are_those_of_a_walk() -> None:
     for text in {*(e.before for e in examples), *trees}:
         body = from_text(text).body
         assert [*map(id, statements(body))] == [id(n) for n in walk(body) if isinstance(n, Stmt)]
+
+
+TREE = from_text("""
+def k(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i, n)):
+                t[i] = x[i]
+        for y.i in range(n):
+            if y.i >= 2:
+                with block("y", i=spatial(y.i, n)):
+                    y[i] = t[i]
+""")
+
+
+def test_what_does_not_change_stays_the_same() -> None:
+    assert map_nested(TREE.body, lambda s: s) is TREE.body
+    block = blocks(TREE.body)[0]
+    assert map_nested(block, lambda _: Seq(())) is block and nested(block) == ()
+
+
+def test_sequences_are_flattened() -> None:
+    def bodies(s: Stmt) -> Stmt:
+        new = map_nested(s, bodies)
+        return new.body if isinstance(new, Loop | If) else new
+
+    assert nested(bodies(TREE.body)) == (Seq(blocks(TREE.body)),)
+
+
+def test_facts_are_those_of_the_place() -> None:
+    found: list[bool] = []
+
+    def visit(s: Stmt, facts: Facts) -> Stmt:
+        if s in blocks(TREE.body):
+            found.append(facts.holds(linear(Var("y.i")) - 1))
+        return map_inside(s, facts, visit)
+
+    assert visit(TREE.body, of_kernel(TREE)) is TREE.body
+    assert found == [False, True]

@@ -5,13 +5,14 @@ for all values that the facts allow (False says nothing). It decides which guard
 dropped; the prover checks the lowered tree again.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import final
 
-from ..nodes import Binary, BinaryOp, Const, Delinearize, Expr, If, Kernel, Loop, Select, Stmt, Var
+from ..nodes import Binary, BinaryOp, Const, Delinearize, Expr, If, Kernel, Loop, Stmt, Var
 from ..types import INDEX
+from ..walk import map_nested, walk
 from .inequalities import all_inequalities
 from .linear import Linear, linear
 
@@ -68,9 +69,8 @@ class Facts:
             goal //= gcd(*goal.terms.values())
         atom, c = self._next(goal)
         match atom:
-            case Binary(BinaryOp.MIN | BinaryOp.MAX, a, b) | Select(_, a, b):
-                largest = BinaryOp.MAX if c > 0 else BinaryOp.MIN
-                enough = any if isinstance(atom, Binary) and atom.op is largest else all
+            case Binary(BinaryOp.MIN | BinaryOp.MAX as op, a, b):
+                enough = any if (op is BinaryOp.MAX) is (c > 0) else all
                 rest = goal.without(atom)
                 return enough(
                     self._holds(rest + linear(side) * c, scale, depth - _CHOICE) for side in (a, b)
@@ -99,9 +99,6 @@ class Facts:
             case Binary(BinaryOp.FLOORDIV, x, Const(int(divisor))) if divisor > 0:
                 q = Linear({atom: divisor})
                 return (linear(x) - q, q - linear(x) + (divisor - 1))
-            case Binary(BinaryOp.MUL, a, b):
-                factors = self.holds(linear(a)) and self.holds(linear(b))
-                return (Linear({atom: 1}),) if factors else ()
             case Binary(BinaryOp.MOD, _, Const(int(divisor))) if divisor > 0:
                 r = Linear({atom: 1})
                 return (r, r * -1 + (divisor - 1))
@@ -113,7 +110,13 @@ class Facts:
                     if variable in f.terms and later.isdisjoint(f.variables())
                 )
             case _:
-                return ()
+                return tuple(f for f in self.known if [*f.terms] == [atom])
+
+
+def map_inside(stmt: Stmt, facts: Facts, f: Callable[[Stmt, Facts], Stmt]) -> Stmt:
+    """The statement with `f` applied to each directly inside, and to what holds there."""
+    inside = facts.inside(stmt)
+    return map_nested(stmt, lambda s: f(s, inside))
 
 
 def of_kernel(kernel: Kernel) -> Facts:
@@ -127,6 +130,15 @@ def of_kernel(kernel: Kernel) -> Facts:
     return facts
 
 
-def of_sizes(names: Collection[str]) -> Facts:
-    """All of them are at least 0."""
-    return Facts(tuple(names), tuple(linear(Var(name)) for name in names))
+def of_sizes(names: Collection[str], exprs: Iterable[Expr] = ()) -> Facts:
+    """All of them are at least 0, and products of what is, as far as the expressions hold any.
+
+    At a place in a kernel nothing is known of products: proofs over sets know none of them either,
+    and could not tell that what is left out by them changes nothing.
+    """
+    facts = Facts(tuple(names), tuple(linear(Var(name)) for name in names))
+    for node in reversed([node for expr in exprs for node in walk(expr)]):
+        match node:
+            case Binary(BinaryOp.MUL, a, b) if facts.holds(linear(a)) and facts.holds(linear(b)):
+                facts = facts.knowing(linear(node))
+    return facts

@@ -91,7 +91,7 @@ def size(expr: ir.Expr, dims: Collection[str]) -> ir.Expr:
     """The expression, or 0 where it is negative; constants gathered."""
     form = linear(expr)
     plain = form.expr(number_first=True)
-    return plain if of_sizes(dims).holds(form) else algebra.maximum(plain, 0)
+    return plain if of_sizes(dims, (expr,)).holds(form) else algebra.maximum(plain, 0)
 
 
 _MAX_SIZES = 16
@@ -100,7 +100,7 @@ _MAX_SIZES = 16
 def cover(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> ir.Expr | None:
     """The smallest size that is plainly at least both; None where too many could be that."""
     parts = (*bounds.sides(BinaryOp.MAX, a), *bounds.sides(BinaryOp.MAX, b))
-    kept = bounds.deciding(BinaryOp.MAX, parts, of_sizes(dims))
+    kept = bounds.deciding(BinaryOp.MAX, parts, of_sizes(dims, parts))
     if len(kept) > _MAX_SIZES:
         return None
     return reduce(algebra.maximum, sorted(kept, key=lambda part: isinstance(part, ir.Const)))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...ir.nodes import Allocate, Block, Buffer, Load, Loop, LoopKind, Seq, Stmt, Target
-from ...ir.walk import accessed, children, loads, seq, statements, substitute, targets, variables
+from ...ir.walk import accessed, loads, nested, seq, statements, substitute, targets, variables
 from ...poly.certificate import Flow, Scheduled
 from .tree import under, update_stmts, with_body
 
@@ -69,9 +69,7 @@ def _nests(stmt: Stmt, around: tuple[Loop, ...] = ()) -> list[tuple[Block, tuple
         case Loop():
             return _nests(stmt.body, (*around, stmt))
         case _:
-            return [
-                nest for s in children(stmt) if isinstance(s, Stmt) for nest in _nests(s, around)
-            ]
+            return [nest for s in nested(stmt) for nest in _nests(s, around)]
 
 
 def _home(nests: Sequence[tuple[Block, tuple[Loop, ...]]], flow: Flow, buffer: str) -> str | None:

@@ -8,32 +8,29 @@ one that is.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from operator import is_
-from typing import assert_never
 
 from ...ir.algebra import conjunction, conjuncts, index, sub
 from ...ir.index.bounds import Range
 from ...ir.nodes import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Delinearize,
     Expr,
-    If,
     Kernel,
     Loop,
     LoopKind,
     Scope,
     Seq,
     Stmt,
-    Transfer,
 )
 from ...ir.walk import (
     accessed,
     ancestors,
     blocks,
     loops,
+    map_nested,
+    nested,
     replace_stmt,
     seq,
     statements,
@@ -169,18 +166,7 @@ def loops_around(root: Stmt, node: Stmt) -> tuple[Loop, ...]:
 
 def scope_of(stmts: Iterable[Stmt]) -> tuple[str, ...]:
     """The variables that loops and delinearizations among the statements bind, in order."""
-    bound: list[str] = []
-    for s in stmts:
-        match s:
-            case Loop():
-                bound.append(s.var)
-            case Delinearize():
-                bound.extend(s.vars)
-            case Block() | Barrier() | Transfer() | If() | Allocate() | Seq():
-                pass
-            case _:
-                assert_never(s)
-    return tuple(bound)
+    return tuple(r.var for r in ranges_of(stmts))
 
 
 def ranges_of(stmts: Iterable[Stmt]) -> tuple[Range, ...]:
@@ -193,10 +179,8 @@ def ranges_of(stmts: Iterable[Stmt]) -> tuple[Range, ...]:
             case Delinearize():
                 parts = zip(s.vars, s.extents, strict=True)
                 result += [Range(v, index(0), sub(extent, 1)) for v, extent in parts]
-            case Block() | Barrier() | Transfer() | If() | Allocate() | Seq():
-                pass
             case _:
-                assert_never(s)
+                pass
     return tuple(result)
 
 
@@ -227,43 +211,20 @@ def insert(statements: tuple[Stmt, ...], position: int, new: Stmt) -> tuple[Stmt
 
 def remove(root: Stmt, node: Stmt) -> Stmt:
     """The tree without `node` (by identity) and without the statements that this empties."""
+    nothing = Seq(())
 
-    def go(s: Stmt) -> Stmt | None:
+    def go(s: Stmt) -> Stmt:
         if s is node:
-            return None
-        match s:
-            case Block() | Barrier() | Transfer():
-                return s
-            case Loop() | Delinearize() | If() | Allocate():
-                body = go(s.body)
-                return s if body is s.body else body and replace(s, body=body)
-            case Seq(items):
-                kept = [new for x in items if (new := go(x)) is not None]
-                unchanged = len(kept) == len(items) and all(map(is_, kept, items))
-                return s if unchanged else (seq(tuple(kept)) if kept else None)
-            case _:
-                assert_never(s)
+            return nothing
+        new = map_nested(s, go)
+        return nothing if new is not s and nested(new) == (nothing,) else new
 
-    return go(root) or Seq(())
+    return go(root)
 
 
 def update_stmts(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
     """The tree with `f` applied to every statement, inner ones first."""
-
-    def go(s: Stmt) -> Stmt:
-        match s:
-            case Block() | Barrier() | Transfer():
-                return f(s)
-            case Loop() | Delinearize() | If() | Allocate():
-                body = go(s.body)
-                return f(s if body is s.body else replace(s, body=body))
-            case Seq(items):
-                new = tuple(map(go, items))
-                return f(s if all(map(is_, new, items)) else seq(new))
-            case _:
-                assert_never(s)
-
-    return go(stmt)
+    return f(map_nested(stmt, lambda s: update_stmts(s, f)))
 
 
 def update_blocks(stmt: Stmt, f: Callable[[Block], Block]) -> Stmt:

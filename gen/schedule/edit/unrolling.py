@@ -1,22 +1,13 @@
 """How many statements loops come to once they are written out: what short loops are found by."""
 
-from typing import assert_never
-
 from ...ir.algebra import sub
 from ...ir.index.linear import constant
 from ...ir.nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Delinearize,
-    If,
     Loop,
     LoopKind,
-    Seq,
     Stmt,
-    Transfer,
 )
-from ...ir.walk import remembered
+from ...ir.walk import nested, remembered
 from .notes import UNROLL, noted
 
 
@@ -33,17 +24,9 @@ def statements(stmt: Stmt) -> int | None:
     """How many statements it comes to with its unrolled loops written out, a vector statement being
     one; None where other loops stay.
     """
-    match stmt:
-        case Block() | Barrier() | Transfer():
-            return 1
-        case Seq(body):
-            counts = [statements(s) for s in body]
-            known = [count for count in counts if count is not None]
-            return sum(known) if len(known) == len(counts) else None
-        case Delinearize() | If() | Allocate() | Loop(kind=LoopKind.VECTORIZED):
-            return statements(stmt.body)
-        case Loop():
-            unrolled = stmt.kind is LoopKind.UNROLLED or UNROLL in noted(stmt)
-            return written_out(stmt) if unrolled else None
-        case _:
-            assert_never(stmt)
+    if isinstance(stmt, Loop) and stmt.kind is not LoopKind.VECTORIZED:
+        unrolled = stmt.kind is LoopKind.UNROLLED or UNROLL in noted(stmt)
+        return written_out(stmt) if unrolled else None
+    counts = [statements(s) for s in nested(stmt)] or [1]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None

@@ -6,29 +6,23 @@ that follow from the loops' bounds and the guards are gone; clamped reads of vec
 """
 
 from dataclasses import replace
-from typing import assert_never, cast
+from typing import cast
 
 from ...ir.algebra import conjunction, conjuncts
-from ...ir.index.facts import Facts
+from ...ir.index.facts import Facts, map_inside
 from ...ir.index.simplify import resolve
 from ...ir.nodes import (
-    Allocate,
-    Barrier,
     Block,
-    Delinearize,
     Expr,
-    If,
     Load,
     Loop,
     LoopKind,
     Node,
     Select,
-    Seq,
     Stmt,
     Target,
-    Transfer,
 )
-from ...ir.walk import map_children, seq, substitute
+from ...ir.walk import map_children, substitute
 from ...lower.loop_bounds import implied
 from .clamps import selected
 
@@ -36,8 +30,6 @@ from .clamps import selected
 def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stmt:
     """lanes: the variables of the vectorized loops around."""
     match stmt:
-        case Barrier() | Transfer():
-            return stmt
         case Block():
             values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}
             guards = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
@@ -55,14 +47,8 @@ def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stm
         case Loop(var, _, _, kind):
             within = lanes | {var} if kind is LoopKind.VECTORIZED else lanes
             return replace(stmt, body=inline(stmt.body, facts.inside(stmt), within))
-        case Delinearize() | If():
-            return replace(stmt, body=inline(stmt.body, facts.inside(stmt), lanes))
-        case Allocate():
-            return replace(stmt, body=inline(stmt.body, facts, lanes))
-        case Seq(body_):
-            return seq(tuple(inline(s, facts, lanes) for s in body_))
         case _:
-            assert_never(stmt)
+            return map_inside(stmt, facts, lambda s, inside: inline(s, inside, lanes))
 
 
 def _decided(node: Node, facts: Facts, lanes: frozenset[str]) -> Node:

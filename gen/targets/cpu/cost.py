@@ -4,13 +4,9 @@ Input: a loop. Output: C text of the least number of iterations a chunk, from a 
 that is roughly right: trip counts are exact, an operation counts as one whatever its type.
 """
 
-from typing import assert_never
-
 from ...ir.algebra import add, index, maximum, mul, sub
 from ...ir.index.linear import constant, tidy
 from ...ir.nodes import (
-    Allocate,
-    Barrier,
     Binary,
     Block,
     Call,
@@ -18,17 +14,14 @@ from ...ir.nodes import (
     Expr,
     External,
     Function,
-    If,
     Load,
     Loop,
     LoopKind,
     Select,
-    Seq,
     Stmt,
-    Transfer,
     Unary,
 )
-from ...ir.walk import loads, substitute, walk
+from ...ir.walk import loads, nested, substitute, walk
 from ..c.expr import Scalars
 
 CHUNK = 40_000  # operations; some 10 microseconds
@@ -59,8 +52,6 @@ def grain(loop: Loop, scalars: Scalars) -> str:
 
 def _work(stmt: Stmt) -> Expr:
     match stmt:
-        case Barrier() | Transfer():
-            return index(0)
         case Block(body=body):
             return index(1 + sum(_operations(node) for node in walk(body)))
         case Loop(var, lower, upper, kind, body):
@@ -73,15 +64,11 @@ def _work(stmt: Stmt) -> Expr:
             return mul(trips, inner)
         case Delinearize(vars_, _, _, body):
             return substitute(_work(body), dict.fromkeys(vars_, index(0)))
-        case If() | Allocate():
-            return _work(stmt.body)
-        case Seq(body_):
+        case _:
             total: Expr = index(0)
-            for s in body_:
+            for s in nested(stmt):
                 total = add(total, _work(s))
             return total
-        case _:
-            assert_never(stmt)
 
 
 def _operations(node: object) -> int:

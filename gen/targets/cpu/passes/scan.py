@@ -17,17 +17,13 @@ there is one, keeps the first lanes, so that all that the last of them takes is 
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import assert_never
 
 from ....ir.algebra import add, conjunction, conjuncts, index
 from ....ir.index.inequalities import inequalities
 from ....ir.index.linear import linear
 from ....ir.nodes import (
-    Allocate,
-    Barrier,
     Block,
     Combiner,
-    Delinearize,
     Expr,
     If,
     Init,
@@ -35,12 +31,11 @@ from ....ir.nodes import (
     LoopKind,
     Seq,
     Stmt,
-    Transfer,
     Update,
     Var,
 )
 from ....ir.types import DType
-from ....ir.walk import loads, seq, substitute, targets, variables
+from ....ir.walk import loads, map_nested, seq, substitute, targets, variables
 from ...c.expr import COMBINE, suffix
 from ..updates import store
 from ..vectors.expr import Vectors
@@ -56,17 +51,11 @@ ANEW, ONTO = "anew", "onto"
 def scans(stmt: Stmt, dtypes: Mapping[str, DType]) -> Stmt:
     """The tree with the scans of lanes marked. dtypes: of all buffers."""
     match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
         case Loop(var, _, _, LoopKind.VECTORIZED):
             body = _marked(stmt.body, var, dtypes)
             return replace(stmt, body=body) if in_lanes(body, var) else stmt
-        case Loop() | Delinearize() | If() | Allocate():
-            return replace(stmt, body=scans(stmt.body, dtypes))
-        case Seq(body_):
-            return seq(tuple(scans(s, dtypes) for s in body_))
         case _:
-            assert_never(stmt)
+            return map_nested(stmt, lambda s: scans(s, dtypes))
 
 
 def _marked(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Stmt:
@@ -150,16 +139,10 @@ def written_out(stmt: Stmt, lane: str = "") -> Stmt:
     match stmt:
         case Block() if marked(stmt):
             return _written_out(stmt, lane)
-        case Block() | Barrier() | Transfer():
-            return stmt
         case Loop(var, _, _, LoopKind.VECTORIZED):
             return replace(stmt, body=written_out(stmt.body, var))
-        case Loop() | Delinearize() | If() | Allocate():
-            return replace(stmt, body=written_out(stmt.body, lane))
-        case Seq(body_):
-            return seq(tuple(written_out(s, lane) for s in body_))
         case _:
-            assert_never(stmt)
+            return map_nested(stmt, lambda s: written_out(s, lane))
 
 
 def _written_out(block: Block, lane: str) -> Stmt:

@@ -28,7 +28,7 @@ from ....ir.nodes import (
 )
 from ....ir.text.print_expr import expr_to_text
 from ....ir.types import DType
-from ....ir.walk import seq, substitute, targets, variables
+from ....ir.walk import map_nested, seq, substitute, targets, variables
 from ....poly.rewrites.equivalence import MOST_TRIPS
 from ....schedule.nests import tensorized
 from ...c.views import fixed_step
@@ -38,8 +38,6 @@ from ..vectors.forms import VECTOR_TYPES, maskable
 
 def unroll(stmt: Stmt) -> Stmt:
     match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
         case Loop() if tensorized(stmt):
             return stmt
         case Loop(var, lower, upper, kind):
@@ -51,12 +49,8 @@ def unroll(stmt: Stmt) -> Stmt:
                 return replace(stmt, body=body)
             copies = tuple(substitute(body, {var: index(i)}) for i in range(first, last))
             return _merged(seq(copies))
-        case Delinearize() | If() | Allocate():
-            return replace(stmt, body=unroll(stmt.body))
-        case Seq(body_):
-            return seq(tuple(unroll(s) for s in body_))
         case _:
-            assert_never(stmt)
+            return map_nested(stmt, unroll)
 
 
 def _merged(stmt: Stmt) -> Stmt:
@@ -87,16 +81,10 @@ def _of_blocks(loop: Loop) -> bool:
 def as_run(stmt: Stmt) -> Stmt:
     """The tree in which vectorized loops of blocks are what their code is: a block at a time."""
     match stmt:
-        case Block() | Barrier() | Transfer():
-            return stmt
         case Loop(body=Seq(body_)) if _of_blocks(stmt):
             return seq(tuple(replace(stmt, body=s) for s in body_))
-        case Loop() | Delinearize() | If() | Allocate():
-            return replace(stmt, body=as_run(stmt.body))
-        case Seq(body_):
-            return seq(tuple(as_run(s) for s in body_))
         case _:
-            assert_never(stmt)
+            return map_nested(stmt, as_run)
 
 
 # ---------------------------------------------------------------- statements as vectors
