@@ -42,10 +42,10 @@ def write(tmp_path: Path) -> Write:
         (f"for i in range(n - {FAR}):\n    y[i] = x[i]",
          "the spec leaves element [0] of 'y' unwritten", 8, 3),
         (f"y[i] = sum(x[j] for j in n if j - {FAR} < i)",
-         "the constant 9223372036854775816 is no int64", 10, 23),
+         "the constant 9223372036854775816 does not fit int64", 10, 23),
         ("for i in n:\n    t[i + 9223372036854775807 + 9] = x[i]\n"
          "y[i] = t[i + 9223372036854775807 + 9]",
-         "the constant 9223372036854775816 is no int64", 11, 7),
+         "the constant 9223372036854775816 does not fit int64", 11, 7),
         ("y[i] = x[i] * 2 ** 70", "the integer does not fit in 64 bits", 10, 17),
         ("y[i] = x[i] * (2**64 - 1)", "the integer does not fit in 64 bits", 10, 18),
         ("y[i] = x[i] * ~(2 ** 63)", "9223372036854775808 does not fit in int64", 10, 17),

@@ -323,7 +323,7 @@ def parsed(extent: str | int, reals: Mapping[str, DType] | None = None) -> Expr:
     try:
         return from_text(extent, reals)
     except SyntaxError:
-        raise TilesmithError(f"{extent!r} is no expression") from None
+        raise TilesmithError(f"{extent!r} is not an expression") from None
 
 
 def names_in(text: str) -> frozenset[str]:

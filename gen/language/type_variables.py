@@ -81,6 +81,6 @@ def _following(key: yaml.Scalar, node: yaml.Map, before: list[TypeVariable]) -> 
     for name, value in entries.values():
         choice = yaml.decode(name, DType, "a dtype")
         if choice not in followed.choices:
-            raise SpecError(f"'{name.text}' is no choice of '{of.text}'", name.span)
+            raise SpecError(f"'{name.text}' is not a choice of '{of.text}'", name.span)
         own[choice] = yaml.decode(value, DType, "a dtype")
     return TypeVariable(key.text, tuple(own.get(c, c) for c in followed.choices), followed.name)

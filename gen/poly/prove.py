@@ -89,7 +89,7 @@ def _check_parts(
 def _check_values(
     s: Statement, logical: Logical, taken: Taken, tested: frozenset[Read]
 ) -> list[Access]:
-    """Refuses a statement that does not what its role says. Returns the reads of which the proof
+    """Refuses a statement that does not do what its role says. Returns the reads of which the proof
     does not tell.
     """
     match taken.run.roles[s.uid]:

@@ -66,8 +66,8 @@ def package_name(name: str) -> str:
     """What Python imports of a project. Raises TilesmithError where the name is none."""
     if not re.fullmatch(r"[A-Za-z](?:[-_]?[A-Za-z0-9])*", name) or len(name) > 64:
         raise TilesmithError(
-            f"{name[:64]!r} is no name for a project: take letters, digits, and single hyphens or"
-            " underscores between them"
+            f"{name[:64]!r} cannot be the name of a project: take letters, digits, and single"
+            " hyphens or underscores between them"
         )
     package = name.replace("-", "_")
     if keyword.iskeyword(package) or package in sys.stdlib_module_names | _TAKEN:

@@ -36,7 +36,7 @@ def formulas(text: str, names: Sequence[str], sizes: Collection[str]) -> tuple[E
     try:
         parsed = ast.parse(f"({text.strip()},)", mode="eval").body
     except SyntaxError:
-        raise CannotApply(f"'{text}' is no list of index expressions") from None
+        raise CannotApply(f"'{text}' is not a list of index expressions") from None
     assert isinstance(parsed, ast.Tuple)
     return tuple(_formula(item, values) for item in parsed.elts)
 
@@ -60,7 +60,7 @@ def _formula(node: ast.expr, values: Mapping[str, Expr]) -> Expr:
             return _FUNCTIONS[name](_formula(left, values), _formula(right, values))
         case _:
             raise CannotApply(
-                f"'{ast.unparse(node)}' is no index expression",
+                f"'{ast.unparse(node)}' is not an index expression",
                 "sums, products, //, %, min and max of indices, sizes and integers are",
             )
 

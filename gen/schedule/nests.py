@@ -227,7 +227,7 @@ def _check_places(found: Match, wanted: Buffer, buffers: Mapping[str, Buffer]) -
         for k, loop in enumerate(found.nest):
             if by[k] and stride is None:
                 where = f"with '{loop.var}' along axis {axis}"
-                raise CannotApply(f"{what} moves {where}, whose stride is no constant", _COPY)
+                raise CannotApply(f"{what} moves {where}, whose stride is not a constant", _COPY)
             moved[k] += by[k] * (stride or 0)
     for loop, own, step in zip(found.nest, moved, expected, strict=True):
         if own != step:

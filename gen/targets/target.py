@@ -211,7 +211,7 @@ class Registry:
         return spec
 
     def check(self, recipes: Iterable[Recipe]) -> None:
-        """Raises SpecError for a target or a level that there is not: a recipe for it would never
+        """Raises SpecError for a target or a level that does not exist: a recipe for it would never
         run, and be read by no one.
         """
         for recipe in recipes:

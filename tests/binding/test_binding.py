@@ -232,7 +232,7 @@ def test_what_cannot_be_bound(change: dict[str, object], message: str) -> None:
             {"requires": {"n": "1"}},
             "malformed fragment of kernel 'scale': expected an integer, got '1'",
         ),
-        ({"constraints": ["n <"]}, "'n <' is no expression"),
+        ({"constraints": ["n <"]}, "'n <' is not an expression"),
         ({"constraints": ["n and n"]}, "kernel scale: 'n and n' has 'and'"),
     ],
 )

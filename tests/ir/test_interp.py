@@ -335,7 +335,7 @@ def f(m, n, x: float32[m, n + 1], y: float32[n], a: float32):
         ((2,), (3,), {"a": 1}, "'x' has 1 axes, expected 2"),
         ((2, 3), (3,), {"a": 1}, "'x' has shape (2, 3), not (2, 4)"),
         ((2, 4), (3,), {}, "scalar 'a' is missing"),
-        ((2, 4), (3,), {"a": 1, "b": 1}, "scalar 'b' is no parameter of the kernel"),
+        ((2, 4), (3,), {"a": 1, "b": 1}, "scalar 'b' is not a parameter of the kernel"),
         ((2, 6), (5,), {"a": 1}, "the kernel assumes n <= 4"),
     ],
 )
@@ -355,7 +355,7 @@ def test_arrays_of_other_types_or_names_are_refused() -> None:
         run(kernel, {"x": X.astype(np.float64)})
     with pytest.raises(InterpError, match="array 'x' is missing"):
         run(kernel, {}, dims={"n": 4})
-    with pytest.raises(InterpError, match="array 'z' is no parameter of the kernel"):
+    with pytest.raises(InterpError, match="array 'z' is not a parameter of the kernel"):
         run(kernel, {"x": X, "z": X})
 
 

@@ -101,7 +101,7 @@ def test_a_good_tree_passes() -> None:
         ("a * x[0, p[i]]", "complex(a)", "'complex' takes 2 arguments, not 1"),
         ("a * x[0, p[i]]", "conj(complex(a, a))", "of type complex64, not float32"),
         ("a * x[0, p[i]]", "float32(complex64(a))", "'float32(complex64(a))' drops an imaginary"),
-        ("a * x[0, p[i]]", "float32(int8(300))", "the constant 300 is no int8"),
+        ("a * x[0, p[i]]", "float32(int8(300))", "the constant 300 does not fit int8"),
         ("a * x[0, p[i]]", "float64(a)", "what block 't' stores is 'float64(a)' of type float64"),
         # blocks
         ("t[i] = a", "x[0, i] = a", "block 't' writes 'x', an input"),
@@ -113,7 +113,7 @@ def test_a_good_tree_passes() -> None:
         ("argmax((y[i], w[i]), (x[i, j] + t[j], j))", "sum((y[i], w[i]), (a, j))", "has 2 targets"),
         ("int64[m]]", "int32[m]]", "the index of block 'y' is int32, not int64"),
         ("y: Out[float32", "y: Out[complex64", "'argmax' of block 'y' takes no complex64"),
-        ("j=reduction", "j=spatial", "block 'y' owns an init, but is no reduction"),
+        ("j=reduction", "j=spatial", "block 'y' owns an init, but is not a reduction"),
         (", w[i]", ", w[j]", "block 'y' reduces over 'j', which its target uses"),
         # loop kinds
         ("parallel(m)", "vectorized(m)", "vectorized loop 'y.j' is inside vectorized loop 'y.i'"),
@@ -149,8 +149,8 @@ t_i = Target("t", (i,))
         (Store(t_i, Load("q", (i,), INDEX)), "no buffer 'q' is in scope"),
         (Store(t_i, Load("t", (i,), INDEX)), "a load of 't' is int64, not float32"),
         (Store(t_i, Var("a", INDEX)), "variable 'a' is float32, not int64"),
-        (Store(t_i, Const(True, DType.FLOAT32)), "the constant True is no float32"),
-        (Store(t_i, Const(1.5, INDEX)), "the constant 1.5 is no int64"),
+        (Store(t_i, Const(True, DType.FLOAT32)), "the constant True does not fit float32"),
+        (Store(t_i, Const(1.5, INDEX)), "the constant 1.5 does not fit int64"),
         (Init(Combiner.ANY, (t_i,)), "'any' of block 't' takes no float32"),
         (Init(Combiner.ARGMIN, (t_i,)), "'argmin' of block 't' has 1 targets"),
         (Init(Combiner.ARGMIN, (t_i, t_i)), "the targets of block 't' are one place"),

@@ -110,7 +110,7 @@ def test_closed(formula: str) -> None:
          "it takes a, axis, keepdims, initial, where, dtype", 17, 1),
         ("np.zeros(3, dtype='O')", "'dtype' must be the name of an element type",
          'such as dtype="float64"', 21, 3),
-        ("np.pad(x, 'edge')", "a text is no value of a formula", None, 13, 6),
+        ("np.pad(x, 'edge')", "a formula cannot have a text as its value", None, 13, 6),
         ("np.sum(x, axis=7)", "this fails: axis 7 is out of bounds for array of dimension 1",
          None, 3, 17),
         ("1 + np.ones(4)", "this has the shape (4,), and 'y' has (3,)", None, 3, 14),
@@ -140,7 +140,7 @@ def test_an_accuracy_is_held_to_the_same() -> None:
         ("abs(x, x)", "'abs' takes 1 argument by position in a formula"),
         ("np.sum(x, out=x)", "'np.sum' has no argument 'out' in a formula"),
         ("np.ones(4)", "this has the shape (4,), and 'y' has (3,)"),
-        ("1j * eps", "an error is no complex number"),
+        ("1j * eps", "an error cannot be a complex number"),
     ]:
         with pytest.raises(SpecError) as info:
             x = np.ones(3, np.float32)

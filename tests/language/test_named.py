@@ -176,7 +176,8 @@ def test_a_notebook_works_sizes_out_and_checks_them() -> None:
     message = r"^window: step: a divisor is not positive, for parts = 0, length = 3$"
     with pytest.raises(ValueError, match=message):
         notebook.NotebookKernel(spec, Cpu(Level.V2))(normal(2, 9), parts=0)
-    with pytest.raises(ValueError, match=r"^window: length: inf is no int64, for seconds = inf, "):
+    message = r"^window: length: inf is not an int64, for seconds = inf, "
+    with pytest.raises(ValueError, match=message):
         notebook.NotebookKernel(spec, Cpu(Level.V2))(normal(2, 9), seconds=np.inf)
 
 

@@ -105,7 +105,7 @@ ERRORS = [
     ("float64]}", "float64], S: {float32: float64}}",
      "'S' must be a list of dtypes, or follow one", 5, 36),
     ("float64]}", "float64], S: {of: U}}", "'S' must be of a list of dtypes before it", 5, 41),
-    ("float64]}", "float64], S: {of: T, int8: int64}}", "'int8' is no choice of 'T'", 5, 44),
+    ("float64]}", "float64], S: {of: T, int8: int64}}", "'int8' is not a choice of 'T'", 5, 44),
     ("float64]}", "float64], S: {of: T, float32: float65}}", "a dtype must be one of bool, int8,"
      " int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,"
      " complex64, complex128, not 'float65'", 5, 53),

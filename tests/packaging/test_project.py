@@ -169,12 +169,12 @@ def test_no_placeholder_is_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("3d", "'3d' is no name for a project: take letters, digits, and single hyphens or"
-               " underscores between them"),
-        ("a--b", "'a--b' is no name for a project: take letters, digits, and single hyphens or"
-                 " underscores between them"),
-        ("../up", "'../up' is no name for a project: take letters, digits, and single hyphens or"
-                  " underscores between them"),
+        ("3d", "'3d' cannot be the name of a project: take letters, digits, and single"
+               " hyphens or underscores between them"),
+        ("a--b", "'a--b' cannot be the name of a project: take letters, digits, and single"
+                 " hyphens or underscores between them"),
+        ("../up", "'../up' cannot be the name of a project: take letters, digits, and single"
+                  " hyphens or underscores between them"),
         ("class", "Python or the build has another 'class': take another name"),
         ("json", "Python or the build has another 'json': take another name"),
         ("kernels-spec", "Python or the build has another 'kernels_spec': take another name"),

@@ -74,7 +74,7 @@ WRONG = [
     # what it means
     (SOFTMAX, "sum: exp(x - peak)", "sum: exp(peak - x)", "'total' of two sets together"),
     (SOFTMAX, "sum: exp(x - peak)", "sum: exp(x * peak - peak * peak)", "mixes the term"),
-    (SOFTMAX, "sum: exp(x - peak)", "prod: exp(x - peak)", "'total' is no sum and no extreme"),
+    (SOFTMAX, "sum: exp(x - peak)", "prod: exp(x - peak)", "'total' is neither a sum nor"),
     (SOFTMAX, "abs(peak) < inf", "abs(peak) < 1", "a comparison is not known to hold or not"),
     (MOMENTS, "(x - total / count) ** 2", "abs(x) - abs(total)", "does not look into"),
     (MOMENTS, "(x - total / count) ** 2", "sqrt(x - total / count)", "nothing that the proof"),

@@ -163,7 +163,7 @@ def rows(m, n, x: float32[m, n], y: Out[float32[m, n]]):
          "`as` names 2 messages, and there are 1"),
         ("send: {buffer: t, loop: y.i_0, to: [1], as: [y]}",
          "the name 'y' is taken; give another one with `as`"),
-        ("receive: {buffer: t, before: y}", "'t' is no message"),
+        ("receive: {buffer: t, before: y}", "'t' is not a message"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_sent(step: str, reason: str) -> None:
@@ -230,7 +230,7 @@ def test_neighbours_around_a_ring() -> None:
     [
         ("", 17, "17 may be more than a few times around the ranks of loop 'y.r'"),
         ("- peel: {loop: y.r, at: 1, as: [y.a, y.b]}\n- distribute: {loop: y.b}\n", 1,
-         "the ranks of loop 'y.b' do not start at 0, and are no ring"),
+         "the ranks of loop 'y.b' do not start at 0, so they are not a ring"),
     ],
 )  # fmt: skip
 def test_what_is_no_ring(first: str, to: int, reason: str) -> None:

@@ -98,10 +98,10 @@ REFUSALS = [
         "'t' is aligned: do this before",
     ),
     (TWICE, "- store_in: {block: t, indices: k}", "there is no index 'k' here"),
-    (TWICE, "- store_in: {block: t, indices: i +}", "'i +' is no list of index expressions"),
+    (TWICE, "- store_in: {block: t, indices: i +}", "'i +' is not a list of index expressions"),
     (TWICE, '- store_in: {block: t, indices: "i % n"}', "does not divide by a positive integer"),
-    (TWICE, '- store_in: {block: t, indices: "i / 2"}', "'i / 2' is no index expression"),
-    (TWICE, '- store_in: {block: t, indices: "x[i]"}', "'x[i]' is no index expression"),
+    (TWICE, '- store_in: {block: t, indices: "i / 2"}', "'i / 2' is not an index expression"),
+    (TWICE, '- store_in: {block: t, indices: "x[i]"}', "'x[i]' is not an index expression"),
     (
         TWICE,
         '- store_in: {block: t, indices: "{ [i, j] -> [i] }"}',

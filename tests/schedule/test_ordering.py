@@ -280,7 +280,7 @@ REFUSALS = [
         "split: {loop: y.i, factors: [null, 4]}\n"
         "- compute_at: {block: t, loop: y.i_0}\n"
         "- store_at: {buffer: t, loop: y.i_0}",
-        "'t' is allocated in loop 'y.i_0' already, which is no further in",
+        "'t' is allocated in loop 'y.i_0' already, which is not further in",
     ),
     (
         PAIR,

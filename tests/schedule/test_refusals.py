@@ -102,7 +102,7 @@ REFUSALS = [
     (
         TWICE,
         "split: {loop: y.i, factors: [null, 4], as: [outer, y.b]}",
-        "'outer' is no name for a loop; those are like 'block.index'",
+        "'outer' cannot be the name of a loop: loops are named like 'block.index'",
     ),
     (
         TWICE,
@@ -253,7 +253,7 @@ REFUSALS = [
         "block 't' does not write 'y'",
     ),
     (TWICE, "cache_write: {block: t, at: y.i}", "loop 'y.i' is not around block 't'"),
-    (TWICE, "cache_write: {block: t, as: a.b}", "'a.b' is no name for a buffer"),
+    (TWICE, "cache_write: {block: t, as: a.b}", "'a.b' cannot be the name of a buffer"),
     (INPLACE, "cache_write: {block: y}", "block 'y' adds to what is in 'y'"),
     (
         SHARE,

@@ -33,7 +33,7 @@ def rows(n, x: float32[n, n], y: InOut[float32[n, n]]):
 """
 
 REFUSALS = [
-    (SCALE, "scan: {block: y}", "block 'y' is no reduction with an init of its own"),
+    (SCALE, "scan: {block: y}", "block 'y' is not a reduction with an init of its own"),
     (RUNNING_SUM, "scan: {block: y, width: 1}", "width 1 is less than 2"),
     (RUNNING_SUM, "scan: {block: y, as: [a, b]}", "`as` must give 1 name"),
     (RUNNING_SUM, "scan: {block: y, width: 4, as: part}", "`as` must give 2 names"),

@@ -81,7 +81,7 @@ def test_factors_may_change_places() -> None:
         ),
         (
             TILED + PACKED.replace("order: [0, 2, 1]", "order: [0, 1, 2]"),
-            "moves with 'c.l1' along axis 1, whose stride is no constant",
+            "moves with 'c.l1' along axis 1, whose stride is not a constant",
         ),
         (
             TILED + PACKED.replace("[null, 4]", "[null, 8]"),

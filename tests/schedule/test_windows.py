@@ -302,7 +302,7 @@ REFUSALS = [
     (BLUR, "- reuse_at: {buffer: x, loop: y.i}", "no block in loop 'y.i' reads 'x'"),
     (DIAGONAL, REUSED, "what loop 'y.i' reads of 't' moves along several axes, 0 and 1"),
     (SAME, REUSED, "every iteration of loop 'y.i' reads the same of 't'"),
-    (GATHER, REUSED, "what an iteration of loop 'y.i' reads of 't' is no box"),
+    (GATHER, REUSED, "what an iteration of loop 'y.i' reads of 't' is not a box"),
     (STRETCHED, REUSED, "does not move by a constant from one iteration to the next"),
     (SUMS, HALVES, "block 't' is a reduction: its values grow in place"),
     (OUTSIDE, "- reuse_at: {buffer: t, loop: t.i}", "block 'z' uses 't' outside loop 't.i'"),

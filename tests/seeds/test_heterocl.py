@@ -158,7 +158,7 @@ REFUSED = {
         "x[h, w] -> y[h, w]",
         "y[i, j] = sum(x[i, min(j*j + r, w - 1)] for r in range(3))",
         "- reuse_at: {buffer: x, loop: y.j}",
-        "what an iteration of loop 'y.j' reads of 'x' is no box: along axis 1, an index is not"
+        "what an iteration of loop 'y.j' reads of 'x' is not a box: along axis 1, an index is not"
         " affine or comes from data",
     ),
     # As many taps as the call says: a place modulo a symbolic size is nothing that isl can follow.

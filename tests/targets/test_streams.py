@@ -266,7 +266,7 @@ def k(m, x: float32[m, 8], y: Out[float32[m, 8]]):
 
 
 def test_half_vectors_are_refused() -> None:
-    _refused(flat(4, "float32"), "in loop 'y.c' its 4 lanes are no whole number of vectors of 8")
+    _refused(flat(4, "float32"), "in loop 'y.c' its 4 lanes are not a whole number of vectors of 8")
 
 
 def test_scalars_are_refused() -> None:

@@ -169,13 +169,13 @@ def _check_names(kernel: Kernel, arrays: Mapping[str, Array]) -> None:
     if missing := sorted(needed - arrays.keys()):
         raise InterpError(f"array '{missing[0]}' is missing")
     if unknown := sorted(arrays.keys() - known):
-        raise InterpError(f"array '{unknown[0]}' is no parameter of the kernel")
+        raise InterpError(f"array '{unknown[0]}' is not a parameter of the kernel")
 
 
 def _scalars(kernel: Kernel, given: Mapping[str, complex]) -> dict[str, Value]:
     declared = {s.name: s.dtype for s in kernel.scalars}
     for name in sorted(declared.keys() ^ given.keys()):
-        problem = "is missing" if name in declared else "is no parameter of the kernel"
+        problem = "is missing" if name in declared else "is not a parameter of the kernel"
         raise InterpError(f"scalar '{name}' {problem}")
     return {name: scalar(given[name], dtype) for name, dtype in declared.items()}
 

@@ -51,7 +51,7 @@ class SizeError(ValueError):
 def value(expr: Expr, values: Mapping[str, float]) -> int:
     """What the expression comes to; 0 or 1 for a comparison. Its variables must have values.
 
-    Raises SizeError where a divisor is not positive, or a float is no int64.
+    Raises SizeError where a divisor is not positive, or a float is not an int64.
     """
     match expr:
         case Var(name):
@@ -86,7 +86,7 @@ def _real(expr: Expr, values: Mapping[str, float]) -> float:
 def _whole(number: float) -> int:
     """The number without its fraction, as C casts it."""
     if not -(2.0**63) < number < 2.0**63:
-        raise SizeError(f"{number} is no int64")
+        raise SizeError(f"{number} is not an int64")
     return int(number)
 
 

@@ -166,7 +166,7 @@ def _check_constant(expr: Const) -> DType:
         case kind:
             assert_never(kind)
     if not fits:
-        refuse(expr, f"the constant {value!r} is no {dtype.value}")
+        refuse(expr, f"the constant {value!r} does not fit {dtype.value}")
     return dtype
 
 

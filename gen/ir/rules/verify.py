@@ -366,7 +366,7 @@ def _check_initialises(block: Block) -> None:
         return
     reduction = {v.name for v in block.iters if v.kind is IterKind.REDUCTION}
     if not isinstance(block.body, Update) or not reduction:
-        refuse(block, f"block '{block.name}' owns an init, but is no reduction")
+        refuse(block, f"block '{block.name}' owns an init, but is not a reduction")
     for target in block.body.targets:
         if used := sorted(variables(target) & reduction):
             refuse(target, f"block '{block.name}' reduces over '{used[0]}', which its target uses")

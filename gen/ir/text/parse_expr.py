@@ -141,7 +141,7 @@ def expression(node: ast.expr, context: DType | None, names: Names) -> Expr:
         case ast.Call(ast.Name(name), args, []):
             return _call(node, name, args, context, names)
         case _:
-            names.refuse(node, f"'{ast.unparse(node)}' is no expression of the IR")
+            names.refuse(node, f"'{ast.unparse(node)}' is not an expression of the IR")
 
 
 def place(indices: ast.expr, names: Names) -> tuple[Expr, ...]:
@@ -183,7 +183,7 @@ def _call(
     if function := _FUNCTIONS.get(name):
         inner = _first_type(args, names) or bare_type(function, context)
         return Call(function, tuple(expression(a, inner, names) for a in args), span=at)
-    names.refuse(node, f"'{ast.unparse(node)}' is no expression of the IR")
+    names.refuse(node, f"'{ast.unparse(node)}' is not an expression of the IR")
 
 
 # ---------------------------------------------------------------- constants

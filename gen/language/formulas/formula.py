@@ -106,7 +106,7 @@ def _check(
             return
         case ast.Constant(str()):
             if not texts:
-                raise SpecError("a text is no value of a formula", place.span(node))
+                raise SpecError("a formula cannot have a text as its value", place.span(node))
             return
         case ast.Call(function):
             chain = _chain(function)

@@ -59,7 +59,7 @@ def read(
 
 
 def check(spec: KernelSpec) -> None:
-    """Refuses formulas that name what there is not. Raises SpecError."""
+    """Refuses formulas that name what does not exist. Raises SpecError."""
     inputs = [a.name for a in spec.arguments if a.intent is not ir.Intent.OUT]
     known = [*inputs, *spec.all_dims, *(s.name for s in spec.scalars)]
     for oracle in spec.oracle:
@@ -232,7 +232,7 @@ def _bound(
     functions = _functions(None if floating is None else floating.dtype)
     bound = _fitting(accuracy, known, functions, output.shape)
     if bound.dtype.kind == "c":
-        raise SpecError("an error is no complex number", formula.span(accuracy.text))
+        raise SpecError("an error cannot be a complex number", formula.span(accuracy.text))
     return bound.astype(numpy.float64)
 
 

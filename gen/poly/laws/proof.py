@@ -182,7 +182,7 @@ def _state(
             case Combiner.MAX | Combiner.MIN:
                 state[name] = extremes(name, value)
             case _:
-                raise Unproved(f"'{name}' is no sum and no extreme")
+                raise Unproved(f"'{name}' is neither a sum nor an extreme")
     return state
 
 

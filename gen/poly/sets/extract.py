@@ -211,8 +211,8 @@ def _allocated(buffer: Buffer, around: Surroundings, body: Stmt) -> Storage:
         depth += len(level.dims)
         if bound_here and len(level.kinds) > 1 and not set(level.kinds) <= axes:
             raise Refused(
-                f"'{buffer.name}' is allocated in fused loop '{level.loops[0]}', of which the proof"
-                " does not say which iterations have one memory",
+                f"'{buffer.name}' is allocated in fused loop '{level.loops[0]}': the proof"
+                " does not know which of its iterations share one memory",
                 span=buffer.span,
             )
         kept += [] if bound_here - axes else here

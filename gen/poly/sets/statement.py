@@ -409,8 +409,8 @@ def _on(axis: LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:
     if level.is_fused:
         raise Refused(
             f"block '{statement.name}' accesses '{storage.name}', which each {axis.value} has for"
-            f" itself, in fused loop '{level.loops[0]}', of which the proof does not say where that"
-            " is",
+            f" itself, in fused loop '{level.loops[0]}': the proof does not know which of them an"
+            " iteration runs on",
             span=statement.block.span,
         )
     return statement.at.values[level.dims[0]]

@@ -1,7 +1,7 @@
 """Running reductions: `y[j] = sum(x[k] for k in range(j + 1))` as a block in its loops.
 
 Input: a tree whose temporaries are at the root, and a reduction block. Output: its parts, by name,
-or a refusal where it is no running reduction that can be taken apart.
+or a refusal where it is not a running reduction that can be taken apart.
 """
 
 from dataclasses import dataclass, replace
@@ -116,7 +116,7 @@ def running(kernel: Kernel, name: str) -> Running:
     block = block_named(kernel, name)
     body = block.body
     if not isinstance(body, Update) or not block.initialises:
-        raise CannotApply(f"block '{name}' is no reduction with an init of its own")
+        raise CannotApply(f"block '{name}' is not a reduction with an init of its own")
     around = loops_around(tree(kernel), block)
     inner = around[-1]
     if reduction_loops(block) != {inner.var}:
@@ -124,7 +124,7 @@ def running(kernel: Kernel, name: str) -> Running:
     outer = next((x for x in around if same(inner.upper, add(Var(x.var), 1))), None)
     if outer is None or inner.lower != index(0):
         raise CannotApply(
-            f"block '{name}' is no running reduction: loop '{inner.var}' is over "
+            f"block '{name}' is not a running reduction: loop '{inner.var}' is over "
             f"range({expr_to_text(inner.lower)}, {expr_to_text(inner.upper)}), not over range(0,"
             " the variable of a loop around it + 1)"
         )

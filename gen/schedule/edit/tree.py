@@ -140,14 +140,16 @@ def require_free_loops(kernel: Kernel, wanted: Iterable[str], freed: Iterable[st
     wanted = tuple(wanted)
     for name in wanted:
         if not all(part.isidentifier() for part in name.split(".")) or "." not in name:
-            raise CannotApply(f"'{name}' is no name for a loop; those are like 'block.index'")
+            raise CannotApply(
+                f"'{name}' cannot be the name of a loop: loops are named like 'block.index'"
+            )
     require_free(kernel, wanted, freed)
 
 
 def require_free_buffer(kernel: Kernel, name: str) -> None:
     """The same for a buffer and the block that fills it."""
     if not name.isidentifier():
-        raise CannotApply(f"'{name}' is no name for a buffer")
+        raise CannotApply(f"'{name}' cannot be the name of a buffer")
     require_free(kernel, (name,))
 
 

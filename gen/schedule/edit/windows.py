@@ -78,8 +78,8 @@ def window(buffer: str, region: Region, loop: Loop) -> Window:
     for axis, interval in enumerate(region):
         if interval is None:
             raise CannotApply(
-                f"what an iteration of loop '{loop.var}' reads of '{buffer}' is no box: along axis"
-                f" {axis}, an index is not affine or comes from data"
+                f"what an iteration of loop '{loop.var}' reads of '{buffer}' is not a box: along"
+                f" axis {axis}, an index is not affine or comes from data"
             )
     moving = [
         k
@@ -91,7 +91,7 @@ def window(buffer: str, region: Region, loop: Loop) -> Window:
     if len(moving) > 1:
         raise CannotApply(
             f"{moves} moves along several axes, {' and '.join(map(str, moving))}: the new part is"
-            " no box"
+            " not a box"
         )
     axis = moving[0]
     interval = region[axis]

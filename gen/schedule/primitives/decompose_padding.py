@@ -85,7 +85,7 @@ class DecomposePadding(Primitive):
             "A block that stores no padding",
             TWICE,
             "- decompose_padding: {block: y}",
-            refused="block 'y' does not store a value under a condition, and else a constant",
+            refused="block 'y' does not store a value where a condition holds, and a constant",
         ),
     )
 
@@ -99,8 +99,8 @@ def _parts(block: ir.Block) -> tuple[ir.Expr, ir.Expr, ir.Const]:
             return condition, value, constant
         case _:
             raise CannotApply(
-                f"block '{block.name}' does not store a value under a condition, and else a"
-                " constant"
+                f"block '{block.name}' does not store a value where a condition holds, and a"
+                " constant elsewhere"
             )
 
 

@@ -52,7 +52,7 @@ class Pack(Primitive):
             "parallel: 0}",
         ),
         Example(
-            "An axis that there is not",
+            "An axis that does not exist",
             TWICE,
             "- pack: {block: y, buffer: t, axis: 1, factors: [null, 4]}",
             refused="'t_packed' has 1 axes: there is no axis 1",

@@ -34,7 +34,7 @@ class Pad(Primitive):
         block = edit.block_named(state.kernel, self.block)
         if not isinstance(block.body, Update):
             raise CannotApply(
-                f"block '{self.block}' is no reduction: there is nothing to pad it with"
+                f"block '{self.block}' is not a reduction: there is nothing to pad it with"
             )
         if not self.multiples:
             raise CannotApply("`multiples` names no iteration variable")
@@ -108,7 +108,7 @@ class Pad(Primitive):
             "A block that reduces nothing",
             TWICE,
             "- pad: {block: y, multiples: {i: 4}}",
-            refused="block 'y' is no reduction",
+            refused="block 'y' is not a reduction",
         ),
     )
 

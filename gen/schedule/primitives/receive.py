@@ -28,7 +28,7 @@ class Receive(Primitive):
 
     def apply(self, state: Scheduled) -> Scheduled:
         if buffer_named(state.kernel, self.buffer).scope is not Scope.MESSAGE:
-            raise CannotApply(f"'{self.buffer}' is no message")
+            raise CannotApply(f"'{self.buffer}' is not a message")
         found = exchange(tree(state.kernel), self.buffer)
         if not found.receive.blocking:
             raise CannotApply(f"'{self.buffer}' is received without blocking already")

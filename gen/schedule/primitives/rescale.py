@@ -98,7 +98,7 @@ class Rescale(Primitive):
             refused="block 'y' is no longer the spec's reduction; rescale it before that",
         ),
         Example(
-            "A law that there is not",
+            "A law that does not exist",
             ROW_SPREAD,
             "- rescale: {blocks: [total, y], law: online_variance}",
             refused="there is no law 'online_variance'; there are one_pass_moments, online_softmax",

@@ -147,7 +147,7 @@ class Scan(Primitive):
             "A reduction that is not running",
             ROW_SUM,
             "- scan: {block: y}",
-            refused="block 'y' is no running reduction: loop 'y.j' is over range(0, n), not over "
-            "range(0, the variable of a loop around it + 1)",
+            refused="block 'y' is not a running reduction: loop 'y.j' is over range(0, n), not "
+            "over range(0, the variable of a loop around it + 1)",
         ),
     )

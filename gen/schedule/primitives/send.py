@@ -22,10 +22,10 @@ class Send(Primitive):
     """Gives each rank a buffer of its own, and sends what others read of it, in messages.
 
     `loop` is the distributed loop whose iterations read what other ranks have computed. `to` says
-    to which ranks each sends: 1 is the next one, -1 the one before. What is sent is what the sender
-    has computed and the receiver needs and has not. Before anything else in the loop, it is copied
-    into a message, sent, received, and copied into the receiver's buffer. With `periodic` the ranks
-    are a ring: the first one is next to the last.
+    to which ranks each sends: 1 is the next one, -1 the one before. It sends what the sender has
+    computed and the receiver needs and does not have. That is copied into a message before anything
+    else in the loop, sent, received, and copied into the receiver's buffer. With `periodic` the
+    ranks are a ring: the first one is next to the last.
 
     A blocking send is done when the message may be changed again, which may be before the other
     rank receives it; if `synchronous`, it is not. Either may wait, so blocking messages go one
@@ -80,7 +80,9 @@ class Send(Primitive):
         if not self.periodic:
             return found.along(distance)
         if loop.lower != index(0):
-            raise CannotApply(f"the ranks of loop '{loop.var}' do not start at 0, and are no ring")
+            raise CannotApply(
+                f"the ranks of loop '{loop.var}' do not start at 0, so they are not a ring"
+            )
         way = found.around(self._peer(loop, distance), kernel, loop)
         if way is None:
             raise CannotApply(
@@ -182,7 +184,7 @@ class Send(Primitive):
             "- send: {buffer: t, loop: y.i_0, to: [1]}",
         ),
         Example(
-            "Both neighbours, of which all send before any of them waits",
+            "Both neighbours: all ranks send before any of them waits",
             NEIGHBOURS,
             "- send: {buffer: t, loop: y.i_0, to: [1, -1], blocking: false, as: [right, left]}",
         ),

@@ -60,7 +60,7 @@ class SetScope(Primitive):
             " device memory",
         ),
         Example(
-            "A rank's own, of which another one reads",
+            "A rank's own memory that another rank reads",
             RANKS,
             "- set_scope: {buffer: t, scope: rank}",
             refused="the proof was refused: y[i=4] needs t[3] from 't', but rank 1 has neither"

@@ -47,7 +47,7 @@ class SetSize(Primitive):
             refused="the proof was refused: t[i=0] writes 't' outside its bounds, at [0]",
         ),
         Example(
-            "An axis that there is not",
+            "An axis that does not exist",
             TWICE,
             "- set_size: {buffer: t, sizes: [n, 8]}",
             refused="'t' has 1 axes, not 2",

@@ -34,7 +34,7 @@ class SimpleComputeAt(Primitive):
 
     EXAMPLES = (
         Example(
-            "Blocks of which neither reads from the other",
+            "Neither block reads from the other",
             PAIR,
             "- simple_compute_at: {block: z, loop: y.i}",
         ),

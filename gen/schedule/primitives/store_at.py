@@ -42,7 +42,7 @@ class StoreAt(Primitive):
             raise CannotApply(f"'{self.buffer}' is allocated once in the kernel already")
         if now in loops:
             raise CannotApply(
-                f"'{self.buffer}' is allocated in loop '{now}' already, which is no further in"
+                f"'{self.buffer}' is allocated in loop '{now}' already, which is not further in"
             )
         outer, flow = self._outer(state), dict(state.flow)
         for (reader, number), source in state.flow.items():

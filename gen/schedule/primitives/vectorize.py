@@ -113,7 +113,7 @@ class Vectorize(Primitive):
             "- vectorize: {loop: y.j, width: 4}",
         ),
         Example(
-            "A width that is no width",
+            "A width that is not one",
             TWICE,
             "- vectorize: {loop: y.i, width: 0}",
             refused="width 0 is not positive",

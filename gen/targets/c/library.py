@@ -260,7 +260,7 @@ def _check(name: str, array: Array, dtype: str) -> None:
     if array.dtype.name != dtype:
         raise TilesmithError(f"'{name}' has dtype {array.dtype.name}, expected {dtype}")
     if any(s % array.itemsize for s in array.strides):
-        raise TilesmithError(f"a stride of '{name}' is no whole number of elements")
+        raise TilesmithError(f"a stride of '{name}' is not a whole number of elements")
 
 
 def _scalars(kernel: Kernel, given: Mapping[str, Number]) -> "ctypes.Array[ctypes.c_int64]":

@@ -160,7 +160,7 @@ def gap(loop: Loop, row: list[Stored], context: Context) -> str | None:
         if by != [0] * (len(by) - 1) + [1]:
             return f"its lanes are not neighbours along the last axis of '{target.buffer}'"
         if s.lanes % native:
-            return f"its {s.lanes} lanes are no whole number of vectors of {native}"
+            return f"its {s.lanes} lanes are not a whole number of vectors of {native}"
     at = first.constant
     for s in row:
         if start_of(s).constant != at:
