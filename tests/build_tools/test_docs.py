@@ -165,6 +165,23 @@ def test_the_site_links_what_a_checkout_prints(pages: dict[str, str]) -> None:
 PAGES = [docs.ROOT / "README.md", *sorted((docs.ROOT / "docs").glob("*.md"))]
 
 
+INSIDES = ["architecture.md", "decisions.md", "new-target.md", "fuzzing.md"]
+FOLDERS = ["", "gen", "gen/targets/cpu", "gen/targets/cpu/runtime", "gen/lower", "tests/targets",
+           "build_tools/fuzz"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSIDES)
+def test_the_files_that_a_page_names_are_there(name: str) -> None:
+    """Those of Python, and all that are named with their folder."""
+    page = re.sub(
+        r"^```.*?^```$", "", (docs.ROOT / "docs" / name).read_text("utf-8"), flags=re.S | re.M
+    )
+    for file in re.findall(r"`([\w./-]+\.py|(?:\w+/)+[\w.-]+\.\w+)\b", page):
+        assert any((docs.ROOT / folder / file).exists() for folder in FOLDERS), (
+            f"{name} names {file}"
+        )
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_link_is_dead_in_a_checkout(page: Path) -> None:
     for target in _links(page.read_text("utf-8")):
