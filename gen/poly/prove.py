@@ -4,9 +4,9 @@ Input: a plain kernel, and a tree with its certificate. Output: nothing; a `Refu
 where the tree or the certificate is wrong. Nothing is taken from the primitives but the flow, which
 is checked. Only subset and emptiness of isl sets decide; what isl itself raises is not caught.
 
-Where the tree's standing says so, reads whose sources data hides (`hidden.py`) are tested instead
-(`compare.py`). All else is proved: instances, bodies, bounds, races, and that nothing is read
-before it is written.
+Where the tree's standing says so, reads whose sources data hides (`tested.hidden_sources`) are
+tested instead (`tested.comparison`). All else is proved: instances, bodies, bounds, races, and that
+nothing is read before it is written.
 """
 
 from dataclasses import replace

@@ -38,7 +38,7 @@ REFUSALS = [
     ),
     (SCALE, "block: y", "y[i, j] -> [j, i]", "`map` is not an affine map in isl's notation"),
     (SCALE, "block: y, as: [y.a]", "{ y[i, j] -> [j, i] }", "`as` must give 2 names"),
-    (SCALE, "block: y, as: [y.a, y]", "{ y[i, j] -> [j, i] }", "'y' is no name for a loop"),
+    (SCALE, "block: y, as: [y.a, y]", "{ y[i, j] -> [j, i] }", "'y' cannot be the name of a loop"),
     (TWICE, "block: y, as: [t.i]", "{ y[i] -> [-i] }", "the name 't.i' is taken"),
     (TWICE, "block: [t, y]", "{ t[i] -> [i, 0]; y[i] -> [i] }", "2 for 't'; fill up with 0"),
     (

@@ -130,8 +130,8 @@ class Outline:
 
     @property
     def has_parts(self) -> bool:
-        """Whether a proof is made of parts (`parts.py`) alone. What threads of a launch, and ranks
-        that send, do to each other is no part's.
+        """Whether a proof is made of parts (`poly.decisions`) alone. No part has what threads of a
+        launch, and ranks that send, do to each other.
         """
         return not any(s.around.launch or isinstance(s.node, Transfer) for s in self.placed)
 
