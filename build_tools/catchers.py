@@ -24,7 +24,7 @@ from gen.poly.prove import prove
 from gen.poly.values.flow import plain_flow
 from gen.poly.workbench import Workbench
 from gen.reference import primitives as reference
-from gen.schedule.base import Context, Example, Primitive, Prover
+from gen.schedule.base import Example, Primitive, Prover, StepContext
 from gen.schedule.recipe import apply, steps_of
 from gen.schedule.registry import PRIMITIVES
 from gen.targets.cpu import jit
@@ -123,7 +123,7 @@ def _start(example: Example) -> Scheduled:
 def _refusal(example: Example, prover: Prover) -> str | None:
     state = _start(example)
     try:
-        apply(state, steps_of(example.steps), Context(state.kernel, prover))
+        apply(state, steps_of(example.steps), StepContext(state.kernel, prover))
     except ScheduleError as error:
         return error.message
     return None

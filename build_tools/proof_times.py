@@ -22,7 +22,7 @@ from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.workbench import Workbench
-from gen.schedule.base import Context
+from gen.schedule.base import StepContext
 from gen.schedule.recipe import read, run
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
@@ -74,7 +74,7 @@ def times(levels: int) -> list[float]:
     recipes = yaml.parse(recipe(levels), "heat")
     assert isinstance(recipes, yaml.List)
     steps = read(read_recipes(recipes, ())[0], "v3", {"lanes": 8, "line_bytes": 64})[0]
-    state = run(state, steps, Context(plain, timed, bench))[-1].state
+    state = run(state, steps, StepContext(plain, timed, bench))[-1].state
     timed(plain, lower(state, Cpu(Level.V3).lowering), bench)
     return result
 

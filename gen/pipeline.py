@@ -22,7 +22,7 @@ from .lower.index_limits import index_limits
 from .lower.lower import lower
 from .poly.checks.in_place import in_place
 from .schedule import recipe as recipes
-from .schedule.base import Context, Prover, Step
+from .schedule.base import Prover, Step, StepContext
 from .targets.target import Runnable, Target
 from .variants import Plain, Plan, Variant, limits_of, plans_of, suffix
 
@@ -72,7 +72,9 @@ def _variant(
         start = bench.start(kernel)
         if each_step:
             prove(kernel, start, bench)  # no step is blamed for what the spec itself does wrong
-        done = recipes.run(start, plan.steps, Context(kernel, prove if each_step else None, bench))
+        done = recipes.run(
+            start, plan.steps, StepContext(kernel, prove if each_step else None, bench)
+        )
         last = done[-1].state if done else start
         verify(last.kernel)
         try:

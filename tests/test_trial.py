@@ -12,7 +12,7 @@ from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.trial import comparison, inputs, timing
 from gen.trial import run as trial
-from gen.trial.inputs import Kind
+from gen.trial.inputs import InputKind
 from gen.trial.plain import Reference
 from gen.trial.sizes import sides
 
@@ -29,7 +29,7 @@ oracle: ORACLE
 """
 
 
-def run(oracle: str) -> trial.Report:
+def run(oracle: str) -> trial.RunReport:
     spec = loads(COPY.replace("ORACLE", oracle), "copy.yaml")
     return trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
 
@@ -61,7 +61,7 @@ accuracy: (n + 4) * eps * y[i]
 NOWHERE = ("log(x[i, j])", "log(-1 - abs(x[i, j]))"), ("np.log(x)", "np.log(-1 - np.abs(x))")
 
 
-def gmean(*changes: tuple[str, str], **sizes: int) -> trial.Report:
+def gmean(*changes: tuple[str, str], **sizes: int) -> trial.RunReport:
     text = GMEAN
     for old, new in changes:
         assert text.count(old) == 1
@@ -70,7 +70,7 @@ def gmean(*changes: tuple[str, str], **sizes: int) -> trial.Report:
     return trial.run(spec, choices(spec)[0], Cpu(Level.V2), sizes)
 
 
-def line(report: trial.Report, word: str) -> str:
+def line(report: trial.RunReport, word: str) -> str:
     (found,) = (text for text in str(report).splitlines() if text.startswith(f"  {word} "))
     return found.removeprefix(f"  {word}").strip()
 
@@ -171,7 +171,7 @@ def test_sizes_on_either_side_of_each_when_and_which_variants_ran() -> None:
 
 
 def test_bench_does_not_call_right_what_was_not_compared() -> None:
-    def bench(text: str) -> timing.Report:
+    def bench(text: str) -> timing.BenchReport:
         spec = loads(text, "gmean.yaml")
         return timing.bench(spec, choices(spec)[0], [Cpu(Level.V2)], [1], [{"m": 2, "n": 3}], 1)
 
@@ -185,8 +185,8 @@ def test_bench_does_not_call_right_what_was_not_compared() -> None:
 
 
 def test_an_error_where_none_is_allowed_is_a_short_number() -> None:
-    case = comparison.Case({"n": 1}, 1.5e307, 0.5, "y[0]", 1, 1)
-    text = str(trial.Report("k", "float32", "v3", case, 1.0, (), oracle=True))
+    case = comparison.Comparison({"n": 1}, 1.5e307, 0.5, "y[0]", 1, 1)
+    text = str(trial.RunReport("k", "float32", "v3", case, 1.0, (), oracle=True))
     assert "error  5.00e-01 from the oracle, 1.5e+307 of what the spec allows" in text
 
 
@@ -225,22 +225,23 @@ compute: |
 
 LAST = "n - 1 - argmax(x[i, n - 1 - j] for j in n)"
 PLANTED = [
-    (rows("argmax(x[i, j] for j in n)", "int64"), (LAST,), {Kind.TIES, Kind.SMALL, Kind.SPECIAL}),
+    (rows("argmax(x[i, j] for j in n)", "int64"), (LAST,),
+     {InputKind.TIES, InputKind.SMALL, InputKind.SPECIAL}),
     (rows("max(x[i, j] for j in n)"), ("sum(T(0) if isnan(x[i, j]) else T(0) for j in n)",), None),
     (rows("max(x[i, j] for j in n)"), ("max(-1e9 if isnan(x[i, j]) else x[i, j] for j in n)",),
-     {Kind.SPECIAL}),
+     {InputKind.SPECIAL}),
     (rows("min(x[i, j] for j in n)"), ("min(max(x[i, j], -9999) for j in n)",),
-     {Kind.EXTREME, Kind.SPECIAL}),
+     {InputKind.EXTREME, InputKind.SPECIAL}),
     (rows("min(x[i, j] for j in n)", types="[int32]"), ("min(max(x[i, j], -9999) for j in n)",),
-     {Kind.EXTREME}),
-    (rows("1 / x[i, 0]"), ("1 / (x[i, 0] + 0)",), {Kind.SMALL, Kind.SPECIAL}),
-    (rows("x[i, n - 1]"), ("x[i, min(n - 1, 65535)]",), {Kind.LONG}),
+     {InputKind.EXTREME}),
+    (rows("1 / x[i, 0]"), ("1 / (x[i, 0] + 0)",), {InputKind.SMALL, InputKind.SPECIAL}),
+    (rows("x[i, n - 1]"), ("x[i, min(n - 1, 65535)]",), {InputKind.LONG}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "wrong", "found"), PLANTED, ids=range(len(PLANTED)))
 def test_inputs_of_each_kind_find_what_random_ones_do_not(
-    text: str, wrong: tuple[str], found: set[Kind] | None, monkeypatch: pytest.MonkeyPatch
+    text: str, wrong: tuple[str], found: set[InputKind] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = loads(text, "rows.yaml")
     assert trial.run(right, choices(right)[0], Cpu(Level.V2), {}).right
@@ -262,24 +263,24 @@ def test_the_report_counts_the_kinds() -> None:
         "10 ties, 10 zeros and the smallest, 9 the largest, 9 NaN and infinities, 9 strided,"
         " 2 long; 0 wrong"
     )
-    sizes = [c.sizes for c in report.others if c.kind is Kind.LONG]
+    sizes = [c.sizes for c in report.others if c.kind is InputKind.LONG]
     assert sizes == [{"m": 65539, "n": 3}, {"m": 3, "n": 65539}]
     assert {c.kind for c in report.others if c.sizes == {"m": 37, "n": 37}} == {
-        Kind.TIES, Kind.SMALL, Kind.EXTREME, Kind.SPECIAL, Kind.STRIDED
+        InputKind.TIES, InputKind.SMALL, InputKind.EXTREME, InputKind.SPECIAL, InputKind.STRIDED
     }  # fmt: skip
 
 
 def test_a_cast_of_what_no_integer_holds_is_not_compared() -> None:
     spec = loads(rows("sum(int32(x[i, j]) for j in n)", "int32"), "rows.yaml")
     report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
-    assert {c.kind for c in report.others} == {Kind.TIES, Kind.STRIDED, Kind.LONG}
+    assert {c.kind for c in report.others} == {InputKind.TIES, InputKind.STRIDED, InputKind.LONG}
 
 
 def test_large_numbers_in_products_are_not_compared() -> None:
     value = "prod(x[i, j] for j in n)"
     for types, kind in (("[float32]", False), ("[int32]", True)):
         spec = loads(rows(value, types=types), "rows.yaml")
-        assert (Kind.EXTREME in inputs.kinds(build(spec, choices(spec)[0]))) is kind
+        assert (InputKind.EXTREME in inputs.kinds(build(spec, choices(spec)[0]))) is kind
 
 
 def test_where_values_overflow_on_the_way_the_plain_schedule_says_what_is_right() -> None:
@@ -288,7 +289,7 @@ def test_where_values_overflow_on_the_way_the_plain_schedule_says_what_is_right(
     assert trial.run(spec, choices(spec)[0], Cpu(Level.V2), {}).right
     x, y = np.full((1, 2), 1e30, np.float32), np.zeros(1, np.float32)
     reference = Reference(spec, choices(spec)[0])
-    for kind, right in ((Kind.EXTREME, True), (Kind.TIES, False)):
+    for kind, right in ((InputKind.EXTREME, True), (InputKind.TIES, False)):
         kernel = trial.compiled(spec, choices(spec)[0], Cpu(Level.V2))
         arrays, sizes = {"x": x, "y": y}, {"m": 1, "n": 2}
         case = comparison.compare(reference, kernel, arrays, sizes, kind)
@@ -300,7 +301,7 @@ def test_an_oracle_that_fails_on_other_inputs_leaves_them_to_the_plain_schedule(
     text = rows("T(min(max(max(x[i, j] for j in n), 0), 99))", "float32", "[int32]")
     spec = loads(text.replace("T(", "float32(") + oracle, "rows.yaml")
     report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
-    assert report.right and any(c.kind is Kind.EXTREME for c in report.others)
+    assert report.right and any(c.kind is InputKind.EXTREME for c in report.others)
 
 
 def test_arrays_of_all_strides_and_what_is_around_them() -> None:

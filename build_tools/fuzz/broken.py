@@ -36,7 +36,7 @@ from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
-from gen.schedule.base import Context
+from gen.schedule.base import StepContext
 from gen.schedule.recipe import apply, steps_of
 from gen.schedule.registry import PRIMITIVES
 from gen.targets.cpu.levels import Level
@@ -96,7 +96,7 @@ def starts(text: str = "") -> Iterator[Start]:
         if text not in title:
             continue
         plain = from_text(before)
-        context = Context(plain)
+        context = StepContext(plain)
         start = context.bench.start(plain)
         state = apply(start, steps_of(steps) if steps else (), context)[-1]
         yield Start(title, plain, state, context.bench)

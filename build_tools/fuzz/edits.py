@@ -20,6 +20,7 @@ from gen.ir.nodes import (
     Buffer,
     Combiner,
     Const,
+    Destination,
     Expr,
     Init,
     IterKind,
@@ -32,7 +33,6 @@ from gen.ir.nodes import (
     Select,
     Seq,
     Stmt,
-    Target,
     Update,
     Var,
 )
@@ -135,7 +135,7 @@ def _select(e: Select, kernel: Kernel, random: Random) -> Node | None:
     return random.choice((e.then, e.otherwise, replace(e, then=e.otherwise, otherwise=e.then)))
 
 
-def _access(e: Load | Target, kernel: Kernel, random: Random) -> Node | None:
+def _access(e: Load | Destination, kernel: Kernel, random: Random) -> Node | None:
     """Another buffer, or indices in another order."""
     if len(e.indices) > 1 and random.random() < 0.5:
         return replace(e, indices=(*e.indices[1:], e.indices[0]))
@@ -145,7 +145,7 @@ def _access(e: Load | Target, kernel: Kernel, random: Random) -> Node | None:
     return replace(e, buffer=random.choice(alike))
 
 
-def _target(e: Target, kernel: Kernel, random: Random) -> Node | None:
+def _target(e: Destination, kernel: Kernel, random: Random) -> Node | None:
     """A place that is written at another index."""
     if not e.indices:
         return None
@@ -270,7 +270,7 @@ def _folded(kernel: Kernel, random: Random) -> Kernel | None:
         match new:
             case Buffer(name) if name == buffer.name:
                 return replace(new, shape=within(new.shape, places))
-            case Load(name, at) | Target(name, at) if name == buffer.name:
+            case Load(name, at) | Destination(name, at) if name == buffer.name:
                 return replace(new, indices=within(at, Binary(BinaryOp.MOD, at[axis], places)))
             case _:
                 return new
@@ -303,8 +303,8 @@ _EDITS: tuple[Edit, ...] = (
     *[_edit(_EXPRESSIONS, _expression)] * 3,
     _edit((Binary,), _operator),
     _edit((Select,), _select),
-    _edit((Load, Target), _access),
-    *[_edit((Target,), _target)] * 2,
+    _edit((Load, Destination), _access),
+    *[_edit((Destination,), _target)] * 2,
     _edit((Block,), _block),
     _edit((IterVar,), _iteration),
     _edit((Update, Init), _body),

@@ -22,7 +22,7 @@ from gen.ir.walk import ancestors, blocks, loads, loops, walk
 from gen.poly.certificate import Scheduled
 from gen.poly.values.flow import plain_flow
 from gen.schedule import recipe
-from gen.schedule.base import OF_ANY, Context, Example, Primitive
+from gen.schedule.base import OF_ANY, Example, Primitive, StepContext
 from gen.schedule.edit.tree import reduction_loops, written
 from gen.schedule.registry import PRIMITIVES
 
@@ -183,7 +183,7 @@ def _any(
 def _patterns(primitive: type[Primitive], example: Example) -> Iterator[Pattern]:
     plain = from_text(example.before)
     state = Scheduled(plain, plain_flow(plain))
-    context = Context(plain, lambda *_: None)
+    context = StepContext(plain, lambda *_: None)
     for step in recipe.steps_of(example.steps):
         if isinstance(step, primitive):
             holes = tuple(dict.fromkeys(_holes(step, _names(state.kernel))))

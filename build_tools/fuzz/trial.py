@@ -29,7 +29,7 @@ from gen.poly.checks.in_place import in_place
 from gen.poly.limit import ProofTimeout, ProverError
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
-from gen.schedule.base import Context, Primitive, Prover
+from gen.schedule.base import Primitive, Prover, StepContext
 from gen.schedule.recipe import apply
 from gen.targets.c import library
 from gen.targets.cpu import jit
@@ -184,7 +184,7 @@ class _Trial:
         """Whether what is emitted was proved."""
         plain = self._guarded("build", lambda: specs.build(spec, specs.choices(spec)[0]))
         bench = Workbench()
-        context = Context(plain, self._prove, bench)
+        context = StepContext(plain, self._prove, bench)
         try:
             self._guarded(_PLAIN, lambda: index_limits([(plain, None)]))
             state = self._guarded(_PLAIN, lambda: bench.start(plain))
@@ -244,7 +244,7 @@ class _Trial:
         self.options.prove(plain, state, bench)
         self.asked = None
 
-    def _step(self, step: Primitive, state: Scheduled, context: Context) -> Scheduled:
+    def _step(self, step: Primitive, state: Scheduled, context: StepContext) -> Scheduled:
         """The state after a step; the one before it where the step is refused."""
         self.asked = None
         try:
@@ -262,7 +262,7 @@ class _Trial:
         self.taken.append(step)
         return new
 
-    def _proves(self, name: str, state: Scheduled, context: Context) -> bool:
+    def _proves(self, name: str, state: Scheduled, context: StepContext) -> bool:
         try:
             self._guarded(name, lambda: self._prove(context.plain, state, context.bench))
         except (Refused, ProofTimeout) as error:

@@ -13,7 +13,7 @@ from ..ir.nodes import Binary, Cast, Const, Expr, Intent, Var
 from ..ir.types import DType
 from ..lower.index_limits import SIZES
 from ..targets.runtime import LEVELS
-from .manifest import SIZE_OPERATIONS, Argument, Entry, Parameter
+from .manifest import SIZE_OPERATIONS, Entry, EntryArgument, EntryParameter
 
 _INTENT = {Intent.IN: "TS_IN", Intent.OUT: "TS_OUT", Intent.INOUT: "TS_INOUT"}
 
@@ -161,7 +161,7 @@ def _arguments(entry: Entry) -> list[str]:
     return [_argument(entry, argument) for argument in entry.arguments]
 
 
-def _argument(entry: Entry, argument: Argument) -> str:
+def _argument(entry: Entry, argument: EntryArgument) -> str:
     names = [a.name for a in entry.arguments]
     in_place = sum(1 << names.index(name) for name in argument.in_place)
     return (
@@ -171,7 +171,7 @@ def _argument(entry: Entry, argument: Argument) -> str:
     )
 
 
-def _parameter(entry: Entry, parameter: Parameter) -> str:
+def _parameter(entry: Entry, parameter: EntryParameter) -> str:
     limits = ", ".join(map(str, entry.limits.get(parameter.name, (-1,) * len(SIZES))))
     return f'{{"{parameter.name}", {_type(entry, parameter.dtype)}, {{{limits}}}}}'
 

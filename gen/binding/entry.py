@@ -12,7 +12,7 @@ from ..lower.index_limits import NO_LIMITS, Limits
 from ..poly.certificate import PROVED
 from ..poly.checks.in_place import of_other_sizes
 from ..variants import Variant, limits_of
-from .manifest import Argument, Entry, Parameter
+from .manifest import Entry, EntryArgument, EntryParameter
 
 
 def entry_of(spec: KernelSpec, made: Mapping[str, Mapping[str, Sequence[Variant]]]) -> Entry:
@@ -54,7 +54,7 @@ def manifest_entry(
         dims=spec.dims,
         loop_dim=spec.loop_dim,
         arguments=tuple(_argument(spec, k, in_place) for k in range(len(spec.arguments))),
-        parameters=tuple(Parameter(s.name, s.element, s.default) for s in spec.scalars),
+        parameters=tuple(EntryParameter(s.name, s.element, s.default) for s in spec.scalars),
         requires=specs.least_sizes(spec),
         constraints=tuple(expr_to_text(c) for c in specs.relations(spec)),
         named={size.name: expr_to_text(size.value) for size in spec.sizes},
@@ -77,10 +77,12 @@ def looped(spec: KernelSpec, argument: model.Argument) -> bool:
     return spec.loop_dim is not None and argument.shape[:1] == (spec.loop_dim,)
 
 
-def _argument(spec: KernelSpec, position: int, in_place: frozenset[tuple[str, str]]) -> Argument:
+def _argument(
+    spec: KernelSpec, position: int, in_place: frozenset[tuple[str, str]]
+) -> EntryArgument:
     a = spec.arguments[position]
     has_loop_dim = looped(spec, a)
     axes = a.shape[1:] if has_loop_dim else a.shape
     core = tuple(s if isinstance(s, str | int) else model.size_text(s) for s in axes)
     shared = tuple(b.name for b in spec.arguments if (b.name, a.name) in in_place)
-    return Argument(a.name, a.intent, a.element, has_loop_dim, core, shared)
+    return EntryArgument(a.name, a.intent, a.element, has_loop_dim, core, shared)

@@ -14,7 +14,7 @@ from ..ir.types import DType, Kind
 from ..targets.c.names import Distinct, is_word_of_c
 from ..targets.runtime import RUNTIME
 from .descriptors import declaration, overloads
-from .manifest import Argument, Entry, Parameter
+from .manifest import Entry, EntryArgument, EntryParameter
 
 _CALLER = RUNTIME / "ts_caller.h"
 
@@ -199,7 +199,7 @@ def _comment(entry: Entry, types: Mapping[str, str], safe: Mapping[str, str]) ->
     return f"/* {doc}\n" + "".join(f"\n   {line}" for line in lines) + " */"
 
 
-def _array(argument: Argument, types: Mapping[str, str], safe: Mapping[str, str]) -> str:
+def _array(argument: EntryArgument, types: Mapping[str, str], safe: Mapping[str, str]) -> str:
     axes = ", ".join(["...", *map(str, argument.core)])
     may = f"; may be {' or '.join(safe[n] for n in argument.in_place)}" if argument.in_place else ""
     intent = f", {argument.intent.value}{may}" if argument.intent is not Intent.IN else ""
@@ -207,11 +207,11 @@ def _array(argument: Argument, types: Mapping[str, str], safe: Mapping[str, str]
     return f"{safe[argument.name]}: {dtype} ({axes}){intent}"
 
 
-def _default(parameter: Parameter) -> str:
+def _default(parameter: EntryParameter) -> str:
     return "a scalar" if parameter.default is None else f"{parameter.default} by default in Python"
 
 
-def _c_type(parameter: Parameter, types: Mapping[str, str]) -> str:
+def _c_type(parameter: EntryParameter, types: Mapping[str, str]) -> str:
     dtype = DType(types.get(parameter.dtype, parameter.dtype))
     match dtype.kind:
         case Kind.BOOL:

@@ -42,7 +42,7 @@ Scalar = bool | int | float
 
 @final
 @dataclass(frozen=True, slots=True)
-class Argument:
+class EntryArgument:
     """An array. `dtype` is a type variable or an element type; `looped`: its first axis is the loop
     dim; `core`: its other axes, each a dim's name, a constant extent, or an expression over dims
     and int64 scalars as text; `in_place`: of an output, the inputs that may be the very same array.
@@ -58,7 +58,7 @@ class Argument:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class EntryParameter:
     """A scalar; without a default the caller must give it."""
 
     name: str
@@ -86,8 +86,8 @@ class Entry:
     types: Mapping[str, tuple[str, ...]]
     dims: tuple[str, ...]
     loop_dim: str | None
-    arguments: tuple[Argument, ...]
-    parameters: tuple[Parameter, ...]
+    arguments: tuple[EntryArgument, ...]
+    parameters: tuple[EntryParameter, ...]
     requires: Mapping[str, int]
     levels: tuple[str, ...]
     ordered: bool = True
@@ -100,11 +100,11 @@ class Entry:
     products: tuple[str, ...] = ()
 
     @property
-    def inputs(self) -> tuple[Argument, ...]:
+    def inputs(self) -> tuple[EntryArgument, ...]:
         return tuple(a for a in self.arguments if a.intent is not Intent.OUT)
 
     @property
-    def outputs(self) -> tuple[Argument, ...]:
+    def outputs(self) -> tuple[EntryArgument, ...]:
         return tuple(a for a in self.arguments if a.intent is Intent.OUT)
 
     @property
@@ -331,7 +331,7 @@ def names_in(text: str) -> frozenset[str]:
     return variables(parsed(text))
 
 
-def _argument_problem(entry: Entry, argument: Argument) -> str | None:
+def _argument_problem(entry: Entry, argument: EntryArgument) -> str | None:
     where = f"argument {argument.name}"
     if len(argument.core) > _CORE_LIMIT:
         return f"{where} has more than {_CORE_LIMIT} core axes"
@@ -387,9 +387,9 @@ def _integer(value: object) -> int:
     return value
 
 
-def _argument(data: dict[str, object]) -> Argument:
+def _argument(data: dict[str, object]) -> EntryArgument:
     core = tuple(x if isinstance(x, int) else str(x) for x in _items(data["core"]))
-    return Argument(
+    return EntryArgument(
         name=str(data["name"]),
         intent=Intent(data["intent"]),
         dtype=str(data["dtype"]),
@@ -399,10 +399,10 @@ def _argument(data: dict[str, object]) -> Argument:
     )
 
 
-def _parameter(data: dict[str, object]) -> Parameter:
+def _parameter(data: dict[str, object]) -> EntryParameter:
     default = data["default"]
     if default in _NOT_FINITE:
         default = float(str(default))
     if default is not None and not isinstance(default, bool | int | float):
         raise TypeError(f"expected a number, got {default!r}")
-    return Parameter(str(data["name"]), str(data["dtype"]), default)
+    return EntryParameter(str(data["name"]), str(data["dtype"]), default)

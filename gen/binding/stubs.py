@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..ir.nodes import Intent
 from ..ir.types import DType, Kind
-from .manifest import PACKAGE_FUNCTIONS, Entry, Parameter, choices
+from .manifest import PACKAGE_FUNCTIONS, Entry, EntryParameter, choices
 
 _HEADER = '''\
 """Generated: the types of this package's functions."""
@@ -86,7 +86,7 @@ def _result(entry: Entry) -> str:
             return f"tuple[{', '.join(['Any'] * count)}]"
 
 
-def _scalar(entry: Entry, parameter: Parameter) -> str:
+def _scalar(entry: Entry, parameter: EntryParameter) -> str:
     kinds = {DType(choice).kind for choice in choices(entry, parameter.dtype)}
     if kinds == {Kind.BOOL}:
         return "bool"

@@ -16,7 +16,7 @@ from ..poly.certificate import PROVED, Scheduled, Standing
 from ..poly.prove import prove
 from ..poly.witness import Refused
 from ..progress import SILENT, Progress
-from ..schedule.base import NOWHERE, Context, Primitive, Prover, proved
+from ..schedule.base import NOWHERE, Primitive, Prover, StepContext, proved
 from ..variants import Variant
 
 
@@ -29,7 +29,7 @@ class Status(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Proof:
+class Verdict:
     """How the proof of a tree went. detail: of a refusal, the reason and a case, line by line.
     standing: what else vouches for the tree, where it was not refused.
     """
@@ -54,12 +54,12 @@ class Moment:
     title: str
     span: Span | None
     kernel: Kernel
-    proof: Proof
+    proof: Verdict
 
 
 def story(variant: Variant, shown: Progress = SILENT, prove: Prover = prove) -> tuple[Moment, ...]:
     """The moments in order. shown: gets the number of proofs so far."""
-    context = Context(variant.start.kernel, prove)
+    context = StepContext(variant.start.kernel, prove)
     trees: list[tuple[str, Primitive | None, Scheduled]] = [
         ("the plain schedule", None, variant.start),
         *((str(s.primitive), s.primitive, s.state) for s in variant.steps),
@@ -71,7 +71,7 @@ def story(variant: Variant, shown: Progress = SILENT, prove: Prover = prove) -> 
     for title, step, state in trees:
         # The trees may have been made without a proof, and so without a test.
         state = replace(state, standing=replace(state.standing, tested=standing.tested))
-        proof = Proof(Status.LEFT)
+        proof = Verdict(Status.LEFT)
         if not refused:
             proof, standing = _tried(context, state, title if step and step.tested else None)
         refused = proof.status is not Status.PROVED
@@ -84,12 +84,12 @@ def _written(step: Primitive | None) -> Span | None:
     return None if step is None or step.span == NOWHERE else step.span
 
 
-def _tried(context: Context, state: Scheduled, tested: str | None) -> tuple[Proof, Standing]:
+def _tried(context: StepContext, state: Scheduled, tested: str | None) -> tuple[Verdict, Standing]:
     start = time.perf_counter()
     try:
         standing = proved(context, state, tested).standing
     except Refused as refused:
         case = refused.witness.lines() if refused.witness else ()
-        proof = Proof(Status.REFUSED, time.perf_counter() - start, (refused.reason, *case))
+        proof = Verdict(Status.REFUSED, time.perf_counter() - start, (refused.reason, *case))
         return proof, state.standing
-    return Proof(Status.PROVED, time.perf_counter() - start, standing=standing), standing
+    return Verdict(Status.PROVED, time.perf_counter() - start, standing=standing), standing

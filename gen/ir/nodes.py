@@ -52,6 +52,7 @@ __all__ = [
     "Const",
     "DefinedCombiner",
     "Delinearize",
+    "Destination",
     "Expr",
     "External",
     "Function",
@@ -73,7 +74,6 @@ __all__ = [
     "Seq",
     "Stmt",
     "Store",
-    "Target",
     "Transfer",
     "Unary",
     "UnaryOp",
@@ -129,7 +129,7 @@ class Buffer(Node):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Target(Node):
+class Destination(Node):
     """A place that a statement writes."""
 
     buffer: str
@@ -195,7 +195,7 @@ AnyCombiner = Combiner | DefinedCombiner
 class Store(Node):
     """`target = value`."""
 
-    target: Target
+    target: Destination
     value: Expr
 
 
@@ -205,7 +205,7 @@ class Init(Node):
     """`targets = the combiner's identity`."""
 
     combiner: AnyCombiner
-    targets: tuple[Target, ...]
+    targets: tuple[Destination, ...]
 
 
 @final
@@ -214,7 +214,7 @@ class Update(Node):
     """`targets = combine(targets, values)`: reads the targets, then writes them all."""
 
     combiner: AnyCombiner
-    targets: tuple[Target, ...]
+    targets: tuple[Destination, ...]
     values: tuple[Expr, ...]
 
 

@@ -15,6 +15,7 @@ from .nodes import (
     Binary,
     Block,
     Call,
+    Destination,
     Expr,
     External,
     Init,
@@ -24,7 +25,6 @@ from .nodes import (
     Seq,
     Stmt,
     Store,
-    Target,
     Update,
     Var,
 )
@@ -151,7 +151,7 @@ def variables(node: Node) -> frozenset[str]:
 @remembered
 def accessed(node: Node) -> frozenset[str]:
     """The buffers that are read or written, in a statement or below."""
-    here = (node.buffer,) if isinstance(node, Load | Target) else ()
+    here = (node.buffer,) if isinstance(node, Load | Destination) else ()
     return _NONE.union(here, *map(accessed, children(node)))
 
 
@@ -198,7 +198,7 @@ def externals(node: Node) -> tuple[External, ...]:
     return tuple(dict.fromkeys(f for f in called if isinstance(f, External)))
 
 
-def targets(body: Store | Init | Update) -> tuple[Target, ...]:
+def targets(body: Store | Init | Update) -> tuple[Destination, ...]:
     match body:
         case Store(target, _):
             return (target,)

@@ -47,7 +47,7 @@ class Scalar:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Temporary:
+class DeclaredTemporary:
     """What the spec says of a temporary beyond its definition.
 
     shape: over dims; None: as large as its definitions need.
@@ -113,7 +113,7 @@ def size_text(size: Size) -> str:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Part:
+class TuplePart:
     """One value of a reduction's tuple. combined: over `a.part`, `b.part`, and `c.part` of parts
     before it.
     """
@@ -131,7 +131,7 @@ class Reduction:
 
     name: str
     doc: str
-    parts: tuple[Part, ...]
+    parts: tuple[TuplePart, ...]
     span: Span = field(compare=False, repr=False)
 
 
@@ -155,7 +155,7 @@ class ExternalFunction:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecipeStep:
     """One step of a recipe: a primitive's name and its arguments, not yet decoded: a map, where
     they are right.
     """
@@ -167,11 +167,11 @@ class Step:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Variant:
+class RecipeVariant:
     """Steps for the sizes where `when` holds; None: for all."""
 
     when: ir.Expr | None
-    steps: tuple[Step, ...]
+    steps: tuple[RecipeStep, ...]
     span: Span = field(compare=False, repr=False)
 
 
@@ -198,7 +198,7 @@ class Recipe:
 
     target: str
     params: tuple[Param, ...]
-    variants: tuple[Variant, ...]
+    variants: tuple[RecipeVariant, ...]
     auto: bool
     span: Span = field(compare=False, repr=False)
     target_span: Span = field(compare=False, repr=False)
@@ -235,7 +235,7 @@ class KernelSpec:
     loop_dim: str | None
     arguments: tuple[Argument, ...]
     scalars: tuple[Scalar, ...]
-    temporaries: tuple[Temporary, ...]
+    temporaries: tuple[DeclaredTemporary, ...]
     reductions: tuple[Reduction, ...]
     externals: tuple[ExternalFunction, ...]
     constraints: tuple[ir.Expr, ...]

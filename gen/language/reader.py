@@ -23,12 +23,12 @@ from .externals import read_external
 from .formulas import oracle
 from .model import (
     Argument,
+    DeclaredTemporary,
     ExternalFunction,
     KernelSpec,
     NamedSize,
     Reduction,
     Scalar,
-    Temporary,
     TypeVariable,
     storage_types,
 )
@@ -192,12 +192,12 @@ def _entries(node: yaml.Map | None) -> tuple[tuple[yaml.Scalar, yaml.Node], ...]
 # ---------------------------------------------------------------- declarations
 
 
-_Named = NamedSize | Argument | Scalar | Temporary | Reduction | ExternalFunction
+_Named = NamedSize | Argument | Scalar | DeclaredTemporary | Reduction | ExternalFunction
 _KINDS: dict[type[_Named], str] = {
     NamedSize: "a size",
     Argument: "an argument",
     Scalar: "a scalar",
-    Temporary: "a temporary",
+    DeclaredTemporary: "a temporary",
     Reduction: "a reduction",
     ExternalFunction: "an external function",
 }
@@ -267,18 +267,18 @@ def _check_default(key: yaml.Scalar, default: bool | int | float | None, element
 
 def _temporary(
     key: yaml.Scalar, node: yaml.Node, elements: frozenset[str], dims: tuple[str, ...]
-) -> Temporary:
+) -> DeclaredTemporary:
     check_name(key)
     hint = 'write "T", or "T[m, n + 2]" to give its shape'
     if not isinstance(node, yaml.Scalar):
         raise SpecError(f"'{key.text}' must be a type", node.span, hint)
     if re.fullmatch(r"real\(\w+\)|\w+", node.text):
-        return Temporary(key.text, _element(node.text, node.span, elements), None, key.span)
+        return DeclaredTemporary(key.text, _element(node.text, node.span, elements), None, key.span)
     found = array_type(node)
     if found is None:
         raise SpecError(f"'{key.text}' must be a type", node.span, hint)
     shape = tuple(temporary_size(axis, dims) for axis in found[1])
-    return Temporary(key.text, _element(found[0], node.span, elements), shape, key.span)
+    return DeclaredTemporary(key.text, _element(found[0], node.span, elements), shape, key.span)
 
 
 def _reduction(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Reduction:
@@ -300,7 +300,7 @@ def _program(
     dims: tuple[str, ...],
     arguments: tuple[Argument, ...],
     scalars: tuple[Scalar, ...],
-    temporaries: tuple[Temporary, ...],
+    temporaries: tuple[DeclaredTemporary, ...],
     storage: frozenset[str],
 ) -> Program:
     body = grammar.statements(compute, words)

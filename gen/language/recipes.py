@@ -11,7 +11,7 @@ from ..errors import Span, SpecError
 from ..ir import nodes as ir
 from . import yaml
 from .body.indices import condition_expr
-from .model import Param, Recipe, Step, Variant
+from .model import Param, Recipe, RecipeStep, RecipeVariant
 from .syntax import grammar
 
 MAX_VARIANTS = 64  # each call tries them in order
@@ -83,20 +83,20 @@ def _value(node: yaml.Node) -> int | str:
             raise SpecError("a parameter's value must be an integer or a word", node.span)
 
 
-def _variant(node: yaml.Map, dims: tuple[str, ...]) -> Variant:
+def _variant(node: yaml.Map, dims: tuple[str, ...]) -> RecipeVariant:
     entry = yaml.decode(node, VariantEntry, "the variant")
     when: ir.Expr | None = None
     if entry.when is not None:
         when = condition_expr(grammar.expression(entry.when), frozenset(dims))
-    return Variant(when, tuple(_step(s) for s in entry.steps.items), entry.span)
+    return RecipeVariant(when, tuple(_step(s) for s in entry.steps.items), entry.span)
 
 
-def _step(node: yaml.Node) -> Step:
+def _step(node: yaml.Node) -> RecipeStep:
     match node:
         case yaml.Map(((yaml.Scalar(_, primitive), args),)) if primitive:
-            return Step(primitive, args, node.span)
+            return RecipeStep(primitive, args, node.span)
         case yaml.Scalar(str(primitive)):
-            return Step(primitive, yaml.Map((), node.span), node.span)
+            return RecipeStep(primitive, yaml.Map((), node.span), node.span)
         case _:
             hint = "write '- split: {loop: y.j, factors: [8]}'"
             raise SpecError("a step is one primitive with a map of arguments", node.span, hint)

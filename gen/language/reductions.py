@@ -24,7 +24,7 @@ from ..ir.types import DType, Kind
 from ..ir.walk import blocks, map_children
 from . import yaml
 from .expressions import Types, typed
-from .model import Part, Reduction
+from .model import Reduction, TuplePart
 from .syntax import grammar
 from .syntax import nodes as syntax
 from .syntax.grammar import CONSTANTS, Words
@@ -61,7 +61,7 @@ def read_reduction(name: yaml.Scalar, node: yaml.Node, elements: frozenset[str])
     if missing := types.keys() - identity.keys():
         raise SpecError(f"the identity lacks '{min(missing)}'", entry.identity.span)
     combined = _combined(entry.combine, types, elements)
-    parts = (Part(p, types[p], identity[p], combined[p]) for p in types)
+    parts = (TuplePart(p, types[p], identity[p], combined[p]) for p in types)
     return Reduction(name.text, entry.doc.strip(), tuple(parts), name.span)
 
 

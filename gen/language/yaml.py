@@ -34,7 +34,7 @@ MAX_DIGITS = 20
 
 @final
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """A file's path and lines."""
 
     path: str
@@ -54,7 +54,7 @@ class Scalar:
     value: bool | int | float | str | None
     text: str
     span: Span = field(compare=False, repr=False)
-    source: Source = field(compare=False, repr=False)
+    source: SourceText = field(compare=False, repr=False)
 
     def positions(self) -> tuple[tuple[int, int], ...]:
         """Line and column in the file of each character of `text`, and of its end.
@@ -112,7 +112,7 @@ def hint(name: str, known: Iterable[str]) -> str | None:
 def parse(text: str, path: str) -> Node:
     """The tree of a YAML text. Raises SpecError with the place of what is wrong."""
     check_limits(text, path)
-    source = Source(path, tuple(_lines(text)))
+    source = SourceText(path, tuple(_lines(text)))
     reader = YAML(typ="safe", pure=True)
     reader.allow_duplicate_keys = True  # refused below, with both places
     try:
@@ -182,7 +182,7 @@ _TAGS = frozenset(
 )
 
 
-def _convert(node: ParsedNode, source: Source) -> Node:
+def _convert(node: ParsedNode, source: SourceText) -> Node:
     mark = node.start_mark
     span = source.span(mark.line + 1, mark.column + 1)
     if node.anchor is not None:
@@ -200,7 +200,7 @@ def _convert(node: ParsedNode, source: Source) -> Node:
             raise SpecError("this is neither a map, a list nor a scalar", span)
 
 
-def _entries(node: MappingNode, source: Source) -> tuple[tuple[Scalar, Node], ...]:
+def _entries(node: MappingNode, source: SourceText) -> tuple[tuple[Scalar, Node], ...]:
     entries: dict[str, tuple[Scalar, Node]] = {}
     for key_node, value in node.value:
         key = _convert(key_node, source)
@@ -224,7 +224,7 @@ _WORDS: dict[str, bool | None] = {
 }
 
 
-def _scalar(node: ScalarNode, span: Span, source: Source) -> Scalar:
+def _scalar(node: ScalarNode, span: Span, source: SourceText) -> Scalar:
     text = str(node.value)
     length = max(1, len(text)) if node.end_mark.line == node.start_mark.line else 1
     if length > 1 and node.style in ("'", '"'):

@@ -24,6 +24,7 @@ from ..ir.nodes import (
     Block,
     Buffer,
     Const,
+    Destination,
     Expr,
     Kernel,
     Load,
@@ -33,7 +34,6 @@ from ..ir.nodes import (
     Scope,
     Seq,
     Stmt,
-    Target,
     Update,
     Var,
 )
@@ -164,7 +164,7 @@ def _uses(block: Block, names: Mapping[str, Expr]) -> Iterator[tuple[str, tuple[
         it.name: substitute(b, names) for it, b in zip(block.iters, block.bindings, strict=True)
     }
     for node in walk(block.body):
-        if isinstance(node, Load | Target):
+        if isinstance(node, Load | Destination):
             yield node.buffer, tuple(substitute(i, values) for i in node.indices)
 
 
@@ -246,7 +246,7 @@ def _moved(stmt: Stmt, name: str, place: _Place) -> Stmt:
 
     def go(node: Node) -> Node:
         new = map_children(node, go)
-        if isinstance(new, Load | Target) and new.buffer == name:
+        if isinstance(new, Load | Destination) and new.buffer == name:
             at = list(new.indices)
             old = at[place.axis]
             assert isinstance(old, Binary)

@@ -28,6 +28,7 @@ from ..ir.nodes import (
     Cast,
     Const,
     Delinearize,
+    Destination,
     Expr,
     If,
     Kernel,
@@ -35,7 +36,6 @@ from ..ir.nodes import (
     Loop,
     Node,
     Select,
-    Target,
     Unary,
     UnaryOp,
     Var,
@@ -306,7 +306,7 @@ def _inside(node: Node, known: _Known) -> Iterator[_Range]:
     """
     for n in walk(node):
         match n:
-            case Load(_, indices) | Target(_, indices):
+            case Load(_, indices) | Destination(_, indices):
                 yield from (_of(i, known) for i in indices)
             case Binary(op, lhs, rhs) if op in COMPARISONS and dtype_of(lhs) is INDEX:
                 if any(_counts(side, known) for side in (lhs, rhs)):

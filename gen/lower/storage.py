@@ -24,6 +24,7 @@ from ..ir.nodes import (
     Block,
     Buffer,
     Delinearize,
+    Destination,
     Expr,
     IterVar,
     Kernel,
@@ -32,7 +33,6 @@ from ..ir.nodes import (
     Node,
     Scope,
     Stmt,
-    Target,
     Var,
 )
 from ..ir.text.print_expr import expr_to_text
@@ -190,7 +190,7 @@ def _accesses(stmt: Stmt, name: str, ranges: Ranges) -> list[tuple[Span, ...]]:
     return [
         tuple(_span(substitute(i, values), ranges) for i in node.indices)
         for node in walk(stmt.body)
-        if isinstance(node, Load | Target) and node.buffer == name
+        if isinstance(node, Load | Destination) and node.buffer == name
     ]
 
 
@@ -240,7 +240,7 @@ def _shift_block(
 
     def go(node: Node) -> Node:
         new = map_children(node, go)
-        if isinstance(new, Load | Target) and new.buffer == name:
+        if isinstance(new, Load | Destination) and new.buffer == name:
             return replace(new, indices=tuple(moved(i, k) for k, i in enumerate(new.indices)))
         return new
 

@@ -14,6 +14,7 @@ from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.nodes import (
     Allocate,
     Block,
+    Destination,
     Kernel,
     Load,
     Loop,
@@ -21,7 +22,6 @@ from ..ir.nodes import (
     Scope,
     Seq,
     Stmt,
-    Target,
 )
 from ..ir.walk import blocks, loops, map_nested, substitute, variables, walk
 from .loop_bounds import tightened
@@ -67,7 +67,7 @@ def _axes(body: Stmt, tile: str) -> Iterator[int]:
         for block in blocks(loop) if loop.kind is LoopKind.VECTORIZED else ():
             values = {it.name: b for it, b in zip(block.iters, block.bindings, strict=True)}
             for node in walk(block.body):
-                if isinstance(node, Load | Target) and node.buffer == tile:
+                if isinstance(node, Load | Destination) and node.buffer == tile:
                     for axis, i in enumerate(node.indices):
                         if loop.var in variables(substitute(i, values)):
                             yield axis

@@ -19,12 +19,12 @@ from ..ir.nodes import Intent, Node
 from ..ir.walk import accessed, remembered, targets
 from .certificate import Scheduled
 from .sets.extract import Outline, Placed
-from .sets.statement import AtLeast, Guarded, Level, Step, Storage
+from .sets.statement import AtLeast, Guarded, LoopLevel, Step, Storage
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Part:
+class Decision:
     """Statements, by their number, that one decision sees.
 
     subject: the statement, or the buffer, that it is about. followed: those of whose reads it asks
@@ -40,42 +40,42 @@ class Part:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Decisions:
     """values: a part for what each statement computes and reads, in textual order; ends: for what
     each output holds at the end; places: for what meets at each buffer's places in loops whose
     iterations have another order than the text's.
     """
 
-    values: tuple[Part, ...]
-    ends: tuple[Part, ...]
-    places: tuple[Part, ...]
+    values: tuple[Decision, ...]
+    ends: tuple[Decision, ...]
+    places: tuple[Decision, ...]
 
-    def without(self, known: frozenset[bytes]) -> "Parts":
+    def without(self, known: frozenset[bytes]) -> "Decisions":
         values, ends, places = (
             tuple(part for part in parts if part.digest not in known)
             for parts in (self.values, self.ends, self.places)
         )
-        return Parts(values, ends, places)
+        return Decisions(values, ends, places)
 
     @property
-    def all(self) -> tuple[Part, ...]:
+    def all(self) -> tuple[Decision, ...]:
         return (*self.values, *self.ends, *self.places)
 
 
-def parts(outline: Outline, state: Scheduled) -> Parts:
+def parts(outline: Outline, state: Scheduled) -> Decisions:
     """All decisions that a tree needs, but for those on threads of launches and on messages."""
     index = _Index(outline, state)
     outputs = [p for p in outline.empty.kernel.parameters if p.intent is not Intent.IN]
     unordered = {s.uid for s in outline.blocks if any(map(_is_unordered, s.around.path))}
     places = (_places(index, name, unordered) for name in index.writers)
-    return Parts(
+    return Decisions(
         tuple(_values(index, s.uid, (s.uid,), frozenset()) for s in outline.blocks),
         tuple(_values(index, p.buffer.name, (), frozenset({p.buffer.name})) for p in outputs),
         tuple(part for part in places if part),
     )
 
 
-def _is_unordered(item: int | Level) -> bool:
+def _is_unordered(item: int | LoopLevel) -> bool:
     if isinstance(item, int):
         return False
     return item.turned is not None or any(kind.is_unordered for kind in item.kinds)
@@ -94,7 +94,7 @@ class _Index:
             for uid, s in self.placed.items()
         }
         self.storages: dict[Storage, bytes] = {}
-        self.levels: dict[Level, bytes] = {}
+        self.levels: dict[LoopLevel, bytes] = {}
         self.writers: dict[str, list[int]] = {}
         self.named: dict[str, list[int]] = {}
         for uid, s in self.placed.items():
@@ -114,7 +114,7 @@ class _Index:
             self.storages[storage] = _digest(*_but(storage, "box"))
         return numbers.setdefault(storage, len(numbers)), self.storages[storage]
 
-    def level(self, level: Level, numbers: dict[object, int]) -> object:
+    def level(self, level: LoopLevel, numbers: dict[object, int]) -> object:
         """Which loop of a part it is, of which nest, and a digest of all that is known of it."""
         if level not in self.levels:
             self.levels[level] = _digest(*_but(level, "node", "turned"))
@@ -137,7 +137,7 @@ def _touched(placed: Placed) -> frozenset[str]:
 
 def _values(
     index: _Index, subject: int | str, first: Sequence[int], buffers: frozenset[str]
-) -> Part:
+) -> Decision:
     """Who may have made what is in the buffers, as far as blocks go that only copy and combine."""
     followed: set[int] = set()
     pending, members = set(first), set(first)
@@ -154,7 +154,7 @@ def _values(
             return _part(index, "values", subject, members, followed, buffers)
 
 
-def _places(index: _Index, name: str, unordered: set[int]) -> Part | None:
+def _places(index: _Index, name: str, unordered: set[int]) -> Decision | None:
     """Who meets at a buffer's places; None where all do in the text's order."""
     members = {uid for uid, touched in index.touched.items() if name in touched}
     if not members & unordered:
@@ -169,24 +169,24 @@ def _part(
     members: Set[int],
     followed: Set[int],
     buffers: frozenset[str],
-) -> Part:
+) -> Decision:
     placed = [index.placed[uid] for uid in sorted(members)]
     numbers: dict[object, int] = {}
     about = subject if isinstance(subject, str) else sorted(members).index(subject)
     held = [
         (
             index.contents[s.uid],
-            [index.level(item, numbers) for item in s.around.path if isinstance(item, Level)],
+            [index.level(item, numbers) for item in s.around.path if isinstance(item, LoopLevel)],
             [index.storage(b, numbers) for b in s.around.storages if b.name in buffers],
             index.flow.get(s.block.name) if s.uid in followed else None,
         )
         for s in placed
     ]
     digest = _digest(index.common, question, about, sorted(buffers), held)
-    return Part(subject, frozenset(members), frozenset(followed), buffers, digest)
+    return Decision(subject, frozenset(members), frozenset(followed), buffers, digest)
 
 
-def _but(held: Scheduled | Storage | Level, *names: str) -> list[object]:
+def _but(held: Scheduled | Storage | LoopLevel, *names: str) -> list[object]:
     """All that is held, but for what is told in another way."""
     return [getattr(held, f.name) for f in fields(held) if f.name not in names]
 

@@ -19,7 +19,7 @@ from .certificate import Read, Scheduled
 from .checks.messages import check_messages
 from .checks.races import check_threads
 from .checks.safety import check_bounds, check_domains, check_races, check_tiles
-from .decisions import Parts, parts
+from .decisions import Decisions, parts
 from .sets.extract import outline
 from .sets.statement import Access, Statement
 from .tested.comparison import compare
@@ -64,7 +64,7 @@ def prove(plain: Kernel, state: Scheduled, bench: Workbench | None = None) -> No
 
 
 def _check_parts(
-    new: Parts, run: Execution, logical: Logical, tested: frozenset[Read]
+    new: Decisions, run: Execution, logical: Logical, tested: frozenset[Read]
 ) -> list[Access]:
     """Refuses what is wrong with any part. Returns the reads of which the proof does not tell."""
     subjects = {part.subject: part for part in new.values}

@@ -19,7 +19,7 @@ from ..poly import laws
 from ..poly.certificate import Scheduled
 from ..poly.values.flow import plain_flow
 from ..schedule import intrinsics, recipe
-from ..schedule.base import OF_ANY, Context, Example, Layer, Primitive
+from ..schedule.base import OF_ANY, Example, Layer, Primitive, StepContext
 from ..schedule.edit.tree import CannotApply
 from ..schedule.registry import LAYERS, lookup
 
@@ -109,7 +109,7 @@ def after(example: Example) -> str:
     """
     plain = from_text(example.before)
     start = Scheduled(plain, plain_flow(plain))
-    done = recipe.apply(start, recipe.steps_of(example.steps), Context(plain, prove=None))
+    done = recipe.apply(start, recipe.steps_of(example.steps), StepContext(plain, prove=None))
     return to_text(done[-1].kernel)
 
 

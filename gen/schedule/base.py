@@ -64,7 +64,7 @@ class Example:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Context:
+class StepContext:
     """What every step of a schedule needs: the kernel as the spec says it, and a prover.
 
     prove: None where trees are neither verified nor proved after each step, since whoever runs the
@@ -125,7 +125,7 @@ class Primitive(_Declared, ABC):
         return ()
 
     @final
-    def __call__(self, state: Scheduled, context: Context) -> Scheduled:
+    def __call__(self, state: Scheduled, context: StepContext) -> Scheduled:
         """The proved state after the step. Raises ScheduleError where it does not apply."""
         return trace(self, state, context)[-1].state
 
@@ -174,7 +174,7 @@ class Step:
     state: Scheduled
 
 
-def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Step, ...]:
+def trace(primitive: Primitive, state: Scheduled, context: StepContext) -> tuple[Step, ...]:
     """The steps that a primitive stands for, each checked, rewritten, verified and proved.
 
     Raises ScheduleError naming the primitive, its block and loop and its line in the recipe, with
@@ -191,7 +191,7 @@ def trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Ste
 TRIED = 3  # remedies a refusal
 
 
-def _remedy(primitive: Primitive, state: Scheduled, context: Context) -> str | None:
+def _remedy(primitive: Primitive, state: Scheduled, context: StepContext) -> str | None:
     """The first remedy that the prover accepts, as a recipe writes it."""
     try:
         for steps in islice(primitive.remedies(state), TRIED):
@@ -202,7 +202,7 @@ def _remedy(primitive: Primitive, state: Scheduled, context: Context) -> str | N
     return None
 
 
-def _legal(steps: Iterable[Primitive], state: Scheduled, context: Context) -> bool:
+def _legal(steps: Iterable[Primitive], state: Scheduled, context: StepContext) -> bool:
     try:
         for step in steps:
             state = _trace(step, state, context)[-1].state
@@ -211,7 +211,7 @@ def _legal(steps: Iterable[Primitive], state: Scheduled, context: Context) -> bo
     return True
 
 
-def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[Step, ...]:
+def _trace(primitive: Primitive, state: Scheduled, context: StepContext) -> tuple[Step, ...]:
     flat = hoist(state)
     try:
         new = primitive.apply(flat)
@@ -235,7 +235,7 @@ def _trace(primitive: Primitive, state: Scheduled, context: Context) -> tuple[St
 
 
 def _each(
-    primitive: Primitive, parts: Steps, state: Scheduled, context: Context
+    primitive: Primitive, parts: Steps, state: Scheduled, context: StepContext
 ) -> tuple[Step, ...]:
     """The steps of a composite, as if each stood where it does in the recipe."""
     done: list[Step] = []
@@ -264,7 +264,7 @@ def _whole(state: Scheduled, flat: Scheduled, new: Scheduled) -> Scheduled:
     return replace(after, standing=flat.standing | Standing(new.standing.laws))
 
 
-def proved(context: Context, state: Scheduled, tested: str | None) -> Scheduled:
+def proved(context: StepContext, state: Scheduled, tested: str | None) -> Scheduled:
     """The state, proved. tested: the step, where it leaves to tests the reads that data hides; the
     standing then says so. Raises Refused.
     """

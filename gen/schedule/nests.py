@@ -19,12 +19,12 @@ from ..ir.nodes import (
     Buffer,
     Cast,
     Const,
+    Destination,
     Expr,
     Kernel,
     Load,
     Loop,
     Scope,
-    Target,
     Update,
     Var,
 )
@@ -82,7 +82,7 @@ class Match:
 
     intrinsic: Intrinsic
     nest: tuple[Loop, ...]
-    operands: Mapping[str, Load | Target]
+    operands: Mapping[str, Load | Destination]
 
     @property
     def lanes(self) -> int:
@@ -154,7 +154,7 @@ def in_loops(block: Block) -> Block:
 
 
 def _other_types(
-    operands: Mapping[str, Load | Target],
+    operands: Mapping[str, Load | Destination],
     arguments: Sequence[Buffer],
     buffers: Mapping[str, Buffer],
 ) -> int:
@@ -182,20 +182,20 @@ def _texts(body: Update) -> str:
     return ", ".join(expr_to_text(value) for value in body.values)
 
 
-def _operands(own: Block, wanted: Block) -> Iterator[dict[str, Load | Target]]:
+def _operands(own: Block, wanted: Block) -> Iterator[dict[str, Load | Destination]]:
     """What the block may access where the pattern's accesses its arguments, as far as the form of
     what it computes tells: factors may change places.
     """
     body, pattern = own.body, wanted.body
     assert isinstance(body, Update) and isinstance(pattern, Update)
     places = zip(pattern.targets, body.targets, strict=True)
-    targets_: dict[str, Load | Target] = {w.buffer: t for w, t in places}
+    targets_: dict[str, Load | Destination] = {w.buffer: t for w, t in places}
     (value,), (wanted_value,) = body.values, pattern.values
     for operands in _same(value, wanted_value):
         yield targets_ | operands
 
 
-def _same(own: Expr, wanted: Expr) -> Iterator[dict[str, Load | Target]]:
+def _same(own: Expr, wanted: Expr) -> Iterator[dict[str, Load | Destination]]:
     """The loads of an expression by the pattern's arguments; none where it is another one."""
     match own, wanted:
         case Load(), Load(buffer):
@@ -242,7 +242,7 @@ _COPY = "cache_read makes a copy, and transform_layout gives that its order"
 
 def _expected(intrinsic: Intrinsic, wanted: Buffer) -> tuple[int, ...]:
     """By how many elements the pattern's argument moves with each loop, in row-major order."""
-    accesses = (n for n in walk(in_loops(intrinsic.block)) if isinstance(n, Load | Target))
+    accesses = (n for n in walk(in_loops(intrinsic.block)) if isinstance(n, Load | Destination))
     indices = next(a.indices for a in accesses if a.buffer == wanted.name)
     strides = _strides(replace(wanted, scope=Scope.AUTO))
     forms = [(linear(i), stride or 0) for i, stride in zip(indices, strides, strict=True)]

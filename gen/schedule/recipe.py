@@ -11,11 +11,10 @@ from typing import Any, assert_never
 
 from ..errors import ScheduleError, SpecError
 from ..language import yaml
-from ..language.model import Param, Recipe, Variant
-from ..language.model import Step as SpecStep
+from ..language.model import Param, Recipe, RecipeStep, RecipeVariant
 from ..language.recipes import read_recipes
 from ..poly.certificate import Scheduled
-from .base import OF_ANY, Context, Primitive, Step, trace
+from .base import OF_ANY, Primitive, Step, StepContext, trace
 from .edit.tree import CannotApply, nearest
 from .registry import lookup
 
@@ -60,7 +59,7 @@ def steps_of(text: str, own: Mapping[str, int] | None = None) -> tuple[Primitive
 
 
 def _variant(
-    variant: Variant, values: Mapping[str, int | str | None], used: set[str], level: str
+    variant: RecipeVariant, values: Mapping[str, int | str | None], used: set[str], level: str
 ) -> tuple[Primitive, ...]:
     return tuple(_primitive(step, values, used, level) for step in variant.steps)
 
@@ -72,7 +71,7 @@ def _value(param: Param, level: str) -> int | str | None:
 
 
 def _primitive(
-    step: SpecStep, values: Mapping[str, int | str | None], used: set[str], level: str
+    step: RecipeStep, values: Mapping[str, int | str | None], used: set[str], level: str
 ) -> Primitive:
     try:
         primitive = lookup(step.primitive)
@@ -87,7 +86,7 @@ def _primitive(
 
 
 def _of_target(
-    step: Primitive, given: SpecStep, values: Mapping[str, int | str | None]
+    step: Primitive, given: RecipeStep, values: Mapping[str, int | str | None]
 ) -> dict[str, Any]:
     """The arguments that were left out and are a parameter of the target by default."""
     found: dict[str, Any] = {}
@@ -101,7 +100,7 @@ def _of_target(
     return found
 
 
-def _as_map(primitive: type[Primitive], step: SpecStep) -> str:
+def _as_map(primitive: type[Primitive], step: RecipeStep) -> str:
     """The step as it should be, as far as one value tells: it is the first argument's."""
     own = [f for f in fields(primitive) if f.name not in OF_ANY]
     value = step.args.text if isinstance(step.args, yaml.Scalar) else ""
@@ -161,7 +160,7 @@ def _small(node: yaml.Scalar) -> yaml.Scalar:
     return node
 
 
-def run(start: Scheduled, steps: Sequence[Primitive], context: Context) -> tuple[Step, ...]:
+def run(start: Scheduled, steps: Sequence[Primitive], context: StepContext) -> tuple[Step, ...]:
     """The steps, composites written out, each with the proved state after it.
 
     Raises ScheduleError at the first that does not apply.
@@ -172,6 +171,6 @@ def run(start: Scheduled, steps: Sequence[Primitive], context: Context) -> tuple
     return tuple(done)
 
 
-def apply(start: Scheduled, steps: Sequence[Primitive], context: Context) -> list[Scheduled]:
+def apply(start: Scheduled, steps: Sequence[Primitive], context: StepContext) -> list[Scheduled]:
     """The states that the steps lead through: the start, then one a step of `run`."""
     return [start, *(step.state for step in run(start, steps, context))]

@@ -17,14 +17,14 @@ from ..ir import storage
 from ..ir.nodes import Intent
 from ..ir.types import DType
 from ..language.formulas import oracle
-from .inputs import Array, Arrays, Call, Kind, Outside, random_arrays, smallest
+from .inputs import Array, Arrays, Call, InputKind, Outside, random_arrays, smallest
 from .plain import Reference
 from .sizes import kernel_dims
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Case:
+class Comparison:
     """One comparison: the sizes, the largest error over the bound, and where it is.
 
     compared: how many results; finite: of how many of these the oracle makes a finite number.
@@ -38,7 +38,7 @@ class Case:
     compared: int
     finite: int
     variant: str = ""
-    kind: Kind = Kind.RANDOM
+    kind: InputKind = InputKind.RANDOM
 
     @property
     def mute(self) -> bool:
@@ -55,7 +55,7 @@ MUTE = (
 )
 
 
-def mute(cases: Sequence[Case]) -> bool:
+def mute(cases: Sequence[Comparison]) -> bool:
     """Whether there are cases of sizes above 0 with results, and all of these are mute."""
     told = [c for c in cases if c.compared and 0 not in c.sizes.values()]
     return bool(told) and all(c.mute for c in told)
@@ -67,7 +67,7 @@ def tried(
     arrays: Arrays,
     sizes: Mapping[str, int],
     rng: np.random.Generator,
-) -> Case:
+) -> Comparison:
     """`compare`, and where most results are no numbers, as of a logarithm, of positive inputs."""
     case = compare(reference, kernel, arrays, sizes)
     if 2 * case.finite >= case.compared:
@@ -85,8 +85,8 @@ def compare(
     kernel: Call,
     arrays: Arrays,
     sizes: Mapping[str, int],
-    kind: Kind = Kind.RANDOM,
-) -> Case:
+    kind: InputKind = InputKind.RANDOM,
+) -> Comparison:
     """The kernel's outputs beside the right ones. kind: of the arrays' values.
 
     kernel: is called with all arrays, and writes those that are outputs. Raises SpecError where the
@@ -94,7 +94,7 @@ def compare(
     """
     spec = reference.spec
     outputs = [a.name for a in spec.arguments if a.intent is not Intent.IN]
-    dims, none = kernel_dims(spec, sizes), Case(dict(sizes), 0.0, 0.0, "", 0, 0, kind=kind)
+    dims, none = kernel_dims(spec, sizes), Comparison(dict(sizes), 0.0, 0.0, "", 0, 0, kind=kind)
     if not any(arrays[name].size for name in outputs):
         kernel(arrays, dims)  # nothing to compare, and not every oracle takes nothing
         return none
@@ -110,7 +110,7 @@ def compare(
         if kind.beyond and any(ratio.max(initial=0) > 1 for _, ratio in found.values()):
             other = reference.results(before, sizes)
             for n, (off, ratio) in found.items():
-                loose = kind is Kind.EXTREME  # what overflows may do so on another way
+                loose = kind is InputKind.EXTREME  # what overflows may do so on another way
                 _, near = _off(arrays[n], other[n], bounds.get(n), loose=loose)
                 found[n] = off, np.minimum(ratio, near)
     for name, (off, ratio) in found.items():
@@ -125,7 +125,7 @@ def compare(
 
 
 def _exact(
-    reference: Reference, arrays: Arrays, sizes: Mapping[str, int], kind: Kind
+    reference: Reference, arrays: Arrays, sizes: Mapping[str, int], kind: InputKind
 ) -> Mapping[str, Array]:
     """The oracle's outputs; those of the plain schedule where there is no oracle, or where it takes
     no values of that kind. Raises SpecError where it fails on others.
@@ -134,7 +134,7 @@ def _exact(
         if reference.spec.oracle:
             return oracle.evaluate(reference.spec, arrays)
     except SpecError:
-        if kind is Kind.RANDOM:
+        if kind is InputKind.RANDOM:
             raise
     return reference.results(arrays, sizes)
 
@@ -144,7 +144,7 @@ def _bounds(
     before: Arrays,
     results: Arrays,
     sizes: Mapping[str, int],
-    kind: Kind,
+    kind: InputKind,
 ) -> Mapping[str, Array]:
     """The errors that the spec allows. before: the arrays as they were given. Where they hold NaN
     or infinities, which would leave no bound for any element, as of 1 in their place.

@@ -31,7 +31,7 @@ Call = Callable[[Mapping[str, Array], Mapping[str, int]], None]
 
 
 @final
-class Kind(Enum):
+class InputKind(Enum):
     """What is particular about a case's inputs; the values are as reports call them."""
 
     RANDOM = "random"
@@ -45,7 +45,7 @@ class Kind(Enum):
     @property
     def beyond(self) -> bool:
         """Whether the values may leave what a type holds on the way to a result."""
-        return self in (Kind.SMALL, Kind.EXTREME, Kind.SPECIAL)
+        return self in (InputKind.SMALL, InputKind.EXTREME, InputKind.SPECIAL)
 
 
 def random_arrays(
@@ -56,7 +56,7 @@ def random_arrays(
     scalars: Mapping[str, float] | None = None,
     *,
     positive: bool = False,
-    kind: Kind = Kind.RANDOM,
+    kind: InputKind = InputKind.RANDOM,
 ) -> dict[str, Array]:
     """Every array argument: inputs random around 0 or as `kind` has them, outputs uninitialised.
 
@@ -85,23 +85,23 @@ def random_arrays(
         elif dtype.kind == "b":
             arrays[a.name] = rng.integers(0, 2, shape).astype(dtype)
         else:
-            drawn = rng.integers(0, 3 if kind is Kind.TIES else 100, shape).astype(dtype)
-            arrays[a.name] = _with_limits(drawn, rng) if kind is Kind.EXTREME else drawn
+            drawn = rng.integers(0, 3 if kind is InputKind.TIES else 100, shape).astype(dtype)
+            arrays[a.name] = _with_limits(drawn, rng) if kind is InputKind.EXTREME else drawn
     return arrays
 
 
-def _of_kind(drawn: Array, element: DType, kind: Kind, rng: np.random.Generator) -> Array:
+def _of_kind(drawn: Array, element: DType, kind: InputKind, rng: np.random.Generator) -> Array:
     """Random float64 numbers, some or all of them replaced by those of a kind."""
     limits = _LIMITS[element]
     match kind:
-        case Kind.TIES:
+        case InputKind.TIES:
             return rng.integers(-1, 2, drawn.shape).astype(float)
-        case Kind.SMALL:
+        case InputKind.SMALL:
             others = (0.0, -0.0, limits.smallest, -limits.smallest, limits.normal)
             return _mixed(drawn, others, 0.5, rng)
-        case Kind.SPECIAL:
+        case InputKind.SPECIAL:
             return _mixed(drawn, (np.nan, np.inf, -np.inf, -0.0), 0.1, rng)
-        case Kind.EXTREME if drawn.size:  # one: sums of several depend on their order
+        case InputKind.EXTREME if drawn.size:  # one: sums of several depend on their order
             changed = drawn.copy()
             changed.flat[rng.integers(drawn.size)] = rng.choice((-1, 1)) * limits.largest
             return changed
@@ -142,18 +142,18 @@ def smallest(element: DType) -> float:
     return _LIMITS[element.real].smallest
 
 
-def kinds(plain: Kernel) -> tuple[Kind, ...]:
+def kinds(plain: Kernel) -> tuple[InputKind, ...]:
     """The kinds of values that say something of the kernel: not those that lead to casts of which
     any number may come, nor large ones in products, which overflow in some orders and not in
     others.
     """
     casts = (n for n in walk(plain) if isinstance(n, Cast) and n.dtype.is_integer)
     if any(dtype_of(n.operand).is_float for n in casts):
-        return Kind.TIES, Kind.STRIDED
+        return InputKind.TIES, InputKind.STRIDED
     updates = (n for n in walk(plain) if isinstance(n, Update) and n.combiner is Combiner.PROD)
     products = any(not dtype_of(n.values[0]).is_integer for n in updates)
-    large = () if products else (Kind.EXTREME,)
-    return Kind.TIES, Kind.SMALL, *large, Kind.SPECIAL, Kind.STRIDED
+    large = () if products else (InputKind.EXTREME,)
+    return InputKind.TIES, InputKind.SMALL, *large, InputKind.SPECIAL, InputKind.STRIDED
 
 
 # ---------------------------------------------------------------- memory

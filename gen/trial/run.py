@@ -2,7 +2,7 @@
 
 `run`: a kernel compiled and compared with its oracle, or with its plain schedule where the spec has
 none, on random arrays of the sizes asked for, on small sizes around its vectors' lengths and on
-sizes on either side of each variant's `when`; and on inputs of each `Kind`.
+sizes on either side of each variant's `when`; and on inputs of each `InputKind`.
 """
 
 import itertools
@@ -30,15 +30,15 @@ from ..progress import SILENT, Progress
 from ..schedule.base import Prover
 from ..targets.target import Runnable, Target
 from ..variants import suffix
-from .comparison import MUTE, Case, compare, mute, tried
-from .inputs import MOST_WORK, Call, Kind, kinds, long_sizes, near, random_arrays, strided
+from .comparison import MUTE, Comparison, compare, mute, tried
+from .inputs import MOST_WORK, Call, InputKind, kinds, long_sizes, near, random_arrays, strided
 from .plain import Reference
 from .sizes import edges, kernel_dims, sides
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Report:
+class RunReport:
     """A kernel's run: the asked-for case and its time, the edge cases, and those of other inputs.
 
     oracle: whether there is one; without it the kernel is compared with its plain schedule.
@@ -48,12 +48,12 @@ class Report:
     kernel: str
     dtypes: str
     level: str
-    case: Case
+    case: Comparison
     milliseconds: float
-    edges: tuple[Case, ...]
+    edges: tuple[Comparison, ...]
     oracle: bool
     variants: tuple[str, ...] = ()
-    others: tuple[Case, ...] = ()
+    others: tuple[Comparison, ...] = ()
 
     @property
     def mute(self) -> bool:
@@ -78,7 +78,7 @@ class Report:
         if len(self.variants) > 1:
             lines.append(f"  ran    {self._ran()}")
         for c in (*random[:5], *others[:5]):
-            inputs = "" if c.kind is Kind.RANDOM else f", {c.kind.value}"
+            inputs = "" if c.kind is InputKind.RANDOM else f", {c.kind.value}"
             lines.append(f"  wrong  {_sizes(c)}{inputs}: error {c.error:.2e} at {c.place}")
         if self.mute and not random:
             lines.append(f"  wrong  {MUTE}")
@@ -100,11 +100,11 @@ class Report:
         return f"of {counts.total()} sizes {', '.join(told)}"
 
 
-def _wrong(cases: tuple[Case, ...]) -> tuple[Case, ...]:
+def _wrong(cases: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
     return tuple(c for c in cases if not c.worst <= 1)
 
 
-def _sizes(case: Case) -> str:
+def _sizes(case: Comparison) -> str:
     return " ".join(f"{name}={size}" for name, size in case.sizes.items())
 
 
@@ -146,7 +146,7 @@ def run(
     sizes: Mapping[str, int],
     seed: int = 0,
     shown: Progress = SILENT,
-) -> Report:
+) -> RunReport:
     """Compiles and runs the kernel. sizes: of dims; those not given are 64, or what the constraints
     allow near it. shown: gets two parts.
 
@@ -171,7 +171,7 @@ def run(
         arrays = random_arrays(spec, dtypes, sizes_, rng)
         variant = kernel.variant(arrays, kernel_dims(spec, sizes_))
         small.append(replace(tried(reference, kernel, arrays, sizes_, rng), variant=variant))
-    return Report(
+    return RunReport(
         spec.name,
         suffix(dtypes),
         target.level,
@@ -186,7 +186,7 @@ def run(
 
 def others(
     reference: Reference, target: Target, kernel: Call, rng: np.random.Generator
-) -> Iterator[Case]:
+) -> Iterator[Comparison]:
     """The kernel on inputs of each kind that says something of it: at each small size on one kind,
     in turn, and on all kinds at a size that is larger than the recipes' tiles; and on long ones.
     """
@@ -197,16 +197,16 @@ def others(
     turns = [*zip(itertools.cycle(known), small, strict=False)]
     if (middle := near(spec, plain, {}, (37, 19, 11, 7), MOST_WORK)) is not None:
         turns += [(kind, middle) for kind in known]
-    turns += [(Kind.LONG, sizes) for sizes in long_sizes(spec, plain)]
+    turns += [(InputKind.LONG, sizes) for sizes in long_sizes(spec, plain)]
     for kind, sizes in turns:
         arrays = random_arrays(spec, dtypes, sizes, rng, kind=kind)
-        called = strided(spec, kernel, rng) if kind is Kind.STRIDED else kernel
+        called = strided(spec, kernel, rng) if kind is InputKind.STRIDED else kernel
         yield compare(reference, called, arrays, sizes, kind)
 
 
 def checks(
     spec: KernelSpec, dtypes: Dtypes, target: Target, kernel: Call, rng: np.random.Generator
-) -> Iterator[Case]:
+) -> Iterator[Comparison]:
     """The kernel beside its oracle at small sizes around the target's vectors' length."""
     reference = Reference(spec, dtypes)
     for edge in edges(spec, target.width(dtypes)):

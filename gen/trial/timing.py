@@ -20,7 +20,7 @@ from ..language.model import KernelSpec
 from ..progress import SILENT, Progress
 from ..targets.target import Runnable, Target
 from ..variants import suffix
-from .comparison import MUTE, Case, mute, tried
+from .comparison import MUTE, Comparison, mute, tried
 from .inputs import Array, random_arrays
 from .plain import Reference
 from .run import checks, chosen, compiled
@@ -59,7 +59,7 @@ class Row:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Report:
+class BenchReport:
     """A table of times. checked: at how many sizes each level was right before it was timed."""
 
     kernel: str
@@ -116,7 +116,7 @@ def bench(
     sizes: Sequence[Mapping[str, int]],
     rounds: int = 5,
     shown: Progress = SILENT,
-) -> Report:
+) -> BenchReport:
     """Compiles the kernel, checks it and times it. sizes: a row each; dims not given as in `run`.
     shown: gets a part a target and a part a row.
 
@@ -143,10 +143,10 @@ def bench(
         shown.part(" ".join(f"{dim}={size}" for dim, size in row.items()))
         done.append(_row(spec, dtypes, kernels, threads, row, rounds))
     right = checked + len(rows) if spec.oracle else 0
-    return Report(spec.name, suffix(dtypes), right, tuple(done))
+    return BenchReport(spec.name, suffix(dtypes), right, tuple(done))
 
 
-def _right(spec: KernelSpec, level: str, case: Case) -> bool:
+def _right(spec: KernelSpec, level: str, case: Comparison) -> bool:
     """True, or TilesmithError: what is wrong is not timed."""
     if case.worst <= 1:
         return True

@@ -18,9 +18,9 @@ import pytest
 from gen.binding import cython, descriptors, stubs
 from gen.binding.manifest import (
     RESERVED,
-    Argument,
     Entry,
-    Parameter,
+    EntryArgument,
+    EntryParameter,
     entry_from_json,
     entry_to_json,
     manifest_text,
@@ -37,14 +37,14 @@ ENTRY = Entry(
     dims=("m", "n"),
     loop_dim="m",
     arguments=(
-        Argument("x", Intent.IN, "T", True, ("n",)),
-        Argument("count", Intent.IN, "int32", True, ()),
-        Argument("y", Intent.OUT, "T", True, ("n",), ("x",)),
+        EntryArgument("x", Intent.IN, "T", True, ("n",)),
+        EntryArgument("count", Intent.IN, "int32", True, ()),
+        EntryArgument("y", Intent.OUT, "T", True, ("n",), ("x",)),
     ),
     parameters=(
-        Parameter("low", "T"),
-        Parameter("high", "T", math.inf),
-        Parameter("on", "bool", True),
+        EntryParameter("low", "T"),
+        EntryParameter("high", "T", math.inf),
+        EntryParameter("on", "bool", True),
     ),
     requires={"n": 1},
     levels=("v2", "v3"),
@@ -79,10 +79,10 @@ def test_descriptors_of_sizes() -> None:
     valid = replace(
         ENTRY,
         arguments=(
-            Argument("x", Intent.IN, "T", True, ("n + 2",)),
-            Argument("y", Intent.OUT, "T", True, ("(n - s) // 2",)),
+            EntryArgument("x", Intent.IN, "T", True, ("n + 2",)),
+            EntryArgument("y", Intent.OUT, "T", True, ("(n - s) // 2",)),
         ),
-        parameters=(Parameter("s", "int64"),),
+        parameters=(EntryParameter("s", "int64"),),
         constraints=("s <= n",),
     )
     assert valid.has_axis and valid.sizes == ("n + 2", "(n - s) // 2")
@@ -123,7 +123,7 @@ def test_python_function() -> None:
         in text
     )
     no_axis = replace(
-        ENTRY, arguments=(*ENTRY.arguments, Argument("w", Intent.IN, "T", True, ("m",)))
+        ENTRY, arguments=(*ENTRY.arguments, EntryArgument("w", Intent.IN, "T", True, ("m",)))
     )
     assert (
         "axis"
@@ -150,7 +150,7 @@ NAME_PROBLEM = "the name cannot be that of a function in the generated module"
 
 
 def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str, object]:
-    return {"arguments": (*ENTRY.arguments, Argument(name, intent, "T", looped, core))}
+    return {"arguments": (*ENTRY.arguments, EntryArgument(name, intent, "T", looped, core))}
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,17 @@ def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str,
         ({"kernel": "Any"}, NAME_PROBLEM),
         ({"kernel": "ts_kernels"}, NAME_PROBLEM),
         ({"kernel": "int64_t"}, NAME_PROBLEM),
-        ({"parameters": (Parameter("axis", "T"),)}, "'axis' cannot be the name of an argument"),
-        ({"parameters": (Parameter("bint", "T"),)}, "'bint' cannot be the name of an argument"),
-        ({"parameters": (Parameter("DEF", "T"),)}, "'DEF' cannot be the name of an argument"),
         (
-            {"parameters": (Parameter("ts_kernels", "T"),)},
+            {"parameters": (EntryParameter("axis", "T"),)},
+            "'axis' cannot be the name of an argument",
+        ),
+        (
+            {"parameters": (EntryParameter("bint", "T"),)},
+            "'bint' cannot be the name of an argument",
+        ),
+        ({"parameters": (EntryParameter("DEF", "T"),)}, "'DEF' cannot be the name of an argument"),
+        (
+            {"parameters": (EntryParameter("ts_kernels", "T"),)},
             "'ts_kernels' cannot be the name of an argument",
         ),
         (
@@ -177,7 +183,7 @@ def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str,
         ({"levels": ("v5",)}, "unknown ISA level 'v5'"),
         ({"loop_dim": None, "dims": ("n",)}, "argument x is looped but the kernel has no loop dim"),
         (
-            {"parameters": tuple(Parameter(f"p{k}", "T") for k in range(17))},
+            {"parameters": tuple(EntryParameter(f"p{k}", "T") for k in range(17))},
             "has 17 parameters; the runtime takes at most 16",
         ),
         (_and("z", Intent.OUT, False), "argument z is written but lacks the loop dim m"),
@@ -198,9 +204,13 @@ def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str,
             {
                 "arguments": (
                     *ENTRY.arguments,
-                    Argument("z", Intent.IN, "T", True, tuple(f"n + {k}" for k in range(1, 8))),
-                    Argument("u", Intent.IN, "T", True, tuple(f"2 * n + {k}" for k in range(8))),
-                    Argument("v", Intent.IN, "T", True, ("n // 2", "n // 3")),
+                    EntryArgument(
+                        "z", Intent.IN, "T", True, tuple(f"n + {k}" for k in range(1, 8))
+                    ),
+                    EntryArgument(
+                        "u", Intent.IN, "T", True, tuple(f"2 * n + {k}" for k in range(8))
+                    ),
+                    EntryArgument("v", Intent.IN, "T", True, ("n // 2", "n // 3")),
                 )
             },
             "has 17 sizes; the runtime takes at most 16",
@@ -209,7 +219,7 @@ def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str,
         (
             {
                 "arguments": tuple(
-                    Argument(f"x{k}", Intent.IN, "T", True, ("n",) * 8) for k in range(8)
+                    EntryArgument(f"x{k}", Intent.IN, "T", True, ("n",) * 8) for k in range(8)
                 )
             },
             "its arrays have more than 64 axes together",
@@ -318,7 +328,7 @@ def test_cython_takes_every_name_that_is_not_refused(tmp_path: Path) -> None:
         renamed = (replace(ENTRY.arguments[0], name=name), *ENTRY.arguments[1:])
         changes += [
             {"kernel": f"argument{k}", "arguments": renamed},
-            {"kernel": f"scalar{k}", "parameters": (Parameter(name, "T"),)},
+            {"kernel": f"scalar{k}", "parameters": (EntryParameter(name, "T"),)},
         ]
     entries = []
     for change in changes:

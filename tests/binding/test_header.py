@@ -9,7 +9,7 @@ import pytest
 
 from gen.binding import header
 from gen.binding.descriptors import declaration
-from gen.binding.manifest import Argument, Parameter
+from gen.binding.manifest import EntryArgument, EntryParameter
 from gen.commands import build
 from gen.ir.nodes import Intent
 
@@ -22,7 +22,7 @@ def test_a_declaration_is_all_that_callers_depend_on() -> None:
     types = {"T": "float32"}
     assert declaration(ENTRY, types) == SCALE
     assert declaration(replace(ENTRY, doc="Another.", requires={}), types) == SCALE
-    longer = replace(ENTRY, parameters=(*ENTRY.parameters, Parameter("k", "int64")))
+    longer = replace(ENTRY, parameters=(*ENTRY.parameters, EntryParameter("k", "int64")))
     assert declaration(longer, types) == SCALE.replace(", bool)", ", bool, int64)")
 
 
@@ -49,7 +49,9 @@ def test_functions_of_a_header() -> None:
 
 
 def test_names_that_c_has_taken() -> None:
-    entry = replace(ENTRY, parameters=(Parameter("double", "T"), Parameter("register", "uint8")))
+    entry = replace(
+        ENTRY, parameters=(EntryParameter("double", "T"), EntryParameter("register", "uint8"))
+    )
     text = header.header([entry], "p")
     assert "double double_, uint8_t register_, int num_threads)" in text
     assert "{&double_, &register_}" in text and "   register_: a scalar" in text
@@ -65,11 +67,11 @@ HOSTILE = (
 @pytest.mark.parametrize("compiler", ["cc", "c++"])
 def test_whatever_arguments_are_named(compiler: str, tmp_path: Path) -> None:
     """A header with hostile names compiles, and each argument has a name of its own."""
-    arrays = tuple(Argument(name, Intent.IN, "T", True, ("n",)) for name in HOSTILE)
-    scalars = tuple(Parameter(f"{name}0", "bool") for name in HOSTILE)
+    arrays = tuple(EntryArgument(name, Intent.IN, "T", True, ("n",)) for name in HOSTILE)
+    scalars = tuple(EntryParameter(f"{name}0", "bool") for name in HOSTILE)
     first, second = (
         replace(ENTRY, kernel="k", arguments=(*arrays, ENTRY.arguments[2]), parameters=scalars),
-        replace(ENTRY, kernel="l", parameters=tuple(Parameter(n, "uint8") for n in HOSTILE)),
+        replace(ENTRY, kernel="l", parameters=tuple(EntryParameter(n, "uint8") for n in HOSTILE)),
     )
     source = tmp_path / ("use.c" if compiler == "cc" else "use.cpp")
     source.write_text(header.header([first, replace(second, arguments=ENTRY.arguments[2:])], "p"))

@@ -36,7 +36,7 @@ from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
 from gen.progress import SILENT
-from gen.schedule.base import Context, Primitive
+from gen.schedule.base import Primitive, StepContext
 from gen.schedule.primitives import split
 from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.reverse import Reverse
@@ -101,7 +101,7 @@ def test_maps_of_iterations_are_drawn_and_taken() -> None:
             step = steps.draw(kernel, Random(seed), (primitive,))
             texts.append(str(step))
             with suppress(TilesmithError):
-                step(state, Context(kernel, unproved))
+                step(state, StepContext(kernel, unproved))
                 taken += 1
         assert taken > 8
         assert any(" // " in text for text in texts) and any("-(" in text for text in texts)

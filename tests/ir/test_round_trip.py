@@ -23,6 +23,7 @@ from gen.ir.nodes import (
     Combiner,
     Const,
     Delinearize,
+    Destination,
     Expr,
     Function,
     If,
@@ -41,7 +42,6 @@ from gen.ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Target,
     Unary,
     UnaryOp,
     Update,
@@ -117,7 +117,7 @@ def blocks(draw: st.DrawFn, arrays: dict[str, DType], loops: tuple[str, ...]) ->
     combiner = st.sampled_from(Combiner)
     count = draw(st.integers(1, 2))
     targets = tuple(
-        Target(draw(st.sampled_from(sorted(arrays))), tuple(draw(st.lists(expr, max_size=2))))
+        Destination(draw(st.sampled_from(sorted(arrays))), tuple(draw(st.lists(expr, max_size=2))))
         for _ in range(count)
     )
     body = draw(
@@ -303,7 +303,7 @@ def test_words_that_python_keeps_get_an_underscore(name: str, text: str) -> None
 def test_a_part_of_a_tree_prints_without_its_surroundings() -> None:
     block = Block(
         "b", (IterVar("i", Const(0, INDEX), Var("m")),), (Var("b.i"),), TRUE,
-        Store(Target("y", (i,)), _f32(1.0)), origin=Origin("b", (i,)),
+        Store(Destination("y", (i,)), _f32(1.0)), origin=Origin("b", (i,)),
     )  # fmt: skip
     assert stmt_to_text(block) == 'with block("b", i=spatial(b.i, m)):\n    y[i] = float32(1.0)'
 

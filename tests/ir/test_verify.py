@@ -11,6 +11,7 @@ from gen.ir.nodes import (
     Combiner,
     Const,
     Delinearize,
+    Destination,
     Init,
     Kernel,
     Load,
@@ -18,7 +19,6 @@ from gen.ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Target,
     Update,
     Var,
 )
@@ -139,13 +139,13 @@ def _change(kernel: Kernel, name: str, **changes: object) -> Kernel:
 
 
 i, n = Var("i"), Var("n")
-t_i = Target("t", (i,))
+t_i = Destination("t", (i,))
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (Store(Target("q", (i,)), i), "no buffer 'q' is in scope"),
+        (Store(Destination("q", (i,)), i), "no buffer 'q' is in scope"),
         (Store(t_i, Load("q", (i,), INDEX)), "no buffer 'q' is in scope"),
         (Store(t_i, Load("t", (i,), INDEX)), "a load of 't' is int64, not float32"),
         (Store(t_i, Var("a", INDEX)), "variable 'a' is float32, not int64"),

@@ -2,27 +2,27 @@
 
 import math
 
-from gen.binding.manifest import Argument, Entry, Parameter
+from gen.binding.manifest import Entry, EntryArgument, EntryParameter
 from gen.ir.nodes import Intent
 
 
-def _in(name: str, *core: str | int, looped: bool = True) -> Argument:
-    return Argument(name, Intent.IN, "T", looped, core)
+def _in(name: str, *core: str | int, looped: bool = True) -> EntryArgument:
+    return EntryArgument(name, Intent.IN, "T", looped, core)
 
 
 def _out(
     name: str, *core: str | int, looped: bool = True, in_place: tuple[str, ...] = ()
-) -> Argument:
-    return Argument(name, Intent.OUT, "T", looped, core, in_place)
+) -> EntryArgument:
+    return EntryArgument(name, Intent.OUT, "T", looped, core, in_place)
 
 
 def _entry(
     kernel: str,
     signature: str,
-    *arguments: Argument,
+    *arguments: EntryArgument,
     dims: tuple[str, ...] = ("m",),
     loop_dim: str | None = "m",
-    parameters: tuple[Parameter, ...] = (),
+    parameters: tuple[EntryParameter, ...] = (),
     requires: dict[str, int] | None = None,
     constraints: tuple[str, ...] = (),
     named: dict[str, str] | None = None,
@@ -48,9 +48,9 @@ def _entry(
 
 
 _CLAMP = (
-    Parameter("low", "T"),
-    Parameter("high", "T", math.inf),
-    Parameter("factor", "int32", 1),
+    EntryParameter("low", "T"),
+    EntryParameter("high", "T", math.inf),
+    EntryParameter("factor", "int32", 1),
 )
 
 ENTRIES = (
@@ -80,7 +80,7 @@ ENTRIES = (
     _entry(
         "add_into",
         "(n),(n)->(n)",
-        Argument("a", Intent.INOUT, "T", True, ("n",)),
+        EntryArgument("a", Intent.INOUT, "T", True, ("n",)),
         _in("b", "n"),
         dims=("m", "n"),
     ),
@@ -88,15 +88,17 @@ ENTRIES = (
         "turn",
         "(),()->(),()",
         _in("x"),
-        Argument("w", Intent.IN, "real(T)", True, ()),
+        EntryArgument("w", Intent.IN, "real(T)", True, ()),
         _out("y"),
-        Argument("imaginary", Intent.OUT, "real(T)", True, ()),
-        parameters=(Parameter("by", "T"), Parameter("gain", "real(T)", 1.0)),
+        EntryArgument("imaginary", Intent.OUT, "real(T)", True, ()),
+        parameters=(EntryParameter("by", "T"), EntryParameter("gain", "real(T)", 1.0)),
         types={"T": ("complex64", "complex128"), "real(T)": ("float32", "float64")},
         following={"real(T)": "T"},
     ),
     _entry("grey", "(3)->()", _in("x", 3), _out("y")),
-    _entry("scaled", "(),()->()", _in("x"), Argument("by", Intent.IN, "int8", True, ()), _out("y")),
+    _entry(
+        "scaled", "(),()->()", _in("x"), EntryArgument("by", Intent.IN, "int8", True, ()), _out("y")
+    ),
     _entry("greedy", "()->()", _in("x"), _out("y")),
     _entry(
         "windows",
@@ -105,9 +107,9 @@ ENTRIES = (
         _out("y", "count"),
         dims=("m", "n"),
         parameters=(
-            Parameter("seconds", "float64", 1.5),
-            Parameter("rate", "float64", 2.0),
-            Parameter("step", "int64", 1),
+            EntryParameter("seconds", "float64", 1.5),
+            EntryParameter("rate", "float64", 2.0),
+            EntryParameter("step", "int64", 1),
         ),
         constraints=("length >= 1", "step <= n"),
         named={"length": "int64(seconds * rate + 0.5)", "count": "(n - length) // step + 1"},

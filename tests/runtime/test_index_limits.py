@@ -5,14 +5,21 @@ import subprocess
 import pytest
 
 from gen.binding.descriptors import descriptors
-from gen.binding.manifest import Argument, Entry, Parameter, entry_from_json, entry_to_json
+from gen.binding.manifest import (
+    Entry,
+    EntryArgument,
+    EntryParameter,
+    entry_from_json,
+    entry_to_json,
+)
 from gen.ir.nodes import Intent
 from gen.targets.runtime import RUNTIME
 
 ENTRY = Entry(
     "reach", "d", "(n)->(n)", {"T": ("float32",)}, ("m", "n"), "m",
-    (Argument("x", Intent.IN, "T", True, ("n",)), Argument("y", Intent.OUT, "T", True, ("n",))),
-    (Parameter("s", "int64"), Parameter("other", "int64")), {}, ("v2",),
+    (EntryArgument("x", Intent.IN, "T", True, ("n",)),
+     EntryArgument("y", Intent.OUT, "T", True, ("n",))),
+    (EntryParameter("s", "int64"), EntryParameter("other", "int64")), {}, ("v2",),
     limits={"s": (2**30, 2**14)}, products=("m * (n // 2) * 8",),
 )  # fmt: skip
 

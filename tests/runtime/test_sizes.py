@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gen.binding.descriptors import descriptors
-from gen.binding.manifest import Argument, Entry, Parameter
+from gen.binding.manifest import Entry, EntryArgument, EntryParameter
 from gen.ir.interpret.sizes import from_text, value
 from gen.ir.nodes import Intent
 from gen.targets.runtime import RUNTIME
@@ -38,10 +38,10 @@ def random_text(rng: random.Random, depth: int) -> str:
 def entry(constraints: tuple[str, ...]) -> Entry:
     return Entry(
         "k", "d", "(n),(k)->()", {}, ("n", "k"), None,
-        (Argument("x", Intent.IN, "float64", False, ("n",)),
-         Argument("w", Intent.IN, "float64", False, ("k",)),
-         Argument("y", Intent.OUT, "float64", False, ())),
-        (Parameter("s", "int64"),), {}, ("v2",), constraints=constraints,
+        (EntryArgument("x", Intent.IN, "float64", False, ("n",)),
+         EntryArgument("w", Intent.IN, "float64", False, ("k",)),
+         EntryArgument("y", Intent.OUT, "float64", False, ())),
+        (EntryParameter("s", "int64"),), {}, ("v2",), constraints=constraints,
     )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def test_sizes_of_reals(tmp_path: Path) -> None:
         entry(()),
         named=named,
         parameters=tuple(
-            Parameter(*p) for p in (("s", "int64"), ("r", "float64"), ("q", "float64"))
+            EntryParameter(*p) for p in (("s", "int64"), ("r", "float64"), ("q", "float64"))
         ),
     )
     tables = re.findall(r"static const ts_term .*", descriptors([made]))

@@ -18,7 +18,7 @@ from gen.language.model import Recipe
 from gen.language.recipes import read_recipes
 from gen.poly.certificate import Scheduled
 from gen.poly.values.flow import plain_flow
-from gen.schedule.base import Context, Primitive, Step
+from gen.schedule.base import Primitive, Step, StepContext
 from gen.schedule.recipe import run as run_steps
 from gen.schedule.recipe import steps_of
 
@@ -49,7 +49,7 @@ def steps(text: str, lanes: int = 4) -> tuple[Primitive, ...]:
 
 def schedule(state: Scheduled, text: str) -> tuple[Step, ...]:
     """The steps, proved."""
-    return run_steps(state, steps(text), Context(state.kernel))
+    return run_steps(state, steps(text), StepContext(state.kernel))
 
 
 def inputs(kernel: Kernel, dims: Mapping[str, int]) -> dict[str, Array]:

@@ -5,13 +5,13 @@ from itertools import product
 import pytest
 
 from gen.ir.algebra import add, floordiv, index, maximum, minimum, mod, mul, sub
-from gen.ir.index.bounds import Range, at_most, highest, larger, lowest, normal, smaller
+from gen.ir.index.bounds import LoopRange, at_most, highest, larger, lowest, normal, smaller
 from gen.ir.nodes import Binary, BinaryOp, Const, Expr, Unary, UnaryOp, Var
 
 P, Q, N, M = Var("a.i"), Var("a.j"), Var("n"), Var("m")
-OUTER = Range("a.i", index(0), sub(N, 1))
-TILE = Range("a.i", index(0), sub(floordiv(add(N, 3), 4), 1))
-INNER = Range("a.j", P, add(P, 3))
+OUTER = LoopRange("a.i", index(0), sub(N, 1))
+TILE = LoopRange("a.i", index(0), sub(floordiv(add(N, 3), 4), 1))
+INNER = LoopRange("a.j", P, add(P, 3))
 
 
 def value(e: Expr, at: dict[str, int]) -> int:
@@ -37,7 +37,7 @@ def value(e: Expr, at: dict[str, int]) -> int:
     raise AssertionError(e)
 
 
-def points(ranges: tuple[Range, ...]) -> list[dict[str, int]]:
+def points(ranges: tuple[LoopRange, ...]) -> list[dict[str, int]]:
     found = [{"n": n, "m": m} for n, m in product(range(7), range(4))]
     for r in ranges:
         found = [
@@ -79,7 +79,7 @@ CLAMPS = [maximum(sub(P, 1), 0), P, minimum(add(P, 1), sub(N, 1)), N, index(0), 
 
 @pytest.mark.parametrize("outer", [OUTER, TILE], ids=["row", "tile"])
 @pytest.mark.parametrize(("a", "b"), list(product(CLAMPS, CLAMPS)))
-def test_what_is_proved_holds(outer: Range, a: Expr, b: Expr) -> None:
+def test_what_is_proved_holds(outer: LoopRange, a: Expr, b: Expr) -> None:
     proved = at_most(a, b, (outer,))
     holds = all(value(a, at) <= value(b, at) for at in points((outer,)))
     assert holds or not proved

@@ -14,7 +14,7 @@ from gen.ir.text.printer import to_text
 from gen.ir.walk import walk
 from gen.lower.lower import lower
 from gen.schedule import examples
-from gen.schedule.base import Context, Step
+from gen.schedule.base import Step, StepContext
 from gen.schedule.recipe import run as run_steps
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
@@ -212,7 +212,7 @@ def test_a_pipelined_matmul() -> None:
 - pipeline: {loop: c.p_0, blocks: [a_cache, b_cache]}
 """
     plain = start(examples.MATMUL)
-    context = Context(plain.kernel)
+    context = StepContext(plain.kernel)
     states = run_steps(tiled()[-1].state, steps(ahead), context)
     kernel = states[-1].state.kernel
     lines = outline(kernel)

@@ -14,7 +14,7 @@ from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
-from gen.schedule.base import Context, trace
+from gen.schedule.base import StepContext, trace
 from gen.schedule.examples import (
     CHAIN,
     PADDED,
@@ -445,7 +445,9 @@ def clamped(m, n, x: float32[m, n], p: int64[n], y: Out[float32[n]]):
 def test_a_position_that_is_read_from_an_array_may_stand_twice(how: str) -> None:
     """Each read keeps its source, by whatever number it then goes."""
     (step,) = steps(f"- transform_layout: {{buffer: t, {how}}}")
-    state = trace(step, start(CLAMPED), Context(start(CLAMPED).kernel, lambda *_: None))[-1].state
+    state = trace(step, start(CLAMPED), StepContext(start(CLAMPED).kernel, lambda *_: None))[
+        -1
+    ].state
     (block,) = (b for b in blocks(state.kernel.body) if b.name == "y")
     sources = [(x.buffer, state.flow["y", n].writers) for n, x in enumerate(loads(block.body))]
     assert sources[0] == ("t", ("t",)) and sources[-1] == ("s", ("s",))

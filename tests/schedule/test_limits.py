@@ -7,7 +7,7 @@ from gen.errors import ScheduleError, SpecError
 from gen.poly.certificate import Scheduled
 from gen.poly.values.flow import plain_flow
 from gen.schedule import limits
-from gen.schedule.base import Context
+from gen.schedule.base import StepContext
 from gen.schedule.examples import SCALE, TWICE
 from gen.schedule.limits import MOST_NESTED
 from gen.schedule.recipe import run
@@ -34,7 +34,7 @@ WIDE = """\
 def tried(text: str, given: str) -> None:
     """The steps, neither verified nor proved, as `check` tries them."""
     state = start(text)
-    run(state, steps(given), Context(state.kernel, None))
+    run(state, steps(given), StepContext(state.kernel, None))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_expressions_that_are_inlined_into_each_other(
     kernel = spec.build(loaded, spec.choices(loaded)[0])
     state = Scheduled(kernel, plain_flow(kernel))
     with pytest.raises(ScheduleError) as refused:
-        run(state, steps("- inline_all: {}"), Context(kernel, None))
+        run(state, steps("- inline_all: {}"), StepContext(kernel, None))
     assert refused.value.message.startswith("inline_all stands for compute_inline (block t")
     assert refused.value.message.endswith(message)
     assert refused.value.hint == "inline fewer blocks"

@@ -13,7 +13,7 @@ from gen.ir.walk import blocks, loads, loops, walk
 from gen.poly.certificate import Scheduled
 from gen.reference import primitives as reference
 from gen.schedule import examples
-from gen.schedule.base import Context, Primitive
+from gen.schedule.base import Primitive, StepContext
 from gen.schedule.edit.tree import written
 from gen.schedule.primitives.add_unit_loop import AddUnitLoop
 from gen.schedule.primitives.after import After
@@ -212,7 +212,7 @@ def keep(
     for _ in range(12):
         step = data.draw(draw(state.kernel))
         try:
-            state = step(state, Context(plain.kernel))
+            state = step(state, StepContext(plain.kernel))
         except ScheduleError:
             continue
         done += 1

@@ -3,7 +3,7 @@ import pytest
 from gen.errors import ScheduleError, SpecError
 from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
-from gen.schedule.base import Context
+from gen.schedule.base import StepContext
 from gen.schedule.recipe import apply, choose, read, run
 from tests.conftest import Golden
 
@@ -135,7 +135,11 @@ def test_a_step_without_a_map(step: str, written: str) -> None:
 def test_a_refused_step_is_located() -> None:
     _, start = from_spec("softmax")
     with pytest.raises(ScheduleError) as refusal:
-        run(start, steps("- parallel: {loop: y.i}\n- parallel: {loop: y.k}"), Context(start.kernel))
+        run(
+            start,
+            steps("- parallel: {loop: y.i}\n- parallel: {loop: y.k}"),
+            StepContext(start.kernel),
+        )
     assert str(refusal.value) == (
         "recipe.yaml:5:9: error: parallel (loop y.k): there is no loop 'y.k'\n"
         "          - parallel: {loop: y.k}\n"
@@ -151,7 +155,7 @@ def test_softmax_step_by_step(golden: Golden) -> None:
     assert chosen is not None
     primitives, plain = read(chosen, "v3", {"lanes": 8})
     assert plain == ()
-    context = Context(start.kernel)
+    context = StepContext(start.kernel)
     text, state = "# the plain schedule\n" + to_text(start.kernel), start
     for primitive in primitives:
         state = apply(state, [primitive], context)[-1]

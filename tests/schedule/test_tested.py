@@ -24,7 +24,7 @@ from gen.poly.tested.comparison import FORMS, compare
 from gen.poly.values.flow import plain_flow
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
-from gen.schedule.base import Context, Primitive, Prover, Step, Steps
+from gen.schedule.base import Primitive, Prover, Step, StepContext, Steps
 from gen.schedule.recipe import run as run_steps
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
@@ -74,7 +74,7 @@ def plain_rows(factor: str = "2") -> Scheduled:
 def run(
     state: Scheduled, recipe: str, prover: Prover = prove, bench: Workbench | None = None
 ) -> tuple[Step, ...]:
-    return run_steps(state, steps(recipe), Context(state.kernel, prover, bench or Workbench()))
+    return run_steps(state, steps(recipe), StepContext(state.kernel, prover, bench or Workbench()))
 
 
 def refused(state: Scheduled, recipe: str) -> ScheduleError:
@@ -145,7 +145,7 @@ def test_a_gather_of_what_is_not_there_yet() -> None:
 def test_steps_after_it_are_tested_again() -> None:
     """And no others are: reversed, a row takes from w what no step has left to tests."""
     merged = run(plain_rows(), MERGE)[-1].state
-    context = Context(plain_rows().kernel)
+    context = StepContext(plain_rows().kernel)
     (step,) = run_steps(merged, steps("- split: {loop: m.i, factors: [null, 4]}"), context)
     assert str(step.state.standing) == "tested"
     with pytest.raises(ScheduleError, match=r"reads 'w', which w\[e=0\] computes, but w_1"):
@@ -168,7 +168,7 @@ class Merged(Primitive):
 
 
 def test_a_composite_passes_it_on() -> None:
-    state, context = plain_rows(), Context(plain_rows().kernel)
+    state, context = plain_rows(), StepContext(plain_rows().kernel)
     assert str(Merged(tested=True)(state, context).standing) == "tested"
     with pytest.raises(ScheduleError, match="reads 'w' before"):
         Merged()(state, context)

@@ -28,7 +28,7 @@ from gen.ir.nodes import (
     UnaryOp,
     Var,
 )
-from gen.ir.rules.expressions import IRError, Scope, check
+from gen.ir.rules.expressions import Environment, IRError, check
 from gen.ir.types import INDEX, DType
 from gen.ir.walk import map_children
 
@@ -82,7 +82,7 @@ def operations(types: Sequence[DType] = TYPES) -> Iterator[Expr]:
 def is_right(expr: Expr) -> bool:
     """Whether the operators take what they are given."""
     leaves = [x for dtype in TYPES for x in loads(dtype)]
-    scope = Scope({"i": INDEX, "n": INDEX}, {x.buffer: _Buffer(x.dtype) for x in leaves})  # type: ignore[arg-type]
+    scope = Environment({"i": INDEX, "n": INDEX}, {x.buffer: _Buffer(x.dtype) for x in leaves})  # type: ignore[arg-type]
     try:
         check(expr, scope)
     except IRError:

@@ -112,7 +112,7 @@ def _function(symbol: str, kernel: ir.Kernel) -> str:
 class _Code:
     """What stands around a statement. held: what releases workspace on the way out."""
 
-    names: names.Names
+    names: names.CNames
     dtypes: Dtypes
     views: Mapping[str, views.View]
     facts: Facts

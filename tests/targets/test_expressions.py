@@ -6,14 +6,14 @@ import pytest
 
 from gen.ir.algebra import dtype_of
 from gen.ir.index.facts import Facts
-from gen.ir.nodes import Expr, Target, Var
+from gen.ir.nodes import Destination, Expr, Var
 from gen.ir.types import DType
 from gen.ir.walk import variables, walk
 from gen.targets.c.expr import Scalars
 from gen.targets.cpu.vectors.expr import Vectors
 from gen.targets.cpu.vectors.forms import VECTOR_TYPES, by_lane, maskable
 from gen.targets.cpu.vectors.masks import All, Shape
-from gen.targets.cpu.vectors.prelude import Before
+from gen.targets.cpu.vectors.prelude import Prelude
 
 from .expressions import chosen, deeper, in_lanes, loads, nested, normal, read_all
 
@@ -36,9 +36,9 @@ def test_scalar_text_means_the_expression() -> None:
 def test_vector_text_means_the_expression(bits: int) -> None:
     """The same of vectors, whose operators are calls, and whose conditions are masks."""
     types = [d for d in DType if d in VECTOR_TYPES and d.bits == bits and not d.is_complex]
-    before = Before()
+    before = Prelude()
     elements = [load for dtype in types for load in loads(dtype)]
-    before.kept = {Target(x.buffer, (Var("l"),)): (f"{x.buffer}[0]",) for x in elements}
+    before.kept = {Destination(x.buffer, (Var("l"),)): (f"{x.buffer}[0]",) for x in elements}
     code = Vectors(SCALARS, {}, "l", Shape(256 // bits, 256), All(), before)
     trees = [
         tree for tree in map(in_lanes, (*nested(types), *chosen(types))) if in_vectors(tree, types)

@@ -8,7 +8,7 @@ from gen.ir.text.parser import from_text
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled
 from gen.poly.values.flow import plain_flow
-from gen.schedule.base import Context
+from gen.schedule.base import StepContext
 from gen.schedule.recipe import run
 from gen.targets.c.library import Compiled
 from gen.targets.cpu.emit import emit_kernel
@@ -43,7 +43,7 @@ def k(m, n, x: {dtype}[m, n], y: Out[{dtype}[m, n]]):
 
 def lowered(text: str, recipe: str, level: Level) -> Kernel:
     kernel = from_text(text)
-    done = run(Scheduled(kernel, plain_flow(kernel)), steps(recipe), Context(kernel))
+    done = run(Scheduled(kernel, plain_flow(kernel)), steps(recipe), StepContext(kernel))
     return lower(done[-1].state, Cpu(level).lowering).kernel
 
 

@@ -20,7 +20,7 @@ from .linear import Linear, linear
 
 @final
 @dataclass(frozen=True, slots=True)
-class Range:
+class LoopRange:
     """`lower <= var <= upper`; the bounds may use variables of ranges further out."""
 
     var: str
@@ -39,24 +39,24 @@ def normal(e: Expr) -> Expr:
             return form.expr()
 
 
-def lowest(e: Expr, ranges: Iterable[Range]) -> Expr | None:
+def lowest(e: Expr, ranges: Iterable[LoopRange]) -> Expr | None:
     """A lower bound without the ranges' variables (outermost first); None where none is found."""
     return _extreme_over(e, tuple(ranges), -1)
 
 
-def highest(e: Expr, ranges: Iterable[Range]) -> Expr | None:
+def highest(e: Expr, ranges: Iterable[LoopRange]) -> Expr | None:
     """An upper bound without the ranges' variables (outermost first); None where none is found."""
     return _extreme_over(e, tuple(ranges), 1)
 
 
-def _extreme_over(e: Expr, ranges: tuple[Range, ...], sign: int) -> Expr | None:
+def _extreme_over(e: Expr, ranges: tuple[LoopRange, ...], sign: int) -> Expr | None:
     bound: Linear | None = linear(e)
     for r in reversed(ranges):
         bound = None if bound is None else _extreme(bound, r, sign)
     return None if bound is None else bound.expr() if ranges else e
 
 
-def _extreme(form: Linear, r: Range, sign: int) -> Linear | None:
+def _extreme(form: Linear, r: LoopRange, sign: int) -> Linear | None:
     """A bound above (sign 1) or below (sign -1), with `r.var` at whichever end attains it."""
     if r.var not in form.variables():
         return form
@@ -72,12 +72,12 @@ def _extreme(form: Linear, r: Range, sign: int) -> Linear | None:
     return result
 
 
-def _extreme_of_expr(e: Expr, r: Range, sign: int) -> Expr | None:
+def _extreme_of_expr(e: Expr, r: LoopRange, sign: int) -> Expr | None:
     bound = _extreme(linear(e), r, sign)
     return None if bound is None else bound.expr()
 
 
-def _extreme_atom(atom: Expr, r: Range, sign: int) -> Expr | None:
+def _extreme_atom(atom: Expr, r: LoopRange, sign: int) -> Expr | None:
     match atom:
         case Var():
             return r.upper if sign > 0 else r.lower
@@ -100,7 +100,7 @@ def _extreme_atom(atom: Expr, r: Range, sign: int) -> Expr | None:
             return None
 
 
-def not_negative(e: Expr, ranges: Iterable[Range] = ()) -> bool:
+def not_negative(e: Expr, ranges: Iterable[LoopRange] = ()) -> bool:
     """Whether `e >= 0` is proved wherever the ranges' variables are inside them.
 
     Variables without a range are dims, and so not negative; no range is empty.
@@ -109,12 +109,12 @@ def not_negative(e: Expr, ranges: Iterable[Range] = ()) -> bool:
     return _known(form.variables(), ranges).holds(form)
 
 
-def at_most(a: Expr, b: Expr, ranges: Iterable[Range] = ()) -> bool:
+def at_most(a: Expr, b: Expr, ranges: Iterable[LoopRange] = ()) -> bool:
     """Whether `a <= b` is proved."""
     return not_negative(sub(b, a), ranges)
 
 
-def _known(names: frozenset[str], ranges: tuple[Range, ...]) -> Facts:
+def _known(names: frozenset[str], ranges: tuple[LoopRange, ...]) -> Facts:
     """What holds inside the ranges, of their variables and of dims, which all others are."""
     used = names.union(*(variables(e) for r in ranges for e in (r.lower, r.upper)))
     facts = of_sizes(sorted(used - {r.var for r in ranges}))
@@ -133,17 +133,17 @@ def _multiplied(form: Linear) -> Iterator[Linear]:
                 yield form.without(atom) * int(d) + linear(x) * c
 
 
-def larger(a: Expr, b: Expr, ranges: tuple[Range, ...]) -> Expr:
+def larger(a: Expr, b: Expr, ranges: tuple[LoopRange, ...]) -> Expr:
     """max(a, b), without the sides that never decide."""
     return reduce(maximum, _deciding(BinaryOp.MAX, a, b, ranges))
 
 
-def smaller(a: Expr, b: Expr, ranges: tuple[Range, ...]) -> Expr:
+def smaller(a: Expr, b: Expr, ranges: tuple[LoopRange, ...]) -> Expr:
     """min(a, b), without the sides that never decide."""
     return reduce(minimum, _deciding(BinaryOp.MIN, a, b, ranges))
 
 
-def _deciding(op: BinaryOp, a: Expr, b: Expr, ranges: tuple[Range, ...]) -> tuple[Expr, ...]:
+def _deciding(op: BinaryOp, a: Expr, b: Expr, ranges: tuple[LoopRange, ...]) -> tuple[Expr, ...]:
     parts = (*sides(op, normal(a)), *sides(op, normal(b)))
     used = frozenset[str]().union(*map(variables, parts))
     return deciding(op, parts, _known(used, ranges))

@@ -51,8 +51,8 @@ from .evaluate import (
 )
 from .machine import (
     Array,
+    Cells,
     Machine,
-    Place,
     Trace,
     allocation,
     coordinate,
@@ -186,7 +186,7 @@ def _check_assumptions(kernel: Kernel, machine: Machine) -> None:
             raise InterpError(f"the kernel assumes {expr_to_text(assumption)}", assumption.span)
 
 
-def _argument(buffer: Buffer, given: Array | None, machine: Machine) -> Place:
+def _argument(buffer: Buffer, given: Array | None, machine: Machine) -> Cells:
     if given is None:
         return fresh(buffer, machine)
     expected = numpy_dtype(buffer.dtype)
@@ -195,10 +195,10 @@ def _argument(buffer: Buffer, given: Array | None, machine: Machine) -> Place:
     place = fresh(buffer, machine)
     if place.values.shape != given.shape:
         raise InterpError(f"'{buffer.name}' has shape {given.shape}, not {place.values.shape}")
-    return Place(given.copy(), np.ones(given.shape, bool))
+    return Cells(given.copy(), np.ones(given.shape, bool))
 
 
-def _check_complete(name: str, place: Place) -> None:
+def _check_complete(name: str, place: Cells) -> None:
     if not place.written.all():
         element = tuple(map(int, np.argwhere(~place.written)[0]))
         raise InterpError(f"element {list(element)} of '{name}' is never written")

@@ -25,6 +25,7 @@ from ..nodes import (
     Const,
     DefinedCombiner,
     Delinearize,
+    Destination,
     Expr,
     External,
     Function,
@@ -32,7 +33,6 @@ from ..nodes import (
     LoopKind,
     Scope,
     Select,
-    Target,
     Unary,
     Var,
 )
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Cells:
     """A buffer's elements, and which of them have been written.
 
     latest: where several entries of an Allocate have one memory, the place of the entry that wrote
@@ -65,7 +65,7 @@ class Place:
 
     values: Array
     written: Array
-    latest: list["Place"] | None = None
+    latest: list["Cells"] | None = None
 
     def take_over(self) -> None:
         """Makes this the place that the memory holds."""
@@ -83,7 +83,7 @@ class Launched:
 
     axes: Axes
     missing: frozenset[LoopKind]
-    memory: dict[tuple[str, tuple[Value, ...]], Place]
+    memory: dict[tuple[str, tuple[Value, ...]], Cells]
     loops: tuple[str, ...] = ()
 
 
@@ -91,10 +91,10 @@ class Launched:
 class Owned:
     """A buffer that each rank has for itself: what makes a new one, and those of the ranks."""
 
-    make: Callable[[], Place]
-    places: dict[int, Place] = field(default_factory=dict)
+    make: Callable[[], Cells]
+    places: dict[int, Cells] = field(default_factory=dict)
 
-    def of(self, rank: int) -> Place:
+    def of(self, rank: int) -> Cells:
         if rank not in self.places:
             self.places[rank] = self.make()
         return self.places[rank]
@@ -144,7 +144,7 @@ class Machine:
     """
 
     values: dict[str, Value]
-    places: dict[str, Place]
+    places: dict[str, Cells]
     dtypes: dict[str, DType]
     random: np.random.Generator | None
     check: bool
@@ -199,7 +199,7 @@ def expression(expr: Expr, machine: Machine) -> Thunk:
         case Call(called, args):
             return _call(called, [expression(a, machine) for a in args], expr, machine)
         case Load(buffer, indices):
-            return reader(Target(buffer, indices, span=expr.span), machine)
+            return reader(Destination(buffer, indices, span=expr.span), machine)
         case _:
             assert_never(expr)
 
@@ -244,7 +244,7 @@ def defined(combiner: DefinedCombiner, machine: Machine) -> Combine:
 # ---------------------------------------------------------------- reads and writes
 
 
-def reader(place: Target, machine: Machine) -> Thunk:
+def reader(place: Destination, machine: Machine) -> Thunk:
     """The function that reads an element: in bounds, and written before."""
     name, places, check, trace = place.buffer, machine.places, machine.check, machine.trace
     if name in machine.messages:
@@ -266,7 +266,7 @@ def reader(place: Target, machine: Machine) -> Thunk:
     return read
 
 
-def writer(place: Target, machine: Machine) -> Callable[[Value], None]:
+def writer(place: Destination, machine: Machine) -> Callable[[Value], None]:
     """The function that writes an element, in bounds."""
     name, places, trace = place.buffer, machine.places, machine.trace
     at = _position(place, name, machine)
@@ -288,7 +288,7 @@ def _unwritten(name: str, machine: Machine) -> str:
     return f"which rank {machine.values[RANK]} has neither computed nor received"
 
 
-def _position(place: Target, name: str, machine: Machine) -> Callable[[], tuple[int, ...]]:
+def _position(place: Destination, name: str, machine: Machine) -> Callable[[], tuple[int, ...]]:
     """The function that computes an element's indices, each within its axis of what has a name."""
     indices = [expression(i, machine) for i in place.indices]
     places = machine.places
@@ -312,7 +312,7 @@ def _text(name: str, at: tuple[int, ...]) -> str:
 # ---------------------------------------------------------------- statements
 
 
-def fresh(buffer: Buffer, machine: Machine) -> Place:
+def fresh(buffer: Buffer, machine: Machine) -> Cells:
     """New places, none written yet. A temporary's size below 0 is none, as in generated code."""
     shape = tuple(expression(extent, machine)() for extent in buffer.shape)
     if any(extent < 0 for extent in shape):
@@ -320,7 +320,7 @@ def fresh(buffer: Buffer, machine: Machine) -> Place:
             raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
         shape = tuple(max(extent, 0) for extent in shape)
     values = np.full(shape, poison(buffer.dtype), numpy_dtype(buffer.dtype))
-    return Place(values, np.zeros(shape, bool))
+    return Cells(values, np.zeros(shape, bool))
 
 
 def allocation(stmt: Allocate, machine: Machine) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from ..nodes import Barrier, Loop, Transfer
 from ..transfers import Receive, Send, Wait
 from ..walk import accessed, walk
 from .evaluate import InterpError
-from .machine import RANK, Machine, Place, Thunk, expression, received
+from .machine import RANK, Cells, Machine, Thunk, expression, received
 from .threads import Action, Build, paused
 
 Key = tuple[str, int, int]
@@ -39,7 +39,7 @@ class _Rank:
     number: int
     steps: Iterator[Barrier | Transfer]
     values: dict[str, object]
-    places: dict[str, Place]
+    places: dict[str, Cells]
     needs: list[_Need] = field(default_factory=list)
     left: dict[str, list[_Need]] = field(default_factory=dict)
     ended: bool = False
@@ -58,7 +58,7 @@ class _Post:
     first: int
     end: int
     peers: dict[int, Thunk]
-    sent: dict[Key, list[Place]] = field(default_factory=dict)
+    sent: dict[Key, list[Cells]] = field(default_factory=dict)
     begun: dict[Key, int] = field(default_factory=dict)
 
 

@@ -15,7 +15,7 @@ from ..exchanges import has_transfer
 from ..launch import axes, has_barrier
 from ..nodes import Allocate, Barrier, Block, Delinearize, If, Loop, LoopKind, Seq, Stmt, Transfer
 from .evaluate import InterpError, Value
-from .machine import Launched, Machine, Place, allocation, coordinate, expression, parts
+from .machine import Cells, Launched, Machine, allocation, coordinate, expression, parts
 
 Action = Callable[[], None]
 Steps = Callable[[], Iterator[Barrier | Transfer]]
@@ -29,7 +29,7 @@ class _Thread:
 
     steps: Iterator[Barrier | Transfer]
     values: dict[str, Value]
-    places: dict[str, Place]
+    places: dict[str, Cells]
 
 
 def launched(loop: Loop, machine: Machine, build: Build) -> Action:

@@ -36,7 +36,7 @@ class IRError(TilesmithError):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Environment:
     """The variables' types and the buffers that an expression may use."""
 
     variables: Mapping[str, DType]
@@ -87,7 +87,7 @@ def refuse(node: Node, message: str) -> NoReturn:
     raise IRError(message, node.span)
 
 
-def expect(expr: Expr, expected: DType, what: str, scope: Scope) -> None:
+def expect(expr: Expr, expected: DType, what: str, scope: Environment) -> None:
     """Refuses an expression that is not of the expected type; `what` names its role."""
     dtype = check(expr, scope)
     if dtype is not expected:
@@ -95,7 +95,7 @@ def expect(expr: Expr, expected: DType, what: str, scope: Scope) -> None:
         refuse(expr, f"{what} is '{text}' of type {dtype.value}, not {expected.value}")
 
 
-def check(expr: Expr, scope: Scope) -> DType:
+def check(expr: Expr, scope: Environment) -> DType:
     """The expression's type, after checking all of it."""
     match expr:
         case Var(name, dtype):
@@ -131,7 +131,7 @@ def check(expr: Expr, scope: Scope) -> DType:
             assert_never(expr)
 
 
-def check_place(node: Node, buffer: str, indices: tuple[Expr, ...], scope: Scope) -> Buffer:
+def check_place(node: Node, buffer: str, indices: tuple[Expr, ...], scope: Environment) -> Buffer:
     """The buffer that is read or written at `indices`."""
     declared = scope.buffers.get(buffer)
     if declared is None:
@@ -143,7 +143,7 @@ def check_place(node: Node, buffer: str, indices: tuple[Expr, ...], scope: Scope
     return declared
 
 
-def _check_variable(expr: Var, name: str, dtype: DType, scope: Scope) -> None:
+def _check_variable(expr: Var, name: str, dtype: DType, scope: Environment) -> None:
     declared = scope.variables.get(name)
     if declared is None:
         refuse(expr, f"no variable '{name}' is bound here")
@@ -184,7 +184,7 @@ def _check_kind(expr: Expr, op: UnaryOp | BinaryOp, dtype: DType, kinds: frozens
         refuse(expr, f"'{op.value}' takes no {dtype.value}: '{expr_to_text(expr)}'")
 
 
-def _one_type(expr: Expr, operands: tuple[Expr, ...], scope: Scope) -> DType:
+def _one_type(expr: Expr, operands: tuple[Expr, ...], scope: Environment) -> DType:
     dtypes = [check(operand, scope) for operand in operands]
     if any(dtype is not dtypes[0] for dtype in dtypes):
         found = " and ".join(dtype.value for dtype in dtypes)
@@ -193,7 +193,7 @@ def _one_type(expr: Expr, operands: tuple[Expr, ...], scope: Scope) -> DType:
 
 
 def _check_call(
-    expr: Expr, function: Function | External, args: tuple[Expr, ...], scope: Scope
+    expr: Expr, function: Function | External, args: tuple[Expr, ...], scope: Environment
 ) -> DType:
     if isinstance(function, External):
         if len(args) != len(function.parameters):

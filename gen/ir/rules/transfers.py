@@ -19,8 +19,7 @@ from ..nodes import (
 from ..transfers import Receive, Send, Wait
 from ..types import INDEX
 from ..walk import accessed, ancestors, blocks, loads, statements, targets, walk
-from .expressions import Scope as Names
-from .expressions import expect, refuse
+from .expressions import Environment, expect, refuse
 
 
 def check_transfers(kernel: Kernel) -> None:
@@ -79,7 +78,7 @@ def _check_message(buffer: Buffer, at: Allocate, kernel: Kernel) -> None:
     if not isinstance(sequence, Seq) or not all(any(x is s for s in sequence.body) for x in found):
         refuse(found[0], f"what is done with '{name}' does not stand in one sequence")
     _check_loops(found[0], path)
-    around = Names(
+    around = Environment(
         {**dict.fromkeys(kernel.dims, INDEX), **{s.name: s.dtype for s in kernel.scalars}}
         | {s.var: INDEX for s in ancestors(kernel.body, sequence) if isinstance(s, Loop)},
         {},
@@ -102,7 +101,7 @@ def _check_loops(send: Transfer, path: tuple[Stmt, ...]) -> None:
             refuse(send, f"'{send.message}' is sent in {loop.kind.value} loop '{loop.var}'")
 
 
-def _check_rank(transfer: Transfer, around: Names) -> None:
+def _check_rank(transfer: Transfer, around: Environment) -> None:
     match transfer:
         case Send(message, to):
             expect(to, INDEX, f"the rank that '{message}' is sent to", around)

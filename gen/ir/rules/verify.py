@@ -20,6 +20,7 @@ from ..nodes import (
     Const,
     DefinedCombiner,
     Delinearize,
+    Destination,
     If,
     Init,
     Intent,
@@ -33,15 +34,13 @@ from ..nodes import (
     Seq,
     Stmt,
     Store,
-    Target,
     Transfer,
     Update,
     Var,
 )
 from ..types import INDEX, DType, Kind
 from ..walk import blocks, remembered, targets, variables, walk
-from .expressions import IRError, check_place, expect, refuse
-from .expressions import Scope as Names
+from .expressions import Environment, IRError, check_place, expect, refuse
 from .launches import check_launches
 from .transfers import check_transfers
 
@@ -79,7 +78,7 @@ def verify_any(kernel: Kernel) -> None:
         if phase.size < 1 or phase.buffer not in (b.name for b in parameters):
             refuse(phase, f"phase '{phase.name}' is of no argument, or of no positive size")
     integers = [s.name for s in kernel.scalars if s.dtype is INDEX]
-    dims = Names(dict.fromkeys([*kernel.dims, *integers], INDEX), {})
+    dims = Environment(dict.fromkeys([*kernel.dims, *integers], INDEX), {})
     for parameter in parameters:
         if parameter.scope is not Scope.GLOBAL:
             refuse(parameter, f"argument '{parameter.name}' has scope {parameter.scope.value}")
@@ -154,9 +153,9 @@ class _Surroundings:
     buffers: Mapping[str, Buffer]
     inputs: frozenset[str]
 
-    def names(self) -> Names:
+    def names(self) -> Environment:
         """For expressions between the loops."""
-        return Names({**self.known, **dict.fromkeys(self.loops, INDEX)}, self.buffers)
+        return Environment({**self.known, **dict.fromkeys(self.loops, INDEX)}, self.buffers)
 
 
 def _check_stmt(stmt: Stmt, around: _Surroundings) -> None:
@@ -226,7 +225,7 @@ def _allocate(buffer: Buffer, around: _Surroundings) -> _Surroundings:
     return replace(around, buffers={**around.buffers, buffer.name: buffer})
 
 
-def _check_shape(buffer: Buffer, names: Names) -> None:
+def _check_shape(buffer: Buffer, names: Environment) -> None:
     for extent in buffer.shape:
         expect(extent, INDEX, f"an extent of '{buffer.name}'", names)
 
@@ -253,7 +252,7 @@ def _check_block(block: Block, around: _Surroundings) -> None:
     for var, binding in zip(block.iters, block.bindings, strict=True):
         expect(binding, INDEX, f"the value of '{var.name}' of block '{block.name}'", outside)
     expect(block.predicate, DType.BOOL, f"the predicate of block '{block.name}'", outside)
-    inside = Names(around.known, around.buffers) if block.iters else outside
+    inside = Environment(around.known, around.buffers) if block.iters else outside
     for var, binding in zip(block.iters, block.bindings, strict=True):
         # Renaming loops reaches into blocks: a name must be one number wherever it is seen.
         if var.name in around.loops and binding != Var(var.name):
@@ -268,7 +267,7 @@ def _check_block(block: Block, around: _Surroundings) -> None:
     _check_initialises(block)
 
 
-def _bind(block: Block, var: IterVar, inside: Names) -> Names:
+def _bind(block: Block, var: IterVar, inside: Environment) -> Environment:
     """The names that the next iteration variable's domain, or the body, may use."""
     if var.name in inside.variables:
         refuse(var, f"'{var.name}' of block '{block.name}' hides another variable of that name")
@@ -277,13 +276,15 @@ def _bind(block: Block, var: IterVar, inside: Names) -> Names:
     return replace(inside, variables={**inside.variables, var.name: INDEX})
 
 
-def _check_target(block: Block, target: Target, inputs: frozenset[str], names: Names) -> None:
+def _check_target(
+    block: Block, target: Destination, inputs: frozenset[str], names: Environment
+) -> None:
     check_place(target, target.buffer, target.indices, names)
     if target.buffer in inputs:
         refuse(target, f"block '{block.name}' writes '{target.buffer}', an input")
 
 
-def _check_body(block: Block, names: Names) -> None:
+def _check_body(block: Block, names: Environment) -> None:
     match block.body:
         case Store(target, value):
             declared = names.buffers[target.buffer].dtype
@@ -305,7 +306,7 @@ def _check_body(block: Block, names: Names) -> None:
 
 
 def _check_combiner(
-    block: Block, combiner: AnyCombiner, places: tuple[Target, ...], names: Names
+    block: Block, combiner: AnyCombiner, places: tuple[Destination, ...], names: Environment
 ) -> None:
     if len(places) != _arity(combiner):
         refuse(block, f"'{combiner.value}' of block '{block.name}' has {len(places)} targets")
@@ -333,7 +334,7 @@ def _check_defined(block: Block, combiner: DefinedCombiner, dtypes: tuple[DType,
     for part, got, v, combined in zip(
         combiner.parts, dtypes, combiner.variables("c"), combiner.combined, strict=True
     ):
-        expect(combined, v.dtype, f"'{part}' of '{combiner.name}'", Names(known, {}))
+        expect(combined, v.dtype, f"'{part}' of '{combiner.name}'", Environment(known, {}))
         known[v.name] = v.dtype
         if got is not v.dtype:
             refuse(

@@ -20,6 +20,7 @@ from ..nodes import (
     Const,
     DefinedCombiner,
     Delinearize,
+    Destination,
     Expr,
     External,
     If,
@@ -36,7 +37,6 @@ from ..nodes import (
     Seq,
     Stmt,
     Store,
-    Target,
     Update,
     Var,
 )
@@ -374,19 +374,19 @@ def _body(statements: list[ast.stmt], names: Names) -> Store | Init | Update:
             names.refuse(statements[0], "a block's body is one assignment")
 
 
-def _target(node: ast.expr, names: Names) -> Target:
+def _target(node: ast.expr, names: Names) -> Destination:
     match node:
         case ast.Subscript(buffer, indices):
             name = dotted(buffer, names)
             if name not in names.dtypes:
                 names.refuse(node, f"no array '{name}' is declared here")
-            return Target(name, place(indices, names), span=names.span(node))
+            return Destination(name, place(indices, names), span=names.span(node))
         case _:
             names.refuse(node, f"expected a place as in 'a[i]', got '{ast.unparse(node)}'")
 
 
 def _assignment(
-    statement: ast.stmt, places: tuple[Target, ...], value: ast.expr, names: Names
+    statement: ast.stmt, places: tuple[Destination, ...], value: ast.expr, names: Names
 ) -> Store | Init | Update:
     at = names.span(statement)
     match value:

@@ -30,6 +30,7 @@ from ..nodes import (
     Buffer,
     DefinedCombiner,
     Delinearize,
+    Destination,
     Expr,
     External,
     If,
@@ -45,7 +46,6 @@ from ..nodes import (
     Seq,
     Stmt,
     Store,
-    Target,
     Transfer,
     Update,
     Var,
@@ -260,7 +260,7 @@ def _body(block: Block, known: _Known) -> str:
             assert_never(block.body)
 
 
-def _target(target: Target) -> str:
+def _target(target: Destination) -> str:
     return place_text(target.buffer, target.indices)
 
 

@@ -14,14 +14,14 @@ from ...ir import walk
 from ..syntax import nodes as syntax
 from .indices import condition_expr, extent
 from .program import Definition, Range
-from .scope import Scope, enter, unused
+from .scope import Known, enter, unused
 
 _ARG = frozenset({ir.Combiner.ARGMIN, ir.Combiner.ARGMAX})
 
 
 def hoist(
-    statement: syntax.Assign, implicit: tuple[Range, ...], scope: Scope
-) -> tuple[syntax.Expr, tuple[Definition, ...], Scope]:
+    statement: syntax.Assign, implicit: tuple[Range, ...], scope: Known
+) -> tuple[syntax.Expr, tuple[Definition, ...], Known]:
     """The statement's value without inner reductions, their definitions, and the scope after them.
 
     A value that is a reduction stays one, unless it reads the array that it defines, or that array
@@ -38,7 +38,7 @@ def hoist(
     return _hoist(value, array, implicit, scope)
 
 
-def check_combines(targets: Iterable[syntax.Element], scope: Scope) -> None:
+def check_combines(targets: Iterable[syntax.Element], scope: Known) -> None:
     """Refuses targets in which values would be combined, but that may only store them."""
     for target in targets:
         if target.array in scope.declared.storage:
@@ -75,7 +75,7 @@ def _reads(expr: syntax.Expr, array: str) -> bool:
     return any(isinstance(e, syntax.Element) and e.array == array for e in syntax.descend(expr))
 
 
-def _ranges(fold: syntax.Fold, loops: tuple[Range, ...], scope: Scope) -> tuple[Range, ...]:
+def _ranges(fold: syntax.Fold, loops: tuple[Range, ...], scope: Known) -> tuple[Range, ...]:
     """The fold's ranges, inside `loops`."""
     outside = (*scope.indices, *loops)
     inner = replace(scope, indices=outside)
@@ -85,8 +85,8 @@ def _ranges(fold: syntax.Fold, loops: tuple[Range, ...], scope: Scope) -> tuple[
 
 
 def _hoist(
-    expr: syntax.Expr, array: str, loops: tuple[Range, ...], scope: Scope
-) -> tuple[syntax.Expr, tuple[Definition, ...], Scope]:
+    expr: syntax.Expr, array: str, loops: tuple[Range, ...], scope: Known
+) -> tuple[syntax.Expr, tuple[Definition, ...], Known]:
     if isinstance(expr, syntax.Fold):
         ranges = _ranges(expr, loops, scope)
         value, before, scope = _hoist(expr.value, array, (*loops, *ranges), scope)
@@ -118,7 +118,7 @@ def _used(
     return tuple(r for r in loops if r.index in needed)
 
 
-def _shape(used: tuple[Range, ...], scope: Scope) -> tuple[ir.Expr, ...]:
+def _shape(used: tuple[Range, ...], scope: Known) -> tuple[ir.Expr, ...]:
     ranges = {r.index: r for r in (*scope.indices, *used)}
     sizes = [extent(ir.Var(r.index), ranges, scope.declared.dims) for r in used]
     for size, r in zip(sizes, used, strict=True):
@@ -132,9 +132,9 @@ def fold_definition(
     target: syntax.Element,
     fold: syntax.Fold,
     loops: tuple[Range, ...],
-    scope: Scope,
+    scope: Known,
     others: tuple[syntax.Element, ...] = (),
-) -> tuple[Definition, Scope]:
+) -> tuple[Definition, Known]:
     """The definition `target, *others = fold`, and the scope, in which the extreme value that goes
     with a position has a shape, too.
     """

@@ -82,7 +82,7 @@ def extent(index: ir.Expr, ranges: Mapping[str, Range], dims: Collection[str]) -
 
     None where that cannot be told.
     """
-    over = (bounds.Range(r.index, r.lower, algebra.sub(r.upper, 1)) for r in ranges.values())
+    over = (bounds.LoopRange(r.index, r.lower, algebra.sub(r.upper, 1)) for r in ranges.values())
     largest = bounds.highest(index, over)
     return None if largest is None else size(algebra.add(largest, 1), dims)
 

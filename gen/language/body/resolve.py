@@ -22,7 +22,7 @@ from .guards import with_guards
 from .hoist import check_combines, check_targets, fold_definition, hoist
 from .indices import condition_expr, cover, extent, index_expr
 from .program import Definition, For, Part, Program, Range, Temporary
-from .scope import Declared, Scope, check_indices, enter, range_of, unused
+from .scope import Declared, Known, check_indices, enter, range_of, unused
 
 _UPDATES = {
     BinaryOp.ADD: Combiner.SUM,
@@ -35,7 +35,7 @@ _OF_AT_LEAST_ONE = frozenset({Combiner.MIN, Combiner.MAX, Combiner.ARGMIN, Combi
 def resolve(statements: tuple[syntax.Statement, ...], declared: Declared) -> Program:
     """The program of a body. Raises SpecError."""
     readable = frozenset(a for a, i in declared.intents.items() if i is not ir.Intent.OUT)
-    start = Scope(declared, declared.shapes, readable)
+    start = Known(declared, declared.shapes, readable)
     parts, end = _statements(with_guards(statements, declared), start)
     defined = {
         element.array: d.span
@@ -78,8 +78,8 @@ def _requires(parts: tuple[Part, ...], dims: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _statements(
-    statements: tuple[syntax.Statement, ...], scope: Scope
-) -> tuple[tuple[Part, ...], Scope]:
+    statements: tuple[syntax.Statement, ...], scope: Known
+) -> tuple[tuple[Part, ...], Known]:
     """The parts, and the scope after them (of the same indices and conditions)."""
     parts: tuple[Part, ...] = ()
     for statement in statements:
@@ -103,7 +103,7 @@ def _statements(
     return parts, scope
 
 
-def _within(statement: syntax.For, scope: Scope) -> Scope:
+def _within(statement: syntax.For, scope: Known) -> Known:
     """The scope inside a `for`."""
     inside = syntax.assignments(statement)
     written = frozenset(target.array for a in inside for target in a.targets)
@@ -120,7 +120,7 @@ def _used(statement: syntax.Assign) -> frozenset[str]:
     return elements.union(part.name for part in parts if isinstance(part, syntax.Name))
 
 
-def _assign(statement: syntax.Assign, scope: Scope) -> tuple[tuple[Part, ...], Scope]:
+def _assign(statement: syntax.Assign, scope: Known) -> tuple[tuple[Part, ...], Known]:
     target, array = statement.target, statement.target.array
     for each in statement.targets:
         _check_target(each, scope)
@@ -152,7 +152,7 @@ def _assign(statement: syntax.Assign, scope: Scope) -> tuple[tuple[Part, ...], S
     return (*before, defined), scope.defines(defined)
 
 
-def _check_target(target: syntax.Element, scope: Scope) -> None:
+def _check_target(target: syntax.Element, scope: Known) -> None:
     array, declared = target.array, scope.declared
     if array in declared.dims or array in declared.scalars or array in RESERVED:
         raise SpecError(f"'{array}' is not an array", target.span, "choose another name")
@@ -181,7 +181,7 @@ def _check_others(statement: syntax.Assign) -> None:
             )
 
 
-def _check_kept(statement: syntax.Assign, scope: Scope) -> None:
+def _check_kept(statement: syntax.Assign, scope: Known) -> None:
     match statement.value:
         case syntax.Conditional(_, _, syntax.Element() as kept) if kept == statement.target:
             if kept.array not in scope.readable:
@@ -200,7 +200,7 @@ def _check_rank(element: syntax.Element, shape: tuple[ir.Expr, ...]) -> None:
         raise SpecError(f"'{element.array}' has {axes} and is given {got}", element.span)
 
 
-def _check_value(expr: syntax.Expr, scope: Scope) -> None:
+def _check_value(expr: syntax.Expr, scope: Known) -> None:
     """Every name known, and indices of whole dims on axes of that size."""
     match expr:
         case syntax.Name(name):
@@ -231,7 +231,7 @@ def _check_value(expr: syntax.Expr, scope: Scope) -> None:
                 _check_value(part, scope)
 
 
-def _is_scalar_array(name: str, expr: syntax.Name, scope: Scope) -> bool:
+def _is_scalar_array(name: str, expr: syntax.Name, scope: Known) -> bool:
     if name not in scope.shapes:
         return False
     _check_readable(name, expr, scope)
@@ -240,7 +240,7 @@ def _is_scalar_array(name: str, expr: syntax.Name, scope: Scope) -> bool:
 
 
 def _check_readable(
-    array: str, expr: syntax.Expr, scope: Scope, targets: tuple[syntax.Element, ...] = ()
+    array: str, expr: syntax.Expr, scope: Known, targets: tuple[syntax.Element, ...] = ()
 ) -> None:
     if array in scope.readable or (array in scope.assigned and array in scope.shapes):
         return  # of an array that a `for` around it defines, the prover knows which iteration did
@@ -251,7 +251,7 @@ def _check_readable(
     raise SpecError(f"unknown array '{array}'", expr.span, yaml.hint(array, scope.declared.arrays))
 
 
-def _check_whole(element: syntax.Element, scope: Scope) -> None:
+def _check_whole(element: syntax.Element, scope: Known) -> None:
     """`for j in n` says that j indexes axes of size n."""
     ranges = {r.index: r.upper for r in scope.indices if r.index in scope.whole}
     for axis, index in enumerate(element.indices):
@@ -287,7 +287,7 @@ def _show(expr: ir.Expr) -> str:
 # ---------------------------------------------------------------- implicit indices
 
 
-def _implicit(statement: syntax.Assign, scope: Scope) -> tuple[Range, ...]:
+def _implicit(statement: syntax.Assign, scope: Known) -> tuple[Range, ...]:
     """The ranges of the indices that only the left side introduces, in their order there."""
     known = {*scope.integers(), *scope.declared.scalars, *scope.declared.arrays, *RESERVED}
     names = {
@@ -299,7 +299,7 @@ def _implicit(statement: syntax.Assign, scope: Scope) -> tuple[Range, ...]:
     return tuple(_implicit_range(name, statement, scope) for name in names.values())
 
 
-def _implicit_range(name: syntax.Name, statement: syntax.Assign, scope: Scope) -> Range:
+def _implicit_range(name: syntax.Name, statement: syntax.Assign, scope: Known) -> Range:
     elements = [
         e
         for e in (*statement.targets, *syntax.descend(statement.value))
@@ -323,7 +323,7 @@ def _implicit_range(name: syntax.Name, statement: syntax.Assign, scope: Scope) -
     return Range(name.name, algebra.index(0), size, name.span)
 
 
-def _check_order(statement: syntax.Assign, implicit: tuple[Range, ...], scope: Scope) -> None:
+def _check_order(statement: syntax.Assign, implicit: tuple[Range, ...], scope: Known) -> None:
     """Implicit indices have no order: a read of another point must be of another explicit part."""
     unordered = {r.index for r in implicit}
     defined = {target.array for target in statement.targets}
@@ -359,8 +359,8 @@ def _is_plain(expr: syntax.Expr) -> bool:
 
 
 def _declare(
-    target: syntax.Element, indices: tuple[ir.Expr, ...], inner: Scope, scope: Scope
-) -> Scope:
+    target: syntax.Element, indices: tuple[ir.Expr, ...], inner: Known, scope: Known
+) -> Known:
     """The scope with the shape that its definition gives a temporary, unless it is declared."""
     array = target.array
     if array in scope.declared.shapes:
@@ -387,8 +387,8 @@ def _unsized(what: str, index: syntax.Expr) -> SpecError:
 
 
 def _definition(
-    statement: syntax.Assign, value: syntax.Expr, implicit: tuple[Range, ...], scope: Scope
-) -> tuple[Definition, Scope]:
+    statement: syntax.Assign, value: syntax.Expr, implicit: tuple[Range, ...], scope: Known
+) -> tuple[Definition, Known]:
     target, array = statement.target, statement.target.array
     block = unused(array, (scope.names() - {array}) | scope.blocks)
     if isinstance(value, syntax.Fold):

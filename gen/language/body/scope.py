@@ -34,7 +34,7 @@ class Declared:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Known:
     """shapes: of all arrays declared or defined so far. readable: arrays that hold values.
 
     indices: ranges around this place, outermost first; whole: those of them that were written
@@ -63,18 +63,18 @@ class Scope:
         declared = self.declared
         return frozenset((*declared.dims, *declared.scalars, *declared.arrays, *self.shapes))
 
-    def defines(self, definition: Definition) -> "Scope":
+    def defines(self, definition: Definition) -> "Known":
         """The scope after a definition; a new array's shape must be known already."""
         written = {target.array for target in definition.targets}
         return replace(
             self, readable=self.readable | written, blocks=self.blocks | {definition.block}
         )
 
-    def with_shape(self, array: str, shape: tuple[ir.Expr, ...]) -> "Scope":
+    def with_shape(self, array: str, shape: tuple[ir.Expr, ...]) -> "Known":
         return replace(self, shapes={**self.shapes, array: shape})
 
 
-def range_of(over: syntax.Range, scope: Scope) -> Range:
+def range_of(over: syntax.Range, scope: Known) -> Range:
     """The range that an index runs over. Raises SpecError where its name is taken."""
     taken = scope.names() | RESERVED | {r.index for r in scope.indices}
     if over.index in taken:
@@ -93,7 +93,7 @@ def range_of(over: syntax.Range, scope: Scope) -> Range:
     )
 
 
-def enter(over: syntax.Range, scope: Scope) -> Scope:
+def enter(over: syntax.Range, scope: Known) -> Known:
     """The scope inside a `for`."""
     return replace(
         scope,
@@ -109,7 +109,7 @@ def unused(name: str, taken: Collection[str]) -> str:
     return next(other for k in count(1) if (other := f"{name}_{k}") not in taken)
 
 
-def check_indices(target: syntax.Element, values: Collection[syntax.Expr], scope: Scope) -> None:
+def check_indices(target: syntax.Element, values: Collection[syntax.Expr], scope: Known) -> None:
     """Every name in an index known. Raises SpecError."""
     parts = [part for value in values for part in syntax.descend(value)]
     bound = {r.index for part in parts if isinstance(part, syntax.Fold) for r in part.over}

@@ -32,7 +32,7 @@ _DTYPES = frozenset((*(dtype.value for dtype in DType), "longdouble", "clongdoub
 
 @final
 @dataclass(frozen=True, slots=True)
-class Signature:
+class CallSignature:
     """A function's arguments: those that may be given by position, in order, and by name.
 
     rest: what all further positions are, where there may be any number.
@@ -47,7 +47,7 @@ class Signature:
         return self.positions[position] if position < len(self.positions) else self.rest or None
 
 
-def _read(text: str) -> Iterator[tuple[str, Signature]]:
+def _read(text: str) -> Iterator[tuple[str, CallSignature]]:
     module = ""
     for line in text.splitlines():
         if found := re.fullmatch(r"([\w.]+):", line):
@@ -56,7 +56,7 @@ def _read(text: str) -> Iterator[tuple[str, Signature]]:
             before, star, after = found[2].partition("*")
             rest, *more = re.findall(r"\w*", after) if star else [""]
             positions = tuple(re.findall(r"\w+", before))
-            yield module + found[1], Signature(positions, tuple(filter(None, more)), rest)
+            yield module + found[1], CallSignature(positions, tuple(filter(None, more)), rest)
 
 
 SIGNATURES = dict(_read(LISTED.read_text("utf-8")))
@@ -70,7 +70,7 @@ def known_as(chain: str) -> str:
     return re.sub(r"^numpy\.", "np.", chain)
 
 
-def check(node: ast.Call, chain: str, place: grammar.Place, own: Collection[str]) -> None:
+def check(node: ast.Call, chain: str, place: grammar.Positions, own: Collection[str]) -> None:
     """Refuses a call of what is not listed, and arguments that are not. The values of its arguments
     are not looked at but for where a text may stand.
 
@@ -100,7 +100,7 @@ def check(node: ast.Call, chain: str, place: grammar.Place, own: Collection[str]
             raise SpecError(message, place.span(value), 'such as dtype="float64"')
 
 
-def arguments(node: ast.Call, signature: Signature) -> Iterator[tuple[str, ast.expr]]:
+def arguments(node: ast.Call, signature: CallSignature) -> Iterator[tuple[str, ast.expr]]:
     """The arguments of a call that `check` passed, each with its name."""
     for position, value in enumerate(node.args):
         yield signature.at(position) or "", value
@@ -120,7 +120,7 @@ def _hint(chain: str, own: Collection[str]) -> str:
     return near or "the page of the language lists what there is"
 
 
-def _arguments(signature: Signature) -> str:
+def _arguments(signature: CallSignature) -> str:
     taken = [*signature.positions, *([f"*{signature.rest}"] if signature.rest else [])]
     return f"it takes {', '.join([*taken, *signature.names])}"
 

@@ -87,7 +87,7 @@ def prepared(
 
 def _check(
     node: ast.expr,
-    place: grammar.Place,
+    place: grammar.Positions,
     names: Collection[str],
     functions: Collection[str],
     texts: bool = False,
@@ -158,7 +158,7 @@ def _chain(node: ast.expr) -> str:
 class _Evaluator:
     """Runs a checked tree."""
 
-    place: grammar.Place
+    place: grammar.Positions
     values: Mapping[str, Any]
     functions: Mapping[str, Callable[..., Any]]
 

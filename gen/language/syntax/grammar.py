@@ -85,7 +85,7 @@ NO_WORDS = Words()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Positions:
     """Turns positions in a scalar's text into spans of the file."""
 
     scalar: yaml.Scalar
@@ -128,14 +128,14 @@ def expression(scalar: yaml.Scalar, words: Words = NO_WORDS) -> Expr:
     return _whole(tree.body, place)
 
 
-def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Place, ast.AST]:
+def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Positions, ast.AST]:
     """The text as Python reads it (mode "exec" or "eval"), within the limits above."""
     text = scalar.text if mode == "exec" else scalar.text.replace("\n", " ").strip()
     lines = tuple(text.split("\n"))
     starts = [0 if mode == "exec" else len(scalar.text) - len(scalar.text.lstrip())]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
-    place = Place(scalar, scalar.positions(), lines, tuple(starts), words)
+    place = Positions(scalar, scalar.positions(), lines, tuple(starts), words)
     _check_text(text, place)
     try:
         with warnings.catch_warnings():
@@ -153,7 +153,7 @@ def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Plac
     return place, tree
 
 
-def _check_text(text: str, place: Place) -> None:
+def _check_text(text: str, place: Positions) -> None:
     if len(text) > MAX_TEXT:
         raise SpecError(f"the text is longer than {MAX_TEXT} characters", place.scalar.span)
     prefixes = re.search(rf"(?:(?:[-+~]|\bnot\b)\s*){{{MAX_PREFIXES + 1}}}", text)
@@ -168,7 +168,7 @@ def _check_text(text: str, place: Place) -> None:
             raise SpecError(f"brackets nest deeper than {MAX_BRACKETS}", where)
 
 
-def _check_depth(tree: ast.AST, place: Place) -> None:
+def _check_depth(tree: ast.AST, place: Positions) -> None:
     level: list[ast.AST] = [tree]
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
@@ -192,7 +192,7 @@ def _too_deep(span: Span) -> SpecError:
 
 
 def _refuse(
-    node: ast.expr | ast.stmt, place: Place, what: str, hint: str | None = None
+    node: ast.expr | ast.stmt, place: Positions, what: str, hint: str | None = None
 ) -> NoReturn:
     raise SpecError(what, place.span(node), hint)
 
@@ -200,7 +200,7 @@ def _refuse(
 # ---------------------------------------------------------------- statements
 
 
-def _statement(node: ast.stmt, place: Place) -> Statement:
+def _statement(node: ast.stmt, place: Positions) -> Statement:
     span = place.span(node)
     match node:
         case ast.Assign([ast.Tuple([first, *others])], value):
@@ -234,14 +234,14 @@ def _statement(node: ast.stmt, place: Place) -> Statement:
 
 
 def _several(
-    first: ast.expr, others: list[ast.expr], value: ast.expr, place: Place, span: Span
+    first: ast.expr, others: list[ast.expr], value: ast.expr, place: Positions, span: Span
 ) -> Assign:
     """`a[i], b[i] = reduction(...)`."""
     targets = tuple(_target(other, place) for other in others)
     return Assign(_target(first, place), None, _whole(value, place), others=targets, span=span)
 
 
-def _target(node: ast.expr, place: Place) -> Element:
+def _target(node: ast.expr, place: Positions) -> Element:
     match node:
         case ast.Name(name):
             return Element(name, (), span=place.span(node))
@@ -251,7 +251,7 @@ def _target(node: ast.expr, place: Place) -> Element:
             _refuse(node, place, "the left side must be an element of an array, such as a[i, j]")
 
 
-def _indices(node: ast.expr, place: Place) -> tuple[Expr, ...]:
+def _indices(node: ast.expr, place: Positions) -> tuple[Expr, ...]:
     items = node.elts if isinstance(node, ast.Tuple) else [node]
     for item in items:
         if isinstance(item, ast.Slice):
@@ -259,7 +259,7 @@ def _indices(node: ast.expr, place: Place) -> tuple[Expr, ...]:
     return tuple(_whole(item, place) for item in items)
 
 
-def _range(target: ast.expr, iterable: ast.expr, place: Place) -> Range:
+def _range(target: ast.expr, iterable: ast.expr, place: Positions) -> Range:
     if not isinstance(target, ast.Name):
         _refuse(target, place, "the index of a 'for' must be a name")
     span = place.span(target)
@@ -283,11 +283,11 @@ def _range(target: ast.expr, iterable: ast.expr, place: Place) -> Range:
 # ---------------------------------------------------------------- expressions
 
 
-def _whole(node: ast.expr, place: Place) -> Expr:
+def _whole(node: ast.expr, place: Positions) -> Expr:
     return _check_joined(_expr(node, place))
 
 
-def _expr(node: ast.expr, place: Place) -> Expr:
+def _expr(node: ast.expr, place: Positions) -> Expr:
     span = place.span(node)
     match node:
         case ast.Constant(value):
@@ -321,7 +321,7 @@ def _expr(node: ast.expr, place: Place) -> Expr:
             _refuse(node, place, "this is not an expression of the language", hint)
 
 
-def _power(base: ast.expr, exponent: ast.expr, place: Place, span: Span) -> Expr:
+def _power(base: ast.expr, exponent: ast.expr, place: Positions, span: Span) -> Expr:
     of = _expr(base, place)
     match of, exponent:
         case _, ast.Constant(bool()):
@@ -355,7 +355,7 @@ def _join(op: BinaryOp, values: tuple[Expr, ...], span: Span) -> Expr:
 
 
 def _comparison(
-    left: ast.expr, ops: list[ast.cmpop], rest: list[ast.expr], place: Place, span: Span
+    left: ast.expr, ops: list[ast.cmpop], rest: list[ast.expr], place: Positions, span: Span
 ) -> Expr:
     if any(type(op) not in _COMPARE for op in ops):
         raise SpecError("'is' and 'in' are not part of the language", span)
@@ -367,7 +367,7 @@ def _comparison(
     return _join(BinaryOp.AND, tests, span)
 
 
-def _call(name: str, args: list[ast.expr], place: Place, span: Span) -> Expr:
+def _call(name: str, args: list[ast.expr], place: Positions, span: Span) -> Expr:
     own = place.words.reductions
     if len(args) == 1 and isinstance(args[0], ast.GeneratorExp):
         if name in COMBINERS:
@@ -392,7 +392,7 @@ def _call(name: str, args: list[ast.expr], place: Place, span: Span) -> Expr:
     return Apply(name, values, span=span)
 
 
-def _own_fold(name: str, node: ast.GeneratorExp, place: Place, span: Span) -> Fold:
+def _own_fold(name: str, node: ast.GeneratorExp, place: Positions, span: Span) -> Fold:
     """A reduction that the spec defines, over as many values as it says."""
     takes = place.words.reductions[name]
     values = node.elt.elts if isinstance(node.elt, ast.Tuple) else [node.elt]
@@ -404,7 +404,7 @@ def _own_fold(name: str, node: ast.GeneratorExp, place: Place, span: Span) -> Fo
 
 
 def _fold(
-    combiner: Combiner | str, value: Expr, node: ast.GeneratorExp, place: Place, span: Span
+    combiner: Combiner | str, value: Expr, node: ast.GeneratorExp, place: Positions, span: Span
 ) -> Fold:
     over = tuple(_range(g.target, g.iter, place) for g in node.generators)
     if any(r.reverse for r in over):

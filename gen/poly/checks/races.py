@@ -16,7 +16,7 @@ from ...ir.inits import explicit_inits
 from ...ir.nodes import Kernel, LoopKind
 from ..sets.extract import Tree, extract
 from ..sets.order import IN, OUT, Relations, ordered, space
-from ..sets.statement import Access, Launch, Level, Statement
+from ..sets.statement import Access, Launch, LoopLevel, Statement
 from ..witness import Instance, Refused, Sample, Witness, partner, sample
 
 
@@ -142,7 +142,7 @@ def _alike(into: isl.Space, axis: LoopKind, a: Statement, b: Statement) -> isl.M
     return result
 
 
-def _equal(result: isl.Map, x: tuple[Level, int], y: tuple[Level, int]) -> isl.Map:
+def _equal(result: isl.Map, x: tuple[LoopLevel, int], y: tuple[LoopLevel, int]) -> isl.Map:
     """In one iteration of a fused loop, if both are in that loop; else nothing is known."""
     (level, first), (other, second) = x, y
     if level != other:
@@ -219,9 +219,9 @@ def _refused(conflict: Conflict) -> Refused:
 
 def _hint(a: Statement, b: Statement, one: Instance, two: Instance) -> str | None:
     """Where a barrier would be between two instances; None where none can be."""
-    carried: tuple[Level, Statement] | None = None
+    carried: tuple[LoopLevel, Statement] | None = None
     for k, (x, y) in enumerate(zip(a.path, b.path, strict=False)):
-        if isinstance(x, Level) and not x.is_thread and carried is None:
+        if isinstance(x, LoopLevel) and not x.is_thread and carried is None:
             mine, its = ([i.loops[v] for v in x.dims] for i in (one, two))
             if mine != its:
                 carried = x, (a if mine < its else b)
@@ -240,5 +240,5 @@ def _hint(a: Statement, b: Statement, one: Instance, two: Instance) -> str | Non
 
 def _named(s: Statement, k: int) -> str:
     """The statement at a position of a path, or below it, as an argument of a step."""
-    rest = [item for item in s.path[k:] if isinstance(item, Level)]
+    rest = [item for item in s.path[k:] if isinstance(item, LoopLevel)]
     return f"loop: {rest[0].loops[0]}" if rest else f"block: {s.name}"

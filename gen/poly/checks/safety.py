@@ -15,7 +15,7 @@ from ...ir.nodes import Intent, IterVar, LoopKind, Update, Var
 from ...ir.walk import loads
 from ..sets.affine import NotAffine, affine
 from ..sets.order import IN, OUT, Relations, common, space
-from ..sets.statement import Access, Level, Statement
+from ..sets.statement import Access, LoopLevel, Statement
 from ..values.roles import Execution
 from ..witness import Refused, Witness, partner, sample
 
@@ -112,7 +112,7 @@ def check_tiles(run: Execution, buffers: frozenset[str]) -> None:
                             _check_ahead(run.relations, level, depth, x, y)
 
 
-def _turned(a: Statement, b: Statement) -> list[tuple[Level, int]]:
+def _turned(a: Statement, b: Statement) -> list[tuple[LoopLevel, int]]:
     """The loops of turned nests that both are in, and the dims before each."""
     result, depth = [], 0
     for level in common(a, b):
@@ -122,7 +122,7 @@ def _turned(a: Statement, b: Statement) -> list[tuple[Level, int]]:
     return result
 
 
-def _check_ahead(relations: Relations, level: Level, depth: int, x: Access, y: Access) -> None:
+def _check_ahead(relations: Relations, level: LoopLevel, depth: int, x: Access, y: Access) -> None:
     adding = x is y and isinstance(x.statement.block.body, Update)
     if adding:
         return  # terms of one reduction, in any order
@@ -149,9 +149,9 @@ def _check_ahead(relations: Relations, level: Level, depth: int, x: Access, y: A
     )
 
 
-def _parallel_levels(run: Execution) -> list[tuple[Level, int, list[Statement]]]:
+def _parallel_levels(run: Execution) -> list[tuple[LoopLevel, int, list[Statement]]]:
     """The loops whose iterations run in any order, the dims around them, and what is inside."""
-    found: dict[Level, tuple[int, list[Statement]]] = {}
+    found: dict[LoopLevel, tuple[int, list[Statement]]] = {}
     for s in run.tree.statements:
         depth = 0
         for level in s.levels:
@@ -161,7 +161,9 @@ def _parallel_levels(run: Execution) -> list[tuple[Level, int, list[Statement]]]
     return [(level, depth, inside) for level, (depth, inside) in found.items()]
 
 
-def _check_pair(relations: Relations, level: Level, depth: int, w: Access, other: Access) -> None:
+def _check_pair(
+    relations: Relations, level: LoopLevel, depth: int, w: Access, other: Access
+) -> None:
     both_update = isinstance(w.statement.block.body, Update) and other in w.statement.writes
     if both_update and not {LoopKind.PARALLEL, LoopKind.DISTRIBUTED} & set(level.kinds):
         return
@@ -177,7 +179,7 @@ def _check_pair(relations: Relations, level: Level, depth: int, w: Access, other
         equal = equal.equate(IN, k, OUT, k)
 
 
-def _race(level: Level, w: Access, other: Access, race: isl.Map) -> Refused:
+def _race(level: LoopLevel, w: Access, other: Access, race: isl.Map) -> Refused:
     case = sample(race.domain())
     writer = w.statement.describe(case)
     meeting = other.statement.describe(case, partner(race, case))

@@ -22,13 +22,13 @@ from ...ir.nodes import (
     Cast,
     Const,
     DefinedCombiner,
+    Destination,
     Expr,
     Function,
     IterKind,
     Load,
     Select,
     Store,
-    Target,
     Unary,
     UnaryOp,
     Update,
@@ -191,7 +191,7 @@ def _result(block: Block, target: int) -> str:
     return f"{block.name}.{target}"
 
 
-def _places(block: Block, target: Target) -> dict[str, int]:
+def _places(block: Block, target: Destination) -> dict[str, int]:
     """The axis of the target that is each of the block's iteration variables, which so tells which
     instance wrote a place.
     """

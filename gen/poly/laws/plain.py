@@ -14,10 +14,10 @@ from ...ir.nodes import (
     Allocate,
     Block,
     Buffer,
+    Destination,
     Kernel,
     Seq,
     Stmt,
-    Target,
     Update,
     Var,
 )
@@ -74,7 +74,7 @@ def _joined(plain: Kernel, fit: Fit) -> Kernel:
     by_name = {b.name: b for b in blocks(plain.body)}
     first, *others = (by_name[name] for name in fit.blocks.values())
     assert isinstance(first.body, Update)
-    places: dict[str, Target] = {}
+    places: dict[str, Destination] = {}
     for part, name in fit.blocks.items():
         block = by_name[name]
         assert isinstance(block.body, Update)
@@ -85,7 +85,7 @@ def _joined(plain: Kernel, fit: Fit) -> Kernel:
         if part not in places:
             shape = _buffer(plain, last.buffer).shape
             counts.append(Buffer(f"{first.name}.{part}", none.dtype, shape))
-            places[part] = Target(counts[-1].name, last.indices)
+            places[part] = Destination(counts[-1].name, last.indices)
     ordered = tuple(places[part] for part in fit.law.combiner.parts)
     values = tuple(
         substitute(fit.form.terms[part], {TERM: first.body.values[0]})

@@ -18,7 +18,7 @@ from ...ir.inits import explicit_inits
 from ...ir.nodes import Binary, BinaryOp, Expr, Kernel, Loop, LoopKind, Var
 from ..sets.affine import NotAffine, affine, frame, region, tuple_map
 from ..sets.extract import extract, parameters_of
-from ..sets.statement import Access, Level
+from ..sets.statement import Access, LoopLevel
 from .times import IN, PARAM, Timed
 
 Way = isl.Map  # from the loops outside of the distributed one, and a rank, to those and another
@@ -84,8 +84,8 @@ def halo(kernel: Kernel, buffer: str, loop: Loop) -> Halo | str:
     statements = extract(explicit_inits(kernel)).statements
     readers = [s for s in statements if any(loop.var in x.loops for x in s.levels)]
     path = next(iter(readers)).path
-    depth = next(k for k, x in enumerate(path) if isinstance(x, Level) and loop.var in x.loops)
-    outside = tuple(x for x in path[:depth] if isinstance(x, Level))
+    depth = next(k for k, x in enumerate(path) if isinstance(x, LoopLevel) and loop.var in x.loops)
+    outside = tuple(x for x in path[:depth] if isinstance(x, LoopLevel))
     first = min(s.uid for s in readers)
     writes = [w for s in statements for w in s.writes if w.storage.name == buffer]
     reads = [r for s in statements if s.uid >= first for r in s.reads if r.storage.name == buffer]
@@ -104,12 +104,12 @@ def _first(points: isl.Set, count: int) -> isl.Set:
     return points.project_out(isl.dim_type.set, count, rest)
 
 
-def _of_ranks(accesses: Iterable[Access], outside: tuple[Level, ...]) -> isl.Map:
+def _of_ranks(accesses: Iterable[Access], outside: tuple[LoopLevel, ...]) -> isl.Map:
     """From the loops outside and a rank to the elements that it touches."""
     return reduce(isl.Map.union, [_of_rank(access, outside) for access in accesses]).coalesce()
 
 
-def _of_rank(access: Access, outside: tuple[Level, ...]) -> isl.Map:
+def _of_rank(access: Access, outside: tuple[LoopLevel, ...]) -> isl.Map:
     statement = access.statement
     found = statement.on(LoopKind.DISTRIBUTED)
     assert found is not None

@@ -27,6 +27,7 @@ from ...ir.nodes import (
     Barrier,
     Block,
     Delinearize,
+    Destination,
     Expr,
     If,
     Init,
@@ -37,7 +38,6 @@ from ...ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Target,
     Transfer,
     Update,
 )
@@ -45,7 +45,7 @@ from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import children, substitute
 from ..sets.extract import outline
 from ..witness import Refused
-from .expressions import Around, Place, Unknown, head_of
+from .expressions import Around, Site, Unknown, head_of
 
 MOST_TRIPS = 64  # of an unrolled loop that may be written out
 
@@ -153,7 +153,7 @@ def _check_block(old: Block, new: Block, around: Around) -> None:
             wrong = _difference(old, new, around, unknown)
             if wrong is None:
                 return
-            Place(around, conjuncts(old.predicate), unknown).require_known()
+            Site(around, conjuncts(old.predicate), unknown).require_known()
             raise Refused(f"block '{old.name}' {wrong}", span=old.span)
         except Unknown as found:
             unknown = (*unknown, found.expr)
@@ -165,14 +165,14 @@ def _difference(old: Block, new: Block, around: Around, unknown: tuple[Expr, ...
         return f"is emitted as '{new.name}'"
     guards, left = conjuncts(old.predicate), conjuncts(new.predicate)
     texts = {repr(p) for p in left}
-    kept = Place(around, tuple(p for p in guards if repr(p) in texts), unknown)
+    kept = Site(around, tuple(p for p in guards if repr(p) in texts), unknown)
     for p in left:
         if not any(repr(p) == repr(guard) for guard in guards):
             return f"is emitted under `{expr_to_text(p)}`, which is not proved to hold"
     for p in guards:
         if repr(p) not in texts and not kept.implies(p):
             return f"is emitted without the guard `{expr_to_text(p)}`"
-    place = Place(around, guards, unknown)
+    place = Site(around, guards, unknown)
     ours, theirs = _bound(old), _bound(new)
     if head_of(ours) != head_of(theirs) or not place.same_combiner(ours, theirs):
         return "is emitted as a statement of another kind"
@@ -189,6 +189,6 @@ def _bound(block: Block) -> Store | Init | Update:
 
 
 def _text(node: Node) -> str:
-    if isinstance(node, Target):
+    if isinstance(node, Destination):
         return f"{node.buffer}[{', '.join(map(expr_to_text, node.indices))}]"
     return expr_to_text(cast(Expr, node))

@@ -23,6 +23,7 @@ from ...ir.nodes import (
     Const,
     DefinedCombiner,
     Delinearize,
+    Destination,
     Expr,
     Function,
     If,
@@ -33,7 +34,6 @@ from ...ir.nodes import (
     Select,
     Stmt,
     Store,
-    Target,
     Unary,
     UnaryOp,
     Update,
@@ -107,7 +107,7 @@ class Around:
             start = frame(self.parameters, ()).space
             return isl.Set.universe(start).intersect_params(self.context)
         wider = self.outer.domain.add_dims(isl.dim_type.set, len(self.variables))
-        return Place(self, (), ()).within(wider, self.conditions)
+        return Site(self, (), ()).within(wider, self.conditions)
 
 
 def _lasting(conditions: Iterable[Expr], body: Stmt) -> Iterator[Expr]:
@@ -131,8 +131,8 @@ def head_of(node: Node) -> tuple[object, ...]:
     match node:
         case Load(buffer):
             return (*head(node), buffer)
-        case Target(buffer, indices):
-            return (Target, buffer, len(indices))
+        case Destination(buffer, indices):
+            return (Destination, buffer, len(indices))
         case Store():
             return (Store,)
         case Init(combiner, places):
@@ -145,7 +145,7 @@ def head_of(node: Node) -> tuple[object, ...]:
 
 @final
 @dataclass(frozen=True)
-class Place:
+class Site:
     """Where a block runs. guards: it runs where they hold, too. unknown: what is a coordinate of
     its own to isl.
     """
@@ -264,7 +264,7 @@ class Place:
                 Update(DefinedCombiner() as ours),
                 Update(DefinedCombiner() as theirs),
             ):
-                alone = Place(Around(self.around.parameters, self.around.context), (), self.unknown)
+                alone = Site(Around(self.around.parameters, self.around.context), (), self.unknown)
                 return repr(replace(ours, combined=())) == repr(
                     replace(theirs, combined=())
                 ) and all(

@@ -46,7 +46,7 @@ from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import blocks, loads, map_children, substitute, targets, walk
 from ..sets.extract import outline
 from ..witness import Refused
-from .expressions import Around, Place, Unknown
+from .expressions import Around, Site, Unknown
 
 FAR = 2**62
 """Beyond all that data is compared with: the limits of sizes and scalars see to that, and that
@@ -243,7 +243,7 @@ def _implied(around: Around, guards: tuple[Expr, ...], condition: Expr) -> bool:
     around, condition = _held(around, (*around.all_conditions, *guards), condition)
     guards, unknown = (), tuple[Expr, ...]()
     while True:
-        place = Place(around, guards, unknown)
+        place = Site(around, guards, unknown)
         try:
             if place.implies(condition):
                 return True

@@ -25,6 +25,7 @@ from ...ir.nodes import (
     Combiner,
     Const,
     Delinearize,
+    Destination,
     Expr,
     If,
     Init,
@@ -37,7 +38,6 @@ from ...ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Target,
     Transfer,
     Var,
 )
@@ -51,7 +51,7 @@ from .statement import (
     AtLeast,
     Guarded,
     Launch,
-    Level,
+    LoopLevel,
     Statement,
     Storage,
     Surroundings,
@@ -83,7 +83,7 @@ class Tree:
         at = frame(self.parameters, axes)
         identity = tuple_map(tuple(at.values[a] for a in axes), at)
         domain = storage.box.intersect_params(self.context)
-        target = Target(storage.name, tuple(Var(a) for a in axes))
+        target = Destination(storage.name, tuple(Var(a) for a in axes))
         iters = tuple(
             IterVar(a, index(0), e) for a, e in zip(axes, storage.buffer.shape, strict=True)
         )
@@ -190,7 +190,7 @@ def outline(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Outline:
 
 def _allocated(buffer: Buffer, around: Surroundings, body: Stmt) -> Storage:
     """A buffer as an Allocate makes it."""
-    levels = [item for item in around.path if isinstance(item, Level)]
+    levels = [item for item in around.path if isinstance(item, LoopLevel)]
     if buffer.scope is Scope.MESSAGE:
         return _message(buffer, around, exchange(body, buffer.name))
     if buffer.scope is Scope.RANK and not any(LoopKind.DISTRIBUTED in x.kinds for x in levels):
@@ -303,7 +303,7 @@ def _visit_loop(
         launch = Launch(next(uid), len(around.dims), axes(loop))
         around = replace(around, launch=launch)
     if isinstance(nest, Fused):
-        level = Level(next(uid), nest.loops, nest.kinds, nest.vars)
+        level = LoopLevel(next(uid), nest.loops, nest.kinds, nest.vars)
         required = [AtLeast(extent, 0, "extent", "a fused loop") for extent in nest.extents]
         conditions = [
             c
@@ -315,7 +315,7 @@ def _visit_loop(
     if cut := tiles(loop):
         yield from _visit_tiles(cut, around, uid)
         return
-    level = Level(next(uid), (loop.var,), (loop.kind,), (loop.var,))
+    level = LoopLevel(next(uid), (loop.var,), (loop.kind,), (loop.var,))
     bounds = _between(loop.var, loop.lower, loop.upper)
     yield from _visit(loop.body, around.enter(level, *bounds), uid)
 
@@ -325,7 +325,7 @@ def _visit_tiles(
 ) -> Iterator[tuple[Block | Barrier | Transfer, Surroundings]]:
     turned = next(uid) if cut.turned else None
     for u in cut.loops:
-        level = Level(next(uid), u.loops, u.kinds, (u.var,), turned)
+        level = LoopLevel(next(uid), u.loops, u.kinds, (u.var,), turned)
         above, below = _between(u.var, u.lower, u.upper)
         size = (AtLeast(u.size, 1, "size", "parts"),) if u.size else ()
         around = around.enter(level, *size, above, Guarded(below) if u.guarded else below)

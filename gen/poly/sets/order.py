@@ -18,7 +18,7 @@ import islpy as isl
 
 from .extract import Tree
 from .places import Places
-from .statement import Access, Level, Statement, Storage
+from .statement import Access, LoopLevel, Statement, Storage
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -97,13 +97,13 @@ def space(parameters: isl.Space, a: Access, b: Access) -> isl.Space:
     return parameters.add_dims(IN, inputs).add_dims(OUT, outputs)
 
 
-def common(a: Statement, b: Statement) -> tuple[Level, ...]:
+def common(a: Statement, b: Statement) -> tuple[LoopLevel, ...]:
     """The loops that both are in, outermost first."""
-    result: list[Level] = []
+    result: list[LoopLevel] = []
     for x, y in zip(a.path, b.path, strict=False):
         if x != y:
             break
-        if isinstance(x, Level):
+        if isinstance(x, LoopLevel):
             result.append(x)
     return tuple(result)
 
@@ -119,7 +119,7 @@ def ordered(a: Statement, b: Statement, into: isl.Space) -> isl.Map:
         if isinstance(x, int) and isinstance(y, int):
             if x != y:
                 return result.union(equal) if x < y else result
-        elif isinstance(x, Level) and isinstance(y, Level):
+        elif isinstance(x, LoopLevel) and isinstance(y, LoopLevel):
             if x.in_lockstep and y.in_lockstep:
                 threads.append(depth)
                 depth += 1
@@ -146,7 +146,7 @@ def turns(e: Statement, writes: Sequence[Access]) -> Iterator[tuple[int, list[Ac
     same = sum(len(level.dims) for level in e.levels)
     for depth, item in reversed(list(enumerate(e.path))):
         here = [w for w in writes if w.statement.path[:depth] == e.path[:depth]]
-        if isinstance(item, Level):
+        if isinstance(item, LoopLevel):
             same -= len(item.dims)
             yield same, [w for w in reversed(here) if w.statement.path[depth] == item]
             continue
@@ -158,11 +158,11 @@ def turns(e: Statement, writes: Sequence[Access]) -> Iterator[tuple[int, list[Ac
                 yield same, places[place]
 
 
-def _place(path: Sequence[int | Level]) -> tuple[int, ...]:
+def _place(path: Sequence[int | LoopLevel]) -> tuple[int, ...]:
     """The textual positions down to the first loop."""
     result: list[int] = []
     for item in path:
-        if isinstance(item, Level):
+        if isinstance(item, LoopLevel):
             break
         result.append(item)
     return tuple(result)
@@ -192,7 +192,7 @@ def unordered(parameters: isl.Space, a: Access, b: Access) -> Iterator[isl.Map]:
         depth += len(level.dims)
 
 
-def _offsets(statement: Statement) -> list[tuple[Level, int]]:
+def _offsets(statement: Statement) -> list[tuple[LoopLevel, int]]:
     result, depth = [], 0
     for level in statement.levels:
         result.append((level, depth))

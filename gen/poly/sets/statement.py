@@ -35,7 +35,7 @@ from .unknown_places import known, part, unknown, within
 
 @final
 @dataclass(frozen=True, slots=True)
-class Level:
+class LoopLevel:
     """A loop around a statement: its variable, or the parts of a fused one in its place.
 
     turned: of which nest it is that runs in parts of a symbolic size, and so in another order.
@@ -152,7 +152,7 @@ class Statement:
 
     block: Block
     uid: int
-    path: tuple[int | Level, ...]
+    path: tuple[int | LoopLevel, ...]
     dims: tuple[str, ...]
     domain: isl.Set
     at: Frame
@@ -169,10 +169,10 @@ class Statement:
         return self.block.name
 
     @property
-    def levels(self) -> tuple[Level, ...]:
-        return tuple(item for item in self.path if isinstance(item, Level))
+    def levels(self) -> tuple[LoopLevel, ...]:
+        return tuple(item for item in self.path if isinstance(item, LoopLevel))
 
-    def on(self, axis: LoopKind) -> tuple[Level, int] | None:
+    def on(self, axis: LoopKind) -> tuple[LoopLevel, int] | None:
         """The loop around that is bound to an axis, and which of `dims` is its first."""
         depth = 0
         for level in self.levels:
@@ -224,13 +224,13 @@ class Surroundings:
 
     parameters: isl.Space
     context: isl.Set
-    path: tuple[int | Level, ...]
+    path: tuple[int | LoopLevel, ...]
     dims: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     storages: tuple[Storage, ...] = ()
     launch: Launch | None = None
 
-    def enter(self, level: Level, *conditions: Step) -> "Surroundings":
+    def enter(self, level: LoopLevel, *conditions: Step) -> "Surroundings":
         return replace(
             self,
             path=(*self.path, level),

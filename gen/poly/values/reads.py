@@ -13,7 +13,7 @@ import islpy as isl
 
 from ...ir.nodes import LoopKind
 from ..certificate import Source
-from ..decisions import Part
+from ..decisions import Decision
 from ..sets.coverage import covered
 from ..sets.order import agreeing
 from ..sets.statement import Access, Statement
@@ -40,7 +40,7 @@ class Taken:
     held: dict[Access, Terms] = field(default_factory=dict)
     asked: list[Access] = field(default_factory=list)
 
-    def within(self, part: Part) -> "Taken":
+    def within(self, part: Decision) -> "Taken":
         """Answers for a part, which has all that its copies copy."""
         return replace(self, run=self.run.within(part))
 

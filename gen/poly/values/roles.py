@@ -22,7 +22,7 @@ from ...ir.nodes import (
     Update,
 )
 from ..certificate import Flow, Source
-from ..decisions import Part
+from ..decisions import Decision
 from ..sets.affine import NotAffine, region
 from ..sets.extract import Tree
 from ..sets.order import Relations
@@ -60,7 +60,7 @@ class Execution:
     flow: Flow
     roles: Mapping[int, Role]
 
-    def within(self, part: Part) -> "Execution":
+    def within(self, part: Decision) -> "Execution":
         """The execution of a part's statements alone."""
         chosen = tuple(s for s in self.tree.statements if s.uid in part.members)
         tree = replace(self.tree, statements=chosen)

@@ -8,7 +8,7 @@ loop that holds all its accesses and that every read shares with its writer (`si
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...ir.nodes import Allocate, Block, Buffer, Load, Loop, LoopKind, Seq, Stmt, Target
+from ...ir.nodes import Allocate, Block, Buffer, Destination, Load, Loop, LoopKind, Seq, Stmt
 from ...ir.walk import accessed, loads, nested, seq, statements, substitute, targets, variables
 from ...poly.certificate import Flow, Scheduled
 from .tree import under, update_stmts, with_body
@@ -99,7 +99,7 @@ def _home(nests: Sequence[tuple[Block, tuple[Loop, ...]]], flow: Flow, buffer: s
 def _moves(block: Block, buffer: str, lane: str) -> bool:
     """Whether all the block's accesses of the buffer depend on the lane."""
     at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
-    accesses: list[Load | Target] = [*loads(block.body), *targets(block.body)]
+    accesses: list[Load | Destination] = [*loads(block.body), *targets(block.body)]
     return all(
         any(lane in variables(substitute(i, at)) for i in a.indices)
         for a in accesses

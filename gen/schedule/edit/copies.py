@@ -10,20 +10,20 @@ from functools import reduce
 from typing import Any, final
 
 from ...ir.algebra import TRUE, add, index, mod, sub
-from ...ir.index.bounds import Range, highest, larger, normal
+from ...ir.index.bounds import LoopRange, highest, larger, normal
 from ...ir.nodes import (
     Binary,
     BinaryOp,
     Block,
     Buffer,
     Const,
+    Destination,
     Expr,
     IterVar,
     Kernel,
     Load,
     Stmt,
     Store,
-    Target,
     Var,
 )
 from ...ir.walk import loads, map_children, variables
@@ -61,7 +61,7 @@ def folding(block: Block, buffer: str) -> Folding:
     does, as in `t[i % 4, i // 4]`, the remainder is half of a place.
     """
     found = [x for x in loads(block.body) if x.buffer == buffer]
-    ranges = tuple(Range(v.name, v.lower, sub(v.upper, 1)) for v in block.iters)
+    ranges = tuple(LoopRange(v.name, v.lower, sub(v.upper, 1)) for v in block.iters)
 
     def extent(axis: int) -> Expr | None:
         ends = [highest(_inside(x.indices[axis]), ranges) for x in found]
@@ -103,16 +103,16 @@ def copying(
     )
     at = tuple(Var(v.name) for v in iters)
     from_ = folded.places(at) if folded else at
-    body = Store(Target(to.name, at), Load(source.name, from_, source.dtype))
+    body = Store(Destination(to.name, at), Load(source.name, from_, source.dtype))
     return Block(name, iters, at, TRUE, body)
 
 
-def using(block: Block, buffer: str, new: Callable[[Any], Load | Target]) -> Block:
+def using(block: Block, buffer: str, new: Callable[[Any], Load | Destination]) -> Block:
     """The block with other accesses (loads and targets) in place of those of a buffer."""
 
     def go(n: Any) -> Any:
         found = map_children(n, go)
-        is_access = isinstance(found, Load | Target) and found.buffer == buffer
+        is_access = isinstance(found, Load | Destination) and found.buffer == buffer
         return new(found) if is_access else found
 
     return replace(block, body=go(block.body))

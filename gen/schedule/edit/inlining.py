@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-from ...ir.nodes import Block, Expr, Load, Node, Origin, Store, Target, Var
+from ...ir.nodes import Block, Destination, Expr, Load, Node, Origin, Store, Var
 from ...ir.walk import map_children, substitute
 from ...poly.certificate import Flow, Source
 from .tree import CannotApply
@@ -53,7 +53,7 @@ def inline_reads(consumer: Block, producer: Block, flow: Flow) -> tuple[Block, t
 def _origin(copy: Block, producer: Block) -> Origin | None:
     """What a copy computes once the expression of the copied values is in it."""
     match copy.body, producer.body:
-        case Store(_, Load(_, indices)), Store(Target(_, at)) if producer.origin:
+        case Store(_, Load(_, indices)), Store(Destination(_, at)) if producer.origin:
             values = {cast(Var, v).name: i for v, i in zip(at, indices, strict=True)}
             return substitute(producer.origin, values)
         case _:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...ir.algebra import add, ceildiv, floordiv, mul, sub
-from ...ir.index.bounds import Range, highest, larger, lowest, normal, sides, smaller
+from ...ir.index.bounds import LoopRange, highest, larger, lowest, normal, sides, smaller
 from ...ir.index.linear import linear
 from ...ir.nodes import Binary, BinaryOp, Const, Expr, Loop, Var
 from ...ir.text.print_expr import expr_to_text
@@ -27,19 +27,19 @@ def widened(outer: Loop, inner: Loop) -> tuple[Loop, Loop]:
     """The two the other way round, the one that goes outside over all that it runs over in any
     iteration of the other. Raises CannotApply as below.
     """
-    span = Range(outer.var, outer.lower, sub(outer.upper, 1))
+    span = LoopRange(outer.var, outer.lower, sub(outer.upper, 1))
     first, last = lowest(inner.lower, (span,)), highest(inner.upper, (span,))
     if first is None or last is None:
         raise _refusal(inner, outer, inner.lower if first is None else inner.upper)
     return replace(inner, lower=first, upper=last), outer
 
 
-def exchanged(outer: Loop, inner: Loop, around: tuple[Range, ...]) -> tuple[Loop, Loop]:
+def exchanged(outer: Loop, inner: Loop, around: tuple[LoopRange, ...]) -> tuple[Loop, Loop]:
     """around: the ranges further out. Raises CannotApply where the bounds of the inner loop are no
     maxima and minima of sums in the outer variable.
     """
     new, _ = widened(outer, inner)
-    known = (*around, Range(inner.var, new.lower, sub(new.upper, 1)))
+    known = (*around, LoopRange(inner.var, new.lower, sub(new.upper, 1)))
     lower, upper = outer.lower, outer.upper
     for side, j in _sides(BinaryOp.MAX, inner.lower, outer, Var(inner.var)):  # c*i + rest <= j
         c, rest = _solved(side, inner, outer)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ...ir.algebra import maximum
 from ...ir.index.bounds import not_negative
-from ...ir.nodes import Block, Buffer, Expr, Load, Node, Scope, Target
+from ...ir.nodes import Block, Buffer, Destination, Expr, Load, Node, Scope
 from ...ir.walk import blocks, loads, map_children
 from ...poly.certificate import Scheduled, Source
 from .tree import CannotApply, buffer_named, rebuild, temporaries, tree
@@ -29,7 +29,7 @@ def relaid(
 
     def go(node: Node) -> Node:
         new = map_children(node, go)
-        if isinstance(new, Load | Target) and new.buffer == buffer:
+        if isinstance(new, Load | Destination) and new.buffer == buffer:
             return replace(new, indices=places(new.indices))
         return new
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ...ir.algebra import add, ceildiv, conjunction, conjuncts, floordiv, index, less, sub
-from ...ir.index.bounds import Range, at_most, highest, larger, lowest, normal, sides, smaller
+from ...ir.index.bounds import LoopRange, at_most, highest, larger, lowest, normal, sides, smaller
 from ...ir.index.linear import constant, linear, same
 from ...ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, IterVar, Loop, Stmt, Var
 from ...ir.walk import substitute, variables
@@ -31,13 +31,13 @@ Region = tuple[Interval | None, ...]
 
 
 def touched(
-    block: Block, indices: Sequence[Expr], inside: Iterable[Stmt], around: tuple[Range, ...]
+    block: Block, indices: Sequence[Expr], inside: Iterable[Stmt], around: tuple[LoopRange, ...]
 ) -> Region:
     """The places that a block's accesses cover while the loops among `inside` run and those of
     `around` stand still.
     """
     loops = ranges_of(inside)
-    iters: list[Range] = []
+    iters: list[LoopRange] = []
     unbounded: set[str] = set()
     for v, binding in zip(block.iters, block.bindings, strict=True):
         lower, upper = lowest(binding, loops), highest(binding, loops)
@@ -48,7 +48,7 @@ def touched(
             known = (*around, *iters)
             lower = larger(lower, v.lower, known)
             upper = smaller(upper, sub(v.upper, 1), known)
-        iters.append(Range(v.name, lower, upper))
+        iters.append(LoopRange(v.name, lower, upper))
 
     def interval(i: Expr) -> Interval | None:
         lower, upper = lowest(i, iters), highest(i, iters)
@@ -59,7 +59,7 @@ def touched(
     return tuple(map(interval, indices))
 
 
-def union(a: Region, b: Region, ranges: tuple[Range, ...]) -> Region:
+def union(a: Region, b: Region, ranges: tuple[LoopRange, ...]) -> Region:
     """The smallest box around both."""
 
     def both(x: Interval | None, y: Interval | None) -> Interval | None:
@@ -98,7 +98,7 @@ def required(places: Sequence[Expr], region: Region, iters: frozenset[str]) -> d
 class _Placing:
     """The nest so far, from outside in."""
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[LoopRange, ...]
     loops: list[Loop]
     guards: list[Expr]
     values: dict[str, Expr]
@@ -150,7 +150,7 @@ def place(
 
 
 def within(
-    value: Expr, lowers: Iterable[Expr], uppers: Iterable[Expr], ranges: Iterable[Range]
+    value: Expr, lowers: Iterable[Expr], uppers: Iterable[Expr], ranges: Iterable[LoopRange]
 ) -> Iterator[Expr]:
     """The guards that keep a value from each lower bound on and below each upper one, without those
     that hold anyway.
@@ -173,7 +173,7 @@ def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> No
     start: Expr = index(0)
     if (tile := _tile(lower, upper)) is not None:
         start, size = tile
-        p.ranges = (*p.ranges, Range(var, index(0), index(size - 1)))
+        p.ranges = (*p.ranges, LoopRange(var, index(0), index(size - 1)))
         value = add(start, Var(var))
         lowers, uppers = sides(BinaryOp.MAX, lower), sides(BinaryOp.MIN, upper)
         p.guards += within(value, lowers, uppers, p.ranges)
@@ -185,7 +185,7 @@ def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> No
         # before the outermost of them.
         start, lower, upper = lower, index(0), sub(upper, lower)
     p.loops.append(serial_loop(var, lower, upper))
-    p.ranges = (*p.ranges, Range(var, lower, sub(upper, 1)))
+    p.ranges = (*p.ranges, LoopRange(var, lower, sub(upper, 1)))
     p.values[v.name] = add(start, Var(var))
 
 

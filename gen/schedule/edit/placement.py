@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
-from ...ir.index.bounds import Range, at_most
+from ...ir.index.bounds import LoopRange, at_most
 from ...ir.index.linear import same
 from ...ir.nodes import Block, Delinearize, Expr, Loop, LoopKind, Seq, Stmt, Var
 from ...ir.text.print_expr import expr_to_text
@@ -93,7 +93,7 @@ def _equal(
     their: Loop | Delinearize,
     mine: Loop | Delinearize,
     values: dict[str, Expr],
-    ranges: tuple[Range, ...],
+    ranges: tuple[LoopRange, ...],
 ) -> bool:
     """Whether one runs over the same iterations as the other, for all sizes."""
 

@@ -7,7 +7,7 @@ and whether other bounds make a difference.
 from collections.abc import Iterable
 
 from ...ir.algebra import index, sub
-from ...ir.index.bounds import Range
+from ...ir.index.bounds import LoopRange
 from ...ir.nodes import Binary, BinaryOp, Expr, Kernel, Loop, Stmt, Var
 from ...ir.types import INDEX
 from ...ir.walk import blocks
@@ -19,7 +19,7 @@ from .tree import loops_around, ranges_of
 def context(kernel: Kernel, around: Iterable[Stmt]) -> Known:
     """What is known of dims and of what the statements around bind."""
     scalars = (s.name for s in kernel.scalars if s.dtype is INDEX)
-    phases = [Range(p.name, index(0), index(p.size - 1)) for p in kernel.phases]
+    phases = [LoopRange(p.name, index(0), index(p.size - 1)) for p in kernel.phases]
     ranges = (*phases, *ranges_of(around))
     sizes = (Binary(BinaryOp.GE, Var(d), index(0)) for d in kernel.dims)
     conditions = (c for r in ranges for c in _conditions(r))
@@ -31,10 +31,10 @@ def context(kernel: Kernel, around: Iterable[Stmt]) -> Known:
 
 def bounds(loop: Loop) -> tuple[Expr, Expr]:
     """The conditions that the loop's bounds are."""
-    return _conditions(Range(loop.var, loop.lower, sub(loop.upper, 1)))
+    return _conditions(LoopRange(loop.var, loop.lower, sub(loop.upper, 1)))
 
 
-def _conditions(r: Range) -> tuple[Expr, Expr]:
+def _conditions(r: LoopRange) -> tuple[Expr, Expr]:
     return Binary(BinaryOp.GE, Var(r.var), r.lower), Binary(BinaryOp.LE, Var(r.var), r.upper)
 
 

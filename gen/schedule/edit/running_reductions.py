@@ -9,7 +9,7 @@ from typing import final
 
 from ...ir.algebra import add, index
 from ...ir.index.linear import same
-from ...ir.nodes import Block, Buffer, Expr, IterVar, Kernel, Loop, Store, Target, Update, Var
+from ...ir.nodes import Block, Buffer, Destination, Expr, IterVar, Kernel, Loop, Store, Update, Var
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import blocks, substitute, variables
 from .tree import (
@@ -81,7 +81,7 @@ class Running:
             name=name,
             iters=tuple(v for v, _ in to),
             bindings=tuple(b for _, b in to),
-            body=replace(self.body, targets=(Target(name, at),), values=tuple(new)),
+            body=replace(self.body, targets=(Destination(name, at),), values=tuple(new)),
             origin=origin and substitute(origin, values),
         )
 
@@ -92,7 +92,7 @@ class Running:
             name=name,
             iters=tuple(v for v, _ in to),
             bindings=tuple(b for _, b in to),
-            body=replace(self.body, targets=(Target(name, at),), values=(value,)),
+            body=replace(self.body, targets=(Destination(name, at),), values=(value,)),
             origin=None,
             annotations=(),
         )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from ...ir.algebra import conjunction, conjuncts, index, sub
-from ...ir.index.bounds import Range
+from ...ir.index.bounds import LoopRange
 from ...ir.nodes import (
     Allocate,
     Block,
@@ -171,16 +171,16 @@ def scope_of(stmts: Iterable[Stmt]) -> tuple[str, ...]:
     return tuple(r.var for r in ranges_of(stmts))
 
 
-def ranges_of(stmts: Iterable[Stmt]) -> tuple[Range, ...]:
+def ranges_of(stmts: Iterable[Stmt]) -> tuple[LoopRange, ...]:
     """The ranges of the variables that the statements bind, outermost first."""
-    result: list[Range] = []
+    result: list[LoopRange] = []
     for s in stmts:
         match s:
             case Loop():
-                result.append(Range(s.var, s.lower, sub(s.upper, 1)))
+                result.append(LoopRange(s.var, s.lower, sub(s.upper, 1)))
             case Delinearize():
                 parts = zip(s.vars, s.extents, strict=True)
-                result += [Range(v, index(0), sub(extent, 1)) for v, extent in parts]
+                result += [LoopRange(v, index(0), sub(extent, 1)) for v, extent in parts]
             case _:
                 pass
     return tuple(result)

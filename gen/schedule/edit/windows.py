@@ -16,6 +16,7 @@ from ...ir.nodes import (
     BinaryOp,
     Block,
     Buffer,
+    Destination,
     Expr,
     IterVar,
     Load,
@@ -23,7 +24,6 @@ from ...ir.nodes import (
     Node,
     Stmt,
     Store,
-    Target,
     Var,
 )
 from ...ir.text.print_expr import expr_to_text
@@ -199,7 +199,7 @@ def _at(node: N, buffer: str, axis: int, place: Callable[[Expr], Expr]) -> N:
 
     def go(n: Any) -> Any:
         new = map_children(n, go)
-        if isinstance(new, Load | Target) and new.buffer == buffer:
+        if isinstance(new, Load | Destination) and new.buffer == buffer:
             return replace(new, indices=_along(new.indices, axis, place(new.indices[axis])))
         return new
 

@@ -106,7 +106,7 @@ def _walks(block: ir.Block, loop: ir.Loop, buffer: str) -> bool:
     rows = (
         substitute(n.indices[-1], values)
         for n in walk(block.body)
-        if isinstance(n, ir.Load | ir.Target) and n.buffer == buffer and n.indices
+        if isinstance(n, ir.Load | ir.Destination) and n.buffer == buffer and n.indices
     )
     return any(linear(row).coefficient(loop.var) == 1 for row in rows)
 

@@ -80,7 +80,7 @@ class CacheWrite(Primitive):
     def _writing(self, block: ir.Block, of: ir.Block) -> ir.Block:
         """The block, or the init of it, with the new buffer in place of the old one."""
 
-        def go(target: ir.Target) -> ir.Target:
+        def go(target: ir.Destination) -> ir.Destination:
             return (
                 replace(target, buffer=self._copy(of)) if target.buffer == self._old(of) else target
             )

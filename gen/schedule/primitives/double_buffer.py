@@ -119,7 +119,7 @@ class DoubleBuffer(Primitive):
 
         def go(node: Any) -> Any:
             new = map_children(node, go)
-            if isinstance(new, ir.Load | ir.Target) and new.buffer == self.buffer:
+            if isinstance(new, ir.Load | ir.Destination) and new.buffer == self.buffer:
                 places = tuple(place(k, i) for k, i in enumerate(new.indices))
                 return replace(new, indices=(mod(ir.Var(name), 2), *places))
             return new

@@ -4,8 +4,20 @@ from dataclasses import replace
 from typing import Literal
 
 from ...ir.algebra import conjunction, sub
-from ...ir.index.bounds import Range, highest, lowest, normal
-from ...ir.nodes import Block, Buffer, Expr, Init, IterVar, Load, Scope, Store, Target, Update, Var
+from ...ir.index.bounds import LoopRange, highest, lowest, normal
+from ...ir.nodes import (
+    Block,
+    Buffer,
+    Destination,
+    Expr,
+    Init,
+    IterVar,
+    Load,
+    Scope,
+    Store,
+    Update,
+    Var,
+)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import loads, targets, variables, walk
 from ...poly.certificate import Scheduled
@@ -36,7 +48,7 @@ class Reindex(Primitive):
 
     def _place(self, block: Block) -> tuple[Expr, ...]:
         """The one place where the block accesses the buffer. Raises CannotApply."""
-        accesses: tuple[Load | Target, ...] = (*loads(block.body), *targets(block.body))
+        accesses: tuple[Load | Destination, ...] = (*loads(block.body), *targets(block.body))
         places = tuple(dict.fromkeys(a.indices for a in accesses if a.buffer == self.buffer))
         if not places:
             raise CannotApply(f"block '{block.name}' neither reads nor writes '{self.buffer}'")
@@ -58,8 +70,8 @@ class Reindex(Primitive):
 
     def _axes(self, block: Block) -> tuple[IterVar, ...]:
         """The iteration variables that the place is made of, over boxes."""
-        used = variables(Target("", self._place(block)))
-        ranges = tuple(Range(v.name, v.lower, sub(v.upper, 1)) for v in block.iters)
+        used = variables(Destination("", self._place(block)))
+        ranges = tuple(LoopRange(v.name, v.lower, sub(v.upper, 1)) for v in block.iters)
         axes: list[IterVar] = []
         for k, v in enumerate(block.iters):
             if v.name not in used:
@@ -89,7 +101,7 @@ class Reindex(Primitive):
             axes,
             tuple(at[v.name] for v in axes),
             conjunction(*edit.without_loops(block.predicate, others)),
-            Store(Target(to[0].name, to[1]), Load(from_[0].name, from_[1], old.dtype)),
+            Store(Destination(to[0].name, to[1]), Load(from_[0].name, from_[1], old.dtype)),
             span=block.span,
         )
         new = place(moving, (), frozenset(), {}, edit.names(state.kernel) | {name})

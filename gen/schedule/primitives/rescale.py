@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...ir.nodes import Block, Buffer, Expr, Kernel, Target, Update, Var
+from ...ir.nodes import Block, Buffer, Destination, Expr, Kernel, Update, Var
 from ...ir.walk import blocks, loads, replace_stmt, substitute, targets
 from ...poly.certificate import Flow, Given, Scheduled, Source, Standing
 from ...poly.laws.law import TERM
@@ -138,7 +138,7 @@ def _joined(kernel: Kernel, fit: Fit, first: Block) -> tuple[Block, tuple[Buffer
     assert isinstance(first.body, Update)
     last = edit.block_named(kernel, list(fit.blocks.values())[-1])
     buffers: list[Buffer] = []
-    places: list[Target] = []
+    places: list[Destination] = []
     terms: list[Expr] = []
     for part, none in zip(fit.law.combiner.parts, fit.law.combiner.identity, strict=True):
         terms.append(substitute(fit.form.terms[part], {TERM: first.body.values[0]}))
@@ -153,7 +153,7 @@ def _joined(kernel: Kernel, fit: Fit, first: Block) -> tuple[Block, tuple[Buffer
     return replace(first, body=body), tuple(buffers)
 
 
-def _place(block: Block, first: Block) -> Target:
+def _place(block: Block, first: Block) -> Destination:
     """Where the block puts its result, in the first block's variables."""
     own = zip(block.iters, first.iters, strict=True)
     return substitute(targets(block.body)[0], {v.name: Var(w.name) for v, w in own})

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ...ir.algebra import conjunction
-from ...ir.index.bounds import Range
+from ...ir.index.bounds import LoopRange
 from ...ir.nodes import Block, Expr, Store, Var
 from ...ir.walk import ancestors, loads, replace_stmt, substitute
 from ...poly.certificate import Scheduled
@@ -81,7 +81,11 @@ class ReverseComputeInline(Primitive):
 
 
 def _placed(
-    new: Block, block: Block, producer: Block, ranges: tuple[Range, ...], in_scope: frozenset[str]
+    new: Block,
+    block: Block,
+    producer: Block,
+    ranges: tuple[LoopRange, ...],
+    in_scope: frozenset[str],
 ) -> Block:
     """The joined block where the producer stood, guarded where that runs past its domain."""
     assert isinstance(producer.body, Store)

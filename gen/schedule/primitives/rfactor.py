@@ -6,7 +6,7 @@ from typing import assert_never
 
 from ...ir import nodes as ir
 from ...ir.algebra import add, conjunction, index
-from ...ir.index.bounds import Range, highest, lowest
+from ...ir.index.bounds import LoopRange, highest, lowest
 from ...ir.inits import explicit_init
 from ...ir.walk import ancestors, replace_stmt, seq, substitute, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
@@ -163,7 +163,7 @@ class Rfactor(Primitive):
         values = {v.name: substitute(b, local) for v, b in touched}
         lanes = tuple(local[name] for name in self._loops())
         places = tuple(
-            ir.Target(name, (*t.indices, *lanes))
+            ir.Destination(name, (*t.indices, *lanes))
             for name, t in zip(self.buffers(state.kernel), block.body.targets, strict=True)
         )
         terms = tuple(substitute(v, values) for v in block.body.values)
@@ -266,7 +266,11 @@ class Rfactor(Primitive):
 
 
 def _iteration_variable(
-    name: str, r: Range, kind: ir.IterKind, local: Mapping[str, ir.Expr], outer: tuple[Range, ...]
+    name: str,
+    r: LoopRange,
+    kind: ir.IterKind,
+    local: Mapping[str, ir.Expr],
+    outer: tuple[LoopRange, ...],
 ) -> ir.IterVar:
     """One that is bound to a loop: over its range, in the block's own variables where it can be."""
     lower, upper = substitute(r.lower, local), substitute(add(r.upper, 1), local)

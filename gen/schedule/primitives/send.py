@@ -233,7 +233,7 @@ def _copy(name: str, message: str, old: ir.Buffer, *, back: bool = False) -> ir.
     iters = tuple(ir.IterVar(d, index(0), e) for d, e in zip(axes, old.shape, strict=True))
     at = tuple(map(ir.Var, axes))
     to, source = (old.name, message) if back else (message, old.name)
-    body = ir.Store(ir.Target(to, at), ir.Load(source, at, old.dtype))
+    body = ir.Store(ir.Destination(to, at), ir.Load(source, at, old.dtype))
     return ir.Block(name, iters, tuple(ir.Var(f"{name}.{d}") for d in axes), TRUE, body)
 
 

@@ -1,7 +1,7 @@
 """store_in: where a block stores what it computes."""
 
 from ...ir.algebra import add, index, sub
-from ...ir.index.bounds import Range, highest, normal
+from ...ir.index.bounds import LoopRange, highest, normal
 from ...ir.index.linear import linear
 from ...ir.nodes import Block, Expr, Var
 from ...ir.text.print_expr import expr_to_text
@@ -76,7 +76,7 @@ class StoreIn(Primitive):
         buffer = buffer_named(state.kernel, self._buffer(block_named(state.kernel, self.block)))
         known = {*values, *sizes(state.kernel)}
         ranges = [
-            Range(name, index(-ahead), sub(buffer.shape[axis], 1 + ahead))
+            LoopRange(name, index(-ahead), sub(buffer.shape[axis], 1 + ahead))
             for name, (axis, ahead) in values.items()
         ]
         shape = []

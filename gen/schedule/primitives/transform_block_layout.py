@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ...ir.algebra import add, conjunction, sub
-from ...ir.index.bounds import Range, highest, lowest, normal
+from ...ir.index.bounds import LoopRange, highest, lowest, normal
 from ...ir.index.linear import linear, same
 from ...ir.nodes import Block, Const, Expr, IterKind, IterVar, Loop, Origin, Var
 from ...ir.text.print_expr import expr_to_text
@@ -85,7 +85,7 @@ class TransformBlockLayout(Primitive):
         places = formulas(self.indices, old, sizes(state.kernel))
         names = self._names(state, places)
         kinds = {v.name: v.kind for v in block.iters}
-        ranges = [Range(v.name, v.lower, sub(v.upper, 1)) for v in block.iters]
+        ranges = [LoopRange(v.name, v.lower, sub(v.upper, 1)) for v in block.iters]
         iters = []
         for name, place in zip(names, places, strict=True):
             used = {kinds[v] for v in variables(place) if v in kinds}
@@ -158,7 +158,7 @@ class _Space:
 
     def guards(self, old: tuple[IterVar, ...]) -> tuple[Expr, ...]:
         """The conditions under which a point of the new box is one of the old domain."""
-        ranges = tuple(Range(v.name, v.lower, sub(v.upper, 1)) for v in self.iters)
+        ranges = tuple(LoopRange(v.name, v.lower, sub(v.upper, 1)) for v in self.iters)
         found: list[Expr] = []
         for v in old:
             value = self.values[v.name]

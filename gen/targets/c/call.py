@@ -9,8 +9,8 @@ from ...ir.types import DType
 from ...ir.walk import externals, variables
 from .expr import c_type, const, join, suffix
 from .lines import indented
-from .names import Names, c_names
-from .views import Argument, View, plain_scalars
+from .names import CNames, c_names
+from .views import ArgumentView, View, plain_scalars
 
 
 def sizes(
@@ -47,7 +47,7 @@ def _scalar(position: int, scalar: Var, name: str) -> str:
 
 def arguments(
     kernel: Kernel,
-    names: Names,
+    names: CNames,
     walked: Callable[[Buffer], frozenset[int]],
     either: Collection[str],
     shared: Collection[str],
@@ -64,7 +64,7 @@ def arguments(
     for k, p in enumerate(kernel.parameters):
         buffer, name = p.buffer, names.arrays[p.buffer.name]
         strides = tuple(names.strides[buffer.name])
-        views[buffer.name] = Argument(name, buffer, strides, walked(buffer))
+        views[buffer.name] = ArgumentView(name, buffer, strides, walked(buffer))
         ctype = f"{'const ' if p.intent is Intent.IN else ''}{c_type(buffer.dtype)} *"
         ctype += "" if buffer.name in shared else "restrict"
         declared.append((ctype, name, f"{const(ctype)} {name} = call->data[{k}];"))

@@ -13,6 +13,7 @@ from ...ir.index.facts import Facts, map_inside
 from ...ir.index.simplify import resolve
 from ...ir.nodes import (
     Block,
+    Destination,
     Expr,
     Load,
     Loop,
@@ -20,7 +21,6 @@ from ...ir.nodes import (
     Node,
     Select,
     Stmt,
-    Target,
 )
 from ...ir.walk import map_children, substitute
 from ...lower.loop_bounds import implied
@@ -64,7 +64,7 @@ def _decided(node: Node, facts: Facts, lanes: frozenset[str]) -> Node:
             inside = facts.where(condition)
             sides = (go(condition), _decided(then, inside, lanes), go(otherwise))
             return Select(*cast(tuple[Expr, Expr, Expr], sides))
-        case Load() | Target():
+        case Load() | Destination():
             new = map_children(map_children(node, go), lambda i: resolve(i, facts))
             return selected(new, lanes, facts) if isinstance(new, Load) else new
         case _:

@@ -116,7 +116,7 @@ class Distinct:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Names:
+class CNames:
     """The C names of what a kernel names, all distinct. variables: dims, scalars, phases and loops'
     variables; arrays: arguments and temporaries; strides: of each axis of an argument; ends: where
     a loop's end is kept; other: C functions that the kernel calls, and macros of their sources.
@@ -136,7 +136,7 @@ class Names:
         return self.other.union(named, strides)
 
 
-def c_names(kernel: Kernel, called: Collection[External]) -> Names:
+def c_names(kernel: Kernel, called: Collection[External]) -> CNames:
     """The names of a kernel that calls these functions, in a file that has their sources.
 
     Raises TilesmithError where a function has a name that the emitter declares itself.
@@ -167,10 +167,10 @@ def c_names(kernel: Kernel, called: Collection[External]) -> Names:
         for b in parameters
     }
     ends = {v: free.name(f"{variables[v]}_end") for v in dict.fromkeys(loops)}
-    return Names(variables, arrays, strides, ends, other)
+    return CNames(variables, arrays, strides, ends, other)
 
 
-def check(text: str, names: Names) -> None:
+def check(text: str, names: CNames) -> None:
     """Raises AssertionError for a word of emitted text that might be the name of something else."""
     given = names.given
     for word in set(_WORD.findall(re.sub(r'"[^"\n]*"', "", text))) - given:

@@ -7,7 +7,7 @@ inside. Output: C lines.
 from ...ir.nodes import Delinearize, Loop
 from .expr import Scalars, unwrapped
 from .lines import indented
-from .names import Names
+from .names import CNames
 from .views import product
 
 
@@ -16,7 +16,7 @@ def under(condition: str, lines: list[str]) -> list[str]:
     return [f"if ({unwrapped(condition)}) {{", *indented(lines), "}"]
 
 
-def counted(loop: Loop, scalars: Scalars, names: Names, body: list[str]) -> list[str]:
+def counted(loop: Loop, scalars: Scalars, names: CNames, body: list[str]) -> list[str]:
     """A loop whose iterations run one after another."""
     var, end = names.variables[loop.var], names.ends[loop.var]
     lower, upper = scalars.index(loop.lower), scalars.index(loop.upper)
@@ -27,7 +27,7 @@ def counted(loop: Loop, scalars: Scalars, names: Names, body: list[str]) -> list
     return [head, *indented(body), "}"]
 
 
-def delinearized(node: Delinearize, scalars: Scalars, names: Names, body: list[str]) -> list[str]:
+def delinearized(node: Delinearize, scalars: Scalars, names: CNames, body: list[str]) -> list[str]:
     """The variables of loops that were fused, and the body where they are all inside."""
     value = scalars.index(node.value)
     lines = []

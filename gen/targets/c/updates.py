@@ -13,11 +13,11 @@ from ...ir.nodes import (
     BinaryOp,
     Combiner,
     DefinedCombiner,
+    Destination,
     Expr,
     Init,
     Load,
     Store,
-    Target,
     Update,
 )
 from ...ir.types import DType
@@ -28,7 +28,7 @@ from .expr import Scalars, beats, c_type, combined, identity, suffix, unwrapped
 def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars) -> list[str]:
     """One instance. dtypes: the targets' types."""
 
-    def place(target: Target) -> str:
+    def place(target: Destination) -> str:
         return code.element(target.buffer, target.indices, code.facts)
 
     match body:

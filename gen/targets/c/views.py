@@ -19,7 +19,7 @@ from .expr import Scalars, suffix
 
 @final
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ArgumentView:
     """An array argument. unit: the axes whose stride is 1; strides: C names of all axes'."""
 
     name: str
@@ -64,7 +64,7 @@ class Registers:
     turn: Turn | None = None
 
 
-View = Argument | Dense | Registers
+View = ArgumentView | Dense | Registers
 
 
 def flat(buffer: Buffer, indices: tuple[Expr, ...]) -> Linear:
@@ -128,7 +128,7 @@ def element(views: Mapping[str, View], scalars: Scalars, name: str, at: tuple[Ex
     """The C lvalue of an element in memory, or the value of one in a vector."""
     view = views[name]
     match view:
-        case Argument():
+        case ArgumentView():
             terms = [_term(view, axis, i, scalars) for axis, i in enumerate(at)]
             offset = " + ".join(t for t in terms if t != "0") or "0"
             return f"{view.name}[{offset}]"
@@ -145,7 +145,7 @@ def element(views: Mapping[str, View], scalars: Scalars, name: str, at: tuple[Ex
             assert_never(view)
 
 
-def _term(view: Argument, axis: int, i: Expr, scalars: Scalars) -> str:
+def _term(view: ArgumentView, axis: int, i: Expr, scalars: Scalars) -> str:
     text = scalars.index(i)
     if axis in view.unit or text == "0":
         return text
@@ -185,21 +185,21 @@ def _row_major(view: Dense, at: tuple[Expr, ...], scalars: Scalars) -> str:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Steps:
+class Stride:
     """How an access moves a lane: by `stride` elements. unit: by one, whatever is called with."""
 
     unit: bool
     stride: str
 
 
-def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Steps | None:
+def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Stride | None:
     """How the access moves with the lane; None where it is not by a fixed stride."""
     moves = [(axis, linear(i)) for axis, i in enumerate(at)]
     if not fixed_step(at, lane):
         return None
     by = [(axis, a.coefficient(lane)) for axis, a in moves if a.coefficient(lane)]
     stride = " + ".join(_step(view, axis, c, scalars) for axis, c in by)
-    return Steps(stride == "1", stride)
+    return Stride(stride == "1", stride)
 
 
 def fixed_step(at: tuple[Expr, ...], lane: str) -> bool:
@@ -208,7 +208,7 @@ def fixed_step(at: tuple[Expr, ...], lane: str) -> bool:
 
 
 def _step(view: View, axis: int, c: int, scalars: Scalars) -> str:
-    if isinstance(view, Argument):
+    if isinstance(view, ArgumentView):
         size = [] if axis in view.unit else [view.strides[axis]]
     else:
         size = [operand(scalars.index(e)) for e in view.buffer.shape[axis + 1 :]]

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from ...ir.index.facts import Facts
 from ...ir.nodes import Expr, Kernel
-from ..c.names import Names
+from ..c.names import CNames
 from ..c.views import plain_scalars
 
 
-def choices(kernel: Kernel, names: Names) -> Iterator[tuple[str, str, str]]:
+def choices(kernel: Kernel, names: CNames) -> Iterator[tuple[str, str, str]]:
     """C type, name and declaration of each, in an order in which they can stand."""
     scalars = plain_scalars(names.variables, {}, Facts((), ()))
 

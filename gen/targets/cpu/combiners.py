@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir.algebra import dtype_of
-from ...ir.nodes import DefinedCombiner, Expr, Target, Var
+from ...ir.nodes import DefinedCombiner, Destination, Expr, Var
 from ...ir.types import DType
 from ...ir.walk import walk
 from ..c.expr import c_type, literal, suffix
 from ..c.updates import TUPLES, combined_by, defined
 from .vectors.expr import Vectors
 from .vectors.forms import VECTOR_TYPES, by_lane
-from .vectors.prelude import Before, Parts
+from .vectors.prelude import Parts, Prelude
 
 # ---------------------------------------------------------------- all lanes
 
@@ -33,14 +33,14 @@ def vector(
     combiner: DefinedCombiner, old: Sequence[Parts], new: Sequence[Parts], code: Vectors
 ) -> tuple[list[str], tuple[Parts, ...]]:
     """The lanes of two tuples combined: statements that stand before, and each part's vectors."""
-    inner = Before()
+    inner = Prelude()
     named = replace(code, before=inner)
 
     def name(owner: str, k: int, parts: Parts) -> Parts:
         names = tuple(f"{TUPLES[owner]}{k}_{q}" for q in range(len(parts)))
         ctype = f"ts_{suffix(combiner.dtypes[k])}"
         inner.lines += [f"const {ctype} {n} = {p};" for n, p in zip(names, parts, strict=True)]
-        inner.kept[Target(f"{owner}.{combiner.parts[k]}", (Var(code.lane),))] = names
+        inner.kept[Destination(f"{owner}.{combiner.parts[k]}", (Var(code.lane),))] = names
         return names
 
     for k, parts in enumerate(zip(old, new, strict=True)):

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from ...ir.index.facts import Facts
-from ...ir.nodes import Loop, Stmt, Target
+from ...ir.nodes import Destination, Loop, Stmt
 from ...ir.types import DType
 from ..c.expr import Scalars
-from ..c.names import Names
+from ..c.names import CNames
 from ..c.views import View, plain_scalars
 from .levels import Machine
 
@@ -59,7 +59,7 @@ class Apart:
     """Where the stores of a loop go that stores into other rows each iteration (see `apart`)."""
 
     loop: Loop
-    pushes: Mapping[Target, Push]
+    pushes: Mapping[Destination, Push]
 
 
 @final
@@ -80,14 +80,14 @@ class Context:
     module: Module
     target: Machine
     unit: frozenset[str]
-    names: Names
+    names: CNames
     dtypes: Mapping[str, DType]
     views: Mapping[str, View]
     facts: Facts
     scope: tuple[tuple[str, str], ...]
     held: tuple[str, ...] = ()
     parallel: bool = False
-    pushes: Mapping[Target, Push] = field(default_factory=dict)
+    pushes: Mapping[Destination, Push] = field(default_factory=dict)
     aligned: frozenset[str] = frozenset()
     apart: Apart | None = None
 

@@ -14,6 +14,7 @@ from ...ir.index.facts import of_kernel
 from ...ir.index.linear import linear
 from ...ir.nodes import (
     Buffer,
+    Destination,
     Intent,
     Kernel,
     Load,
@@ -21,7 +22,6 @@ from ...ir.nodes import (
     Parameter,
     Store,
 )
-from ...ir.nodes import Target as Place
 from ...ir.walk import blocks, externals, loads, loops, targets, variables
 from ...lower.finish import Finished
 from ..c.call import arguments, sizes, when_function
@@ -165,7 +165,7 @@ def _walked(kernel: Kernel) -> dict[Parameter, set[int]]:
         for block in blocks(loop.body):
             if not has_vector_form(block, loop.var, dtypes):
                 continue
-            accesses: list[Load | Place] = [*loads(block.body), *targets(block.body)]
+            accesses: list[Load | Destination] = [*loads(block.body), *targets(block.body)]
             for a in accesses:
                 moving = [k for k, i in enumerate(a.indices) if loop.var in variables(i)]
                 steps = [linear(a.indices[k]).coefficient(loop.var) for k in moving]

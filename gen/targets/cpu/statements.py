@@ -51,7 +51,7 @@ from .vectors.exponentials import exponentials
 from .vectors.expr import Vectors
 from .vectors.masks import All, Bits, First, Mask, Shape
 from .vectors.masks import both as both_masks
-from .vectors.prelude import Before
+from .vectors.prelude import Prelude
 
 
 def statement(stmt: Stmt, context: Context) -> list[str]:
@@ -222,7 +222,7 @@ def _alike(body: tuple[Stmt, ...], lanes: _Lanes, context: Context) -> Iterator[
 
 def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> list[str]:
     """Blocks under one guard, of which the lanes' part is a mask."""
-    before = Before()
+    before = Prelude()
     guards = conjuncts(blocks[0].predicate)
     inside = replace(context, facts=context.facts.where(blocks[0].predicate))
     code = Vectors(

@@ -17,10 +17,10 @@ from ...ir.nodes import (
     Cast,
     Combiner,
     DefinedCombiner,
+    Destination,
     Expr,
     Init,
     Store,
-    Target,
     Update,
 )
 from ...ir.types import DType
@@ -79,7 +79,9 @@ def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
             raise AssertionError(f"{body} has one target")
 
 
-def _pushed(push: Push, target: Target, dtype: DType, parts: Parts, code: Vectors) -> list[str]:
+def _pushed(
+    push: Push, target: Destination, dtype: DType, parts: Parts, code: Vectors
+) -> list[str]:
     """Vectors that pass the caches by."""
     s, line, n = suffix(dtype), _place(target, code), code.shape.native(dtype.bits)
     match push:
@@ -111,7 +113,7 @@ def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Part
             return tuple(f"ts_{COMBINE[combiner]}_{s}({x}, {y})" for x, y in pairs)
 
 
-def _as_stored(target: Target, dtype: DType, value: Expr, code: Vectors) -> bool:
+def _as_stored(target: Destination, dtype: DType, value: Expr, code: Vectors) -> bool:
     """Whether a cast of the value can be made as it is stored."""
     in_memory = not isinstance(code.views[target.buffer], Registers) and target not in code.again
     wide = dtype_of(value)
@@ -124,7 +126,7 @@ def _as_stored(target: Target, dtype: DType, value: Expr, code: Vectors) -> bool
 
 
 def store(
-    target: Target, dtype: DType, parts: Parts, code: Vectors, wide: DType | None = None
+    target: Destination, dtype: DType, parts: Parts, code: Vectors, wide: DType | None = None
 ) -> list[str]:
     """Stores the active lanes; of a register, the others keep their value if they have one.
 
@@ -158,7 +160,7 @@ def store(
     return lines
 
 
-def loaded_again(blocks: Sequence[Block], views: Mapping[str, View]) -> frozenset[Target]:
+def loaded_again(blocks: Sequence[Block], views: Mapping[str, View]) -> frozenset[Destination]:
     """Places of temporaries in memory that one of the blocks stores into, no other does, and a
     later one loads.
     """
@@ -167,13 +169,15 @@ def loaded_again(blocks: Sequence[Block], views: Mapping[str, View]) -> frozense
     for k, block in enumerate(blocks):
         if isinstance(block.body, Store) and written.count(block.body.target.buffer) == 1:
             target = block.body.target
-            reads = (Target(x.buffer, x.indices) for b in blocks[k + 1 :] for x in loads(b.body))
+            reads = (
+                Destination(x.buffer, x.indices) for b in blocks[k + 1 :] for x in loads(b.body)
+            )
             if isinstance(views[target.buffer], Dense) and target in reads:
                 found.add(target)
     return frozenset(found)
 
 
-def _place(target: Target, code: Vectors) -> str:
+def _place(target: Destination, code: Vectors) -> str:
     """The address of the first lane."""
     first = at_lane(target.indices, code.lane, index(0))
     return f"&{code.scalars.element(target.buffer, first, code.scalars.facts)}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ....errors import TilesmithError
 from ....ir.algebra import conjunction, conjuncts, index
 from ....ir.index.inequalities import inequalities
-from ....ir.nodes import Buffer, Expr, Kernel, Load, Loop, LoopKind, Node, Target
+from ....ir.nodes import Buffer, Destination, Expr, Kernel, Load, Loop, LoopKind, Node
 from ....ir.walk import blocks, loops, map_children, variables
 from ....schedule.edit.tree import CannotApply
 from ....schedule.intrinsics import lookup
@@ -26,7 +26,7 @@ from ..vectors import masks
 from ..vectors.expr import Vectors
 from ..vectors.forms import moves_alone
 from ..vectors.masks import All, First, Mask, Shape
-from ..vectors.prelude import Before
+from ..vectors.prelude import Prelude
 from .unroll import unroll
 
 _KINDS = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
@@ -89,9 +89,9 @@ def _on_first_lanes(guard: Expr, found: Match) -> bool:
     return bool(forms) and alone and not variables(guard) & {*inner}
 
 
-def _target(found: Match) -> Target:
+def _target(found: Match) -> Destination:
     target = next(iter(found.operands.values()))
-    assert isinstance(target, Target)
+    assert isinstance(target, Destination)
     return target
 
 
@@ -137,11 +137,11 @@ def statement(loop: Loop, context: Context) -> list[str]:
     assert name is not None
     found = match(loop, lookup(name), {name: view.buffer for name, view in context.views.items()})
     target, *operands = found.operands.values()
-    assert isinstance(target, Target)
+    assert isinstance(target, Destination)
     guards = _guards(loop)
     inside = replace(context, facts=context.facts.where(conjunction(*guards)))
     shape = Shape(found.lanes, context.target.vector_bytes * 8)
-    code = Vectors(inside.scalars, context.views, loop.var, shape, All(), Before())
+    code = Vectors(inside.scalars, context.views, loop.var, shape, All(), Prelude())
     mask: Mask = All()
     for guard in guards:
         outside = replace(code, scalars=context.scalars)
@@ -168,7 +168,7 @@ def _form(found: Match, machine: Machine) -> str:
     return f"{code.form}_{feature}" if feature in machine.features else code.form
 
 
-def _operand(found: Match, access: Load | Target, code: Vectors) -> tuple[str, ...]:
+def _operand(found: Match, access: Load | Destination, code: Vectors) -> tuple[str, ...]:
     """A vector for each of the target's: the groups of its lanes, or one group for them all."""
     lane, inner = found.nest
     first = at_lane(at_lane(access.indices, lane.var, index(0)), inner.var, index(0))

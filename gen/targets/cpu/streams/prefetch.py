@@ -11,7 +11,7 @@ from ....ir.index.linear import linear
 from ....ir.nodes import Block, Expr, Stmt
 from ....ir.walk import blocks, loads
 from ...c.expr import c_type
-from ...c.views import Argument, at_lane, element
+from ...c.views import ArgumentView, at_lane, element
 from ..context import Context
 from ..levels import LINE
 
@@ -73,7 +73,7 @@ def _line(
 ) -> str:
     """near: into the first-level cache, not the second."""
     view = context.views[buffer]
-    assert isinstance(view, Argument)
+    assert isinstance(view, ArgumentView)
     moved = [_step(view, axis, step) for axis, step in enumerate(by) if step]
     offset = element(context.views, context.scalars, buffer, first)[len(view.name) + 1 : -1]
     inside = _step(view, len(by) - 1, lanes)
@@ -85,7 +85,7 @@ def _line(
     return f"__builtin_prefetch({address});" if near else f"__builtin_prefetch({address}, 0, 2);"
 
 
-def _step(view: Argument, axis: int, step: int) -> str:
+def _step(view: ArgumentView, axis: int, step: int) -> str:
     if axis in view.unit:
         return str(step)
     return view.strides[axis] if step == 1 else f"{step} * {view.strides[axis]}"

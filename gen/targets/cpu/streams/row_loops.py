@@ -13,11 +13,11 @@ from typing import final
 
 from ....ir.algebra import index
 from ....ir.index.linear import constant, linear
-from ....ir.nodes import Allocate, Binary, BinaryOp, Expr, Loop, LoopKind, Seq, Stmt, Target
+from ....ir.nodes import Allocate, Binary, BinaryOp, Destination, Expr, Loop, LoopKind, Seq, Stmt
 from ....ir.walk import loads, variables
 from ...c.expr import c_type, suffix
 from ...c.lines import choice, indented
-from ...c.views import Argument, fixed_step
+from ...c.views import ArgumentView, fixed_step
 from ..context import Apart, Context, Kept, Push
 from ..levels import LINE
 from ..vectors.forms import WORDS
@@ -48,7 +48,7 @@ def either(
         return []
     context.module.streamed.update(s.block.name for s in inner.found)
 
-    def copy(pushes: Mapping[Target, Push]) -> list[str]:
+    def copy(pushes: Mapping[Destination, Push]) -> list[str]:
         return emit(replace(context, apart=Apart(inner.loop, pushes)))
 
     plain = copy({})
@@ -121,7 +121,7 @@ def _whole(inner: _Inner, start: Mapping[str, Expr], context: Context) -> str:
     """
     target = inner.found[0].target
     view = context.views[target.buffer]
-    assert isinstance(view, Argument)
+    assert isinstance(view, ArgumentView)
     start = {inner.loop.var: inner.loop.lower, inner.found[0].lane: index(0), **start}
     place = address(target, start, context)[len(view.name) + 2 : -1]
     size = f"sizeof({c_type(view.buffer.dtype)})"
@@ -136,14 +136,14 @@ def _shifted(
     loop: Loop,
     first: Expr,
     context: Context,
-    copy: Callable[[Mapping[Target, Push]], list[str]],
+    copy: Callable[[Mapping[Destination, Push]], list[str]],
 ) -> list[str]:
     """The copy that keeps a line a row, and what stores these at the loop's end."""
     scalars, names = context.scalars, context.names.variables
     s = suffix(context.dtypes[inner.found[0].target.buffer])
     var, outer = names[inner.loop.var], names[loop.var]
     start, end = scalars.index(first), scalars.index(loop.upper)
-    pushes: dict[Target, Push] = {}
+    pushes: dict[Destination, Push] = {}
     ends: list[str] = []
     inside = context.inside(inner.loop)
     for k, row in enumerate(inner.rows):

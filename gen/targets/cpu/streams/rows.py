@@ -17,6 +17,7 @@ from ....ir.nodes import (
     Barrier,
     Block,
     Delinearize,
+    Destination,
     Expr,
     If,
     Load,
@@ -24,7 +25,6 @@ from ....ir.nodes import (
     LoopKind,
     Seq,
     Stmt,
-    Target,
     Transfer,
 )
 from ....ir.walk import blocks, substitute, targets, variables
@@ -45,11 +45,11 @@ class Stored:
     lanes: int
 
     @property
-    def target(self) -> Target:
+    def target(self) -> Destination:
         return targets(self.block.body)[0]
 
 
-def address(access: Target | Load, start: Mapping[str, Expr], context: Context) -> str:
+def address(access: Destination | Load, start: Mapping[str, Expr], context: Context) -> str:
     """Of what is accessed where variables are as at the `start` of the loop."""
     at = tuple(substitute(i, start) for i in access.indices)
     names = {**context.names.variables, FIRST: "lower"}

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ....ir.index.linear import Linear, linear
-from ....ir.nodes import Delinearize, Expr, Load, Loop, LoopKind, Stmt, Target
+from ....ir.nodes import Delinearize, Destination, Expr, Load, Loop, LoopKind, Stmt
 from ....ir.walk import blocks, loads, loops, substitute, variables, walk
 from ...c.expr import suffix
 from ...c.lines import choice, indented
-from ...c.views import Argument
+from ...c.views import ArgumentView
 from ..context import Context
 from ..vectors.forms import WORDS
 from . import row_loops
@@ -79,7 +79,7 @@ def _in_rows(
     """The loop with a row of `ts_stream.h` for each of `rows`, which begin at `places`."""
     begun: list[str] = []
     ended: list[str] = []
-    pushes: dict[Target, str] = {}
+    pushes: dict[Destination, str] = {}
     end = {loop.var: loop.upper, **{inner.var: inner.lower for inner in loops(loop.body)}}
     for k, (row, place) in enumerate(zip(rows, places, strict=True)):
         s = suffix(context.dtypes[row[0].target.buffer])
@@ -104,7 +104,7 @@ def _hits(
     where it stores, or of all that it reads in step with its stores.
     """
 
-    def place(access: Target | Load) -> list[Linear]:
+    def place(access: Destination | Load) -> list[Linear]:
         at = [linear(substitute(i, start)) for i in access.indices]
         return at[-1:] if all_in_step else at
 
@@ -119,7 +119,7 @@ def _hits(
         load
         for block in blocks(loop.body)
         for load in loads(block.body)
-        if isinstance(context.views.get(load.buffer), Argument) and known(load)
+        if isinstance(context.views.get(load.buffer), ArgumentView) and known(load)
     )
     return [
         f"ts_row_hits({where}, {address(load, start, context)})"

@@ -12,10 +12,10 @@ from ....ir.types import DType
 from ...c.names import NUMBER, SUFFIX
 from . import masks
 from .masks import Shape
-from .prelude import Before, Parts
+from .prelude import Parts, Prelude
 
 
-def converted(parts: Parts, old: DType, new: DType, shape: Shape, before: Before) -> Parts:
+def converted(parts: Parts, old: DType, new: DType, shape: Shape, before: Prelude) -> Parts:
     """C's conversion, lane by lane; to float16 and bfloat16 rounded once."""
     for a, b in pairwise(_path(old, new)):
         if shape.parts(b.bits) > shape.parts(a.bits):  # halves of a vector are asked for

@@ -20,11 +20,11 @@ from ....ir.nodes import (
     BinaryOp,
     Call,
     Cast,
+    Destination,
     Expr,
     Function,
     Load,
     Select,
-    Target,
     Unary,
     UnaryOp,
     Var,
@@ -35,7 +35,7 @@ from ...c.expr import FORMS, Scalars, c_type, is_index, literal, suffix
 from ...c.names import NUMBER
 from ...c.views import (
     Registers,
-    Steps,
+    Stride,
     View,
     at_lane,
     fixed_step,
@@ -49,7 +49,7 @@ from ..context import Push
 from . import casts, masks, shifts
 from .forms import STORED, WORDS, by_lane, moves_alone, plain
 from .masks import All, Bits, First, Mask, Shape
-from .prelude import Before, Parts
+from .prelude import Parts, Prelude
 
 
 @final
@@ -66,10 +66,10 @@ class Vectors:
     lane: str
     shape: Shape
     mask: Mask
-    before: Before
-    pushes: Mapping[Target, Push] = field(default_factory=dict)
+    before: Prelude
+    pushes: Mapping[Destination, Push] = field(default_factory=dict)
     some: str = ""
-    again: frozenset[Target] = frozenset()
+    again: frozenset[Destination] = frozenset()
     ready: Mapping[Expr, Parts] = field(default_factory=dict)
 
     @property
@@ -199,7 +199,7 @@ class Vectors:
 
     def _in_memory(self, buffer: str, indices: tuple[Expr, ...]) -> bool:
         """Whether a load can widen what it loads."""
-        kept = Target(buffer, indices) in self.before.kept
+        kept = Destination(buffer, indices) in self.before.kept
         held = kept or isinstance(self.views[buffer], Registers)
         walked = fixed_step(indices, self.lane)
         return walked and not held and not isinstance(self.mask, Bits)
@@ -255,7 +255,7 @@ class Vectors:
     # ------------------------------------------------------------ memory
 
     def load(self, buffer: str, indices: tuple[Expr, ...], dtype: DType) -> Parts:
-        if kept := self.before.kept.get(Target(buffer, indices)):
+        if kept := self.before.kept.get(Destination(buffer, indices)):
             return kept
         view = self.views[buffer]
         if isinstance(view, Registers):
@@ -281,7 +281,7 @@ class Vectors:
             for q in range(self.shape.parts(dtype.lane_bits))
         )
 
-    def _load_part(self, suffix: str, bits: int, part: int, place: str, step: Steps) -> str:
+    def _load_part(self, suffix: str, bits: int, part: int, place: str, step: Stride) -> str:
         """One native vector."""
         form, last = self.access(bits, part)
         p = advanced(place, part * self.shape.native(bits), step)
@@ -348,7 +348,7 @@ def _number(value: int, dtype: DType) -> str:
     return literal(value, dtype) if dtype.is_complex else str(value)
 
 
-def advanced(place: str, elements: int, step: Steps) -> str:
+def advanced(place: str, elements: int, step: Stride) -> str:
     if not elements:
         return place
     if step.unit:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import final
 
-from ....ir.nodes import Target
+from ....ir.nodes import Destination
 from .masks import First
 
 Parts = tuple[str, ...]
@@ -11,7 +11,7 @@ Parts = tuple[str, ...]
 
 @final
 @dataclass(slots=True)
-class Before:
+class Prelude:
     """Statements that the vector expressions of one statement need before it. kept: the parts of
     what has been stored into a target that is loaded again.
     """
@@ -19,7 +19,7 @@ class Before:
     lines: list[str] = field(default_factory=list)
     count: int = 0
     counts: dict[str, str] = field(default_factory=dict)
-    kept: dict[Target, Parts] = field(default_factory=dict)
+    kept: dict[Destination, Parts] = field(default_factory=dict)
 
     def first(self, count: str) -> First:
         """The first `count` lanes, counted once; the count is of indices, which do not change."""
@@ -28,7 +28,7 @@ class Before:
             self.lines.append(f"const int64_t {self.counts[count]} = {count};")
         return First(self.counts[count])
 
-    def keep(self, target: Target, parts: Parts, ctype: str) -> Parts:
+    def keep(self, target: Destination, parts: Parts, ctype: str) -> Parts:
         """The parts, in variables that loads of the target take."""
         names = tuple(self.name("kept") for _ in parts)
         self.lines += [f"const {ctype} {n} = {p};" for n, p in zip(names, parts, strict=True)]

@@ -22,6 +22,7 @@ from ....ir.nodes import (
     Block,
     Buffer,
     Delinearize,
+    Destination,
     Expr,
     If,
     Load,
@@ -30,7 +31,6 @@ from ....ir.nodes import (
     Node,
     Seq,
     Stmt,
-    Target,
     Transfer,
     Update,
     Var,
@@ -155,7 +155,7 @@ def _accesses(
             for node, moving in _places(stmt, vector):
                 if node.buffer == name:
                     reads = isinstance(node, Load) or isinstance(stmt.body, Update)
-                    writes = isinstance(node, Target)
+                    writes = isinstance(node, Destination)
                     width = lanes if moving else 1
                     yield _Access(node.indices, moving, width, guards, reads, writes)
         case Loop(var, _, upper, LoopKind.VECTORIZED) if not lane and in_lanes(stmt.body, var):
@@ -184,11 +184,11 @@ def _blend(accesses: Sequence[_Access], body: Stmt) -> bool:
     return len(set(map(frozenset, forms))) > 1
 
 
-def _places(block: Block, lane: str) -> Iterator[tuple[Load | Target, str]]:
+def _places(block: Block, lane: str) -> Iterator[tuple[Load | Destination, str]]:
     """The block's accesses, with the lane where a vector of them is accessed at once."""
 
-    def go(node: Node, lane: str) -> Iterator[tuple[Load | Target, str]]:
-        if isinstance(node, Load | Target):
+    def go(node: Node, lane: str) -> Iterator[tuple[Load | Destination, str]]:
+        if isinstance(node, Load | Destination):
             yield node, lane if lane in variables(node) else ""
             lane = ""  # indices are scalars
         elif lane and isinstance(node, Expr) and not _in_vectors(node, lane):
