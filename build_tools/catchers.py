@@ -18,6 +18,7 @@ from gen import language as specs
 from gen.errors import ScheduleError
 from gen.ir.nodes import Kernel
 from gen.ir.text.parser import from_text
+from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
@@ -31,7 +32,6 @@ from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
-from gen.variants import suffix
 from tests.targets import test_golden
 
 from .fuzz.__main__ import sequence

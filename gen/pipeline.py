@@ -20,11 +20,11 @@ from .language.model import KernelSpec
 from .lower.finish import Finished, finish
 from .lower.index_limits import index_limits
 from .lower.lower import lower
+from .lower.variants import Plain, Plan, Variant, limits_of, plans_of, suffix
 from .poly.checks.in_place import in_place
 from .schedule import recipe as recipes
 from .schedule.base import Prover, Step, StepContext
 from .targets.target import Runnable, Target
-from .variants import Plain, Plan, Variant, limits_of, plans_of, suffix
 
 
 @final

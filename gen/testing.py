@@ -23,11 +23,11 @@ from .errors import TilesmithError
 from .ir.nodes import Intent
 from .language import Dtypes
 from .language.model import KernelSpec
+from .lower.variants import suffix
 from .targets.registry import TARGETS
 from .trial.comparison import MUTE, mute
 from .trial.inputs import Array, Call
 from .trial.run import checks
-from .variants import suffix
 
 
 @final

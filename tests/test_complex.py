@@ -13,6 +13,7 @@ from gen import language as specs
 from gen.cache import cache_folder
 from gen.language import Dtypes
 from gen.language.model import KernelSpec
+from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule
 from gen.poly.cache import prover
 from gen.targets.c.library import Loaded
@@ -23,7 +24,6 @@ from gen.targets.target import joined
 from gen.trial import comparison, inputs
 from gen.trial.plain import Reference
 from gen.trial.sizes import edges
-from gen.variants import suffix
 
 SPECS = sorted((Path(__file__).parent / "language" / "complex").glob("*.yaml"))
 Array = NDArray[Any]

@@ -22,6 +22,7 @@ from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent
 from gen.language import Dtypes, KernelSpec, build, choices
 from gen.language.formulas import oracle
+from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.c import library
@@ -31,7 +32,6 @@ from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
 from gen.trial.inputs import random_arrays
 from gen.trial.sizes import allowed
-from gen.variants import suffix
 from tests.language.references import INPUTS, REFERENCES
 
 Array = NDArray[Any]

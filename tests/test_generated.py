@@ -15,12 +15,12 @@ from build_tools import digests as table
 from build_tools.digests import changed, read, written
 from gen import language as specs
 from gen.errors import ScheduleError
+from gen.lower.variants import suffix
 from gen.pipeline import emit, generate, schedule
 from gen.poly.prove import prove
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
-from gen.variants import suffix
 
 from .conftest import GOLDEN, Digests, Golden
 

@@ -25,7 +25,7 @@ PARTS = (
     "poly/certificate", "poly/witness", "poly/sets", "poly/decisions", "poly/values",
     "poly/rewrites", "poly/laws", "poly/checks", "poly/tested", "poly/queries", "poly",
     "schedule/edit", "schedule",
-    "lower", "variants",
+    "lower",
     "targets/target", "targets/cpu/levels", "targets/runtime", "targets/c", "targets/cpu",
     "targets", "binding",
     "pipeline", "display", "reference", "project", "trial", "testing", "commands",

@@ -15,6 +15,7 @@ from gen.ir.nodes import Allocate, Block, Expr, If, Init, Intent, Kernel, Loop, 
 from gen.ir.rules.verify import IRError, verify
 from gen.ir.walk import blocks, replace_stmt, substitute, walk
 from gen.language.formulas import oracle
+from gen.lower.variants import Variant
 from gen.pipeline import schedule
 from gen.poly.cache import prover
 from gen.poly.certificate import Scheduled
@@ -24,7 +25,6 @@ from gen.poly.workbench import Workbench
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.trial.inputs import random_arrays
-from gen.variants import Variant
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "kernels_spec").glob("*.yaml"))

@@ -22,6 +22,7 @@ from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
 from gen.ir.walk import blocks
 from gen.language import choices, load
+from gen.lower.variants import Variant
 from gen.pipeline import emit, schedule
 from gen.targets.c.marks import Owner, marked, owned, unmarked
 from gen.targets.cpu import assembly as compiler
@@ -30,7 +31,6 @@ from gen.targets.cpu.assembly import Function, Instruction, assembly
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
-from gen.variants import Variant
 
 ROOT = Path(__file__).parents[1]
 SOFTMAX = load(ROOT / "kernels_spec" / "softmax.yaml")

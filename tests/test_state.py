@@ -12,6 +12,7 @@ import pytest
 from gen import language as specs
 from gen.ir.nodes import Kernel
 from gen.ir.text.parser import from_text
+from gen.lower.variants import Plain
 from gen.pipeline import schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
@@ -19,7 +20,6 @@ from gen.poly.sets.order import Relations
 from gen.poly.workbench import Workbench
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
-from gen.variants import Plain
 
 from .test_imports import GEN, ROOT, name_of
 

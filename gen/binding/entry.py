@@ -9,9 +9,9 @@ from ..ir.text.print_expr import expr_to_text
 from ..language import model
 from ..language.model import KernelSpec
 from ..lower.index_limits import NO_LIMITS, Limits
+from ..lower.variants import Variant, limits_of
 from ..poly.certificate import PROVED
 from ..poly.checks.in_place import of_other_sizes
-from ..variants import Variant, limits_of
 from .manifest import Entry, EntryArgument, EntryParameter
 
 

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from .. import language as specs
 from ..errors import TilesmithError
+from ..lower.variants import suffix
 from ..targets.target import Registry, Target
-from ..variants import suffix
 
 Commands: TypeAlias = (
     "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name

@@ -21,13 +21,13 @@ from ..ir.text.script_names import from_script
 from ..ir.walk import blocks
 from ..language import Dtypes
 from ..language.model import KernelSpec
+from ..lower.variants import Variant, suffix
 from ..pipeline import emit, schedule
 from ..poly.prove import prove
 from ..progress import SILENT, Progress
 from ..schedule.base import Prover
 from ..targets.c.marks import Owner, owned, unmarked
 from ..targets.target import Function, Target, joined
-from ..variants import Variant, suffix
 from .count import counts
 from .differences import Mark, differences
 from .story import Moment, Status, story

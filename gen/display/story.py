@@ -12,12 +12,12 @@ from typing import final
 
 from ..errors import Span
 from ..ir.nodes import Kernel
+from ..lower.variants import Variant
 from ..poly.certificate import PROVED, Scheduled, Standing
 from ..poly.prove import prove
 from ..poly.witness import Refused
 from ..progress import SILENT, Progress
 from ..schedule.base import NOWHERE, Primitive, Prover, StepContext, proved
-from ..variants import Variant
 
 
 @final

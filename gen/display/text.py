@@ -14,12 +14,12 @@ from ..ir.text.printer import to_text
 from ..language import Dtypes
 from ..language.model import KernelSpec
 from ..lower.finish import finish
+from ..lower.variants import Variant, suffix
 from ..pipeline import emit, schedule
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
 from ..targets.target import Target, joined
-from ..variants import Variant, suffix
 from .differences import Line, Mark, differences, excerpt
 from .story import Moment, story
 

@@ -4,5 +4,5 @@ targets share.
 Read `lower` (the passes in their order): `loop_bounds` (guards become bounds), `edges` and
 `transposed_tiles` (tiles at the edges of arrays), `storage` (shapes and places of temporaries),
 `pragmas`. Of their own stand `specialize` (a variant's condition), `index_limits` (of 64 bits), and
-what finishing calls: `contraction` and `narrowing`.
+what finishing calls: `contraction` and `narrowing`; `variants` is what a recipe makes of a kernel.
 """

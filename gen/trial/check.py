@@ -13,10 +13,10 @@ from ..binding.entry import manifest_entry
 from ..binding.manifest import validate
 from ..display.text import unproved
 from ..errors import SpecError, TilesmithError, told
+from ..lower.variants import Plain
 from ..pipeline import schedule
 from ..poly.limit import NoAnswer, within
 from ..targets.target import Registry, Target
-from ..variants import Plain
 
 SECONDS = 60.0
 """The longest that a file may take, of processor time: what ships takes under 5."""

@@ -31,11 +31,11 @@ from ..language.build import shape_of
 from ..language.formulas import oracle
 from ..language.model import Argument, KernelSpec, Size, size_text
 from ..language.shapes import derived, extent
+from ..lower.variants import suffix
 from ..pipeline import load, schedule
 from ..poly.cache import prover
 from ..targets.registry import TARGETS
 from ..targets.target import Registry, Runnable, Target
-from ..variants import suffix
 
 Array = NDArray[Any]
 

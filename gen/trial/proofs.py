@@ -16,6 +16,7 @@ from .. import language as specs
 from ..errors import NoCode, TilesmithError, told
 from ..ir.nodes import Kernel
 from ..language.model import KernelSpec
+from ..lower.variants import Plain, suffix
 from ..pipeline import schedule
 from ..poly.certificate import Scheduled
 from ..poly.limit import NoAnswer, within
@@ -23,7 +24,6 @@ from ..poly.prove import prove
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
 from ..targets.target import Registry, Target
-from ..variants import Plain, suffix
 
 SECONDS = 600
 """The longest that a file may take, of processor time: what ships takes under 60."""

@@ -22,6 +22,7 @@ from ..ir.text.print_expr import expr_to_text
 from ..language import Dtypes
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
+from ..lower.variants import suffix
 from ..pipeline import load, schedule
 from ..poly.cache import prover
 from ..poly.certificate import Scheduled
@@ -29,7 +30,6 @@ from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
 from ..schedule.base import Prover
 from ..targets.target import Runnable, Target
-from ..variants import suffix
 from .comparison import MUTE, Comparison, compare, mute, tried
 from .inputs import MOST_WORK, Call, InputKind, kinds, long_sizes, near, random_arrays, strided
 from .plain import Reference

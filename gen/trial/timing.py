@@ -17,9 +17,9 @@ from ..errors import TilesmithError
 from ..language import Dtypes
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
+from ..lower.variants import suffix
 from ..progress import SILENT, Progress
 from ..targets.target import Runnable, Target
-from ..variants import suffix
 from .comparison import MUTE, Comparison, mute, tried
 from .inputs import Array, random_arrays
 from .plain import Reference

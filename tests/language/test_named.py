@@ -24,6 +24,7 @@ from gen.language import (
     loads,
 )
 from gen.language.formulas import oracle
+from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.c import library
@@ -34,7 +35,6 @@ from gen.targets.target import joined
 from gen.trial import notebook
 from gen.trial import run as trial
 from gen.trial.sizes import edges
-from gen.variants import suffix
 
 Array = np.ndarray[Any, Any]
 SPECS = Path(__file__).parent / "named"

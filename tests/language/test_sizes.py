@@ -16,6 +16,7 @@ from gen.ir.nodes import Intent
 from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
 from gen.language import KernelSpec, build, choices, least_sizes, load, loads, relations
+from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.c import library
@@ -26,7 +27,6 @@ from gen.targets.target import joined
 from gen.trial import notebook
 from gen.trial import run as trial
 from gen.trial.sizes import edges
-from gen.variants import suffix
 
 Array = np.ndarray[Any, Any]
 SPECS = Path(__file__).parent / "sizes"

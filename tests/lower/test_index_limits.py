@@ -15,11 +15,11 @@ from gen.ir.nodes import Binary, BinaryOp, Var
 from gen.ir.text.print_expr import expr_to_text
 from gen.lower import index_limits
 from gen.lower.index_limits import Limits, check, smallest
+from gen.lower.variants import limits_of
 from gen.pipeline import schedule
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.trial.proofs import proofs
-from gen.variants import limits_of
 
 SHIPPED = Path(__file__).parents[2] / "kernels_spec"
 

@@ -21,6 +21,7 @@ from gen.ir.text.printer import to_text
 from gen.ir.walk import loops, map_children, replace_stmt, substitute
 from gen.lower.finish import finish, finished, interpretable
 from gen.lower.passes import Finishing
+from gen.lower.variants import Variant
 from gen.pipeline import schedule
 from gen.poly.certificate import Scheduled
 from gen.poly.witness import Refused
@@ -30,7 +31,6 @@ from gen.targets.cpu.levels import Level
 from gen.targets.cpu.passes.finishing import SCANS
 from gen.targets.cpu.target import Cpu
 from gen.trial.run import random_arrays
-from gen.variants import Variant
 
 from .scalar import Scalar
 

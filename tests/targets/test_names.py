@@ -19,6 +19,7 @@ from gen.ir.nodes import Kernel
 from gen.ir.text.script_names import to_script
 from gen.language import KernelSpec, choices
 from gen.lower.index_limits import index_limits
+from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.c.library import Compiled, build
@@ -29,7 +30,6 @@ from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.runtime import RUNTIME
 from gen.targets.target import joined
-from gen.variants import suffix
 
 from .kernels import WARNINGS, finished, lowered
 

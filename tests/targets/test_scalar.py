@@ -11,6 +11,7 @@ import pytest
 from gen import language as specs
 from gen.errors import SpecError, TilesmithError
 from gen.language.formulas import oracle
+from gen.lower.variants import limits_of, suffix
 from gen.pipeline import emit, schedule
 from gen.targets.registry import TARGETS
 from gen.targets.target import Runnable
@@ -18,7 +19,6 @@ from gen.trial.comparison import tried
 from gen.trial.inputs import random_arrays
 from gen.trial.plain import Reference
 from gen.trial.sizes import edges
-from gen.variants import limits_of, suffix
 
 from . import scalar
 from .scalar import REGISTRY, Scalar, main

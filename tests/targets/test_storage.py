@@ -16,6 +16,7 @@ from gen.ir import storage
 from gen.ir.interpret.evaluate import numpy_dtype
 from gen.ir.types import DType
 from gen.language.model import KernelSpec
+from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule
 from gen.poly.cache import prover
 from gen.targets.c.library import Loaded
@@ -24,7 +25,6 @@ from gen.targets.cpu.levels import Level, Machine
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
 from gen.trial import comparison, inputs
-from gen.variants import suffix
 
 from .kernels import compiled
 

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
-from . import language as specs
-from .errors import NoCode, Span
-from .ir.nodes import Expr, Kernel
-from .language import Dtypes
-from .language.model import KernelSpec, Recipe
-from .lower.index_limits import NO_LIMITS, Limits, smallest
-from .lower.specialize import where
-from .poly.certificate import Scheduled
-from .poly.workbench import Workbench
-from .schedule import recipe as recipes
-from .schedule.base import Primitive, Step
+from .. import language as specs
+from ..errors import NoCode, Span
+from ..ir.nodes import Expr, Kernel
+from ..language import Dtypes
+from ..language.model import KernelSpec, Recipe
+from ..poly.certificate import Scheduled
+from ..poly.workbench import Workbench
+from ..schedule import recipe as recipes
+from ..schedule.base import Primitive, Step
+from .index_limits import NO_LIMITS, Limits, smallest
+from .specialize import where
 
 
 @final
