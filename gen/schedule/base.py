@@ -22,6 +22,7 @@ from ..poly.prove import prove as prove_with_isl
 from ..poly.witness import Refused
 from ..poly.workbench import Workbench
 from .edit.allocation import hoist, sink
+from .edit.nesting_rules import require_lanes
 from .edit.tree import CannotApply, prune_shared
 from .limits import too_large
 from .nests import taken_apart
@@ -259,6 +260,7 @@ def _whole(state: Scheduled, flat: Scheduled, new: Scheduled) -> Scheduled:
     _require_annotated(flat.kernel, after.kernel)
     if large := too_large(flat.kernel, after.kernel):
         raise CannotApply(*large)
+    require_lanes(after.kernel)
     if broken := taken_apart(state.kernel, after.kernel):
         raise CannotApply(broken)
     return replace(after, standing=flat.standing | Standing(new.standing.laws))

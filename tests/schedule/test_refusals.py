@@ -412,3 +412,13 @@ def nowhere(n, x: float32[n], y: InOut[float32[n]]):
 """
     with pytest.raises(ScheduleError, match="block 'y' runs in no iteration"):
         schedule(start(nowhere), '- set_schedule: {block: y, map: "{ y[a] -> [-a] }"}')
+
+
+def test_lanes_stay_as_many_as_they_are() -> None:
+    """An exchange with a skewed loop would make their number depend on it."""
+    steps = """- skew: {loops: [y.i, y.j]}
+- vectorize: {loop: y.i, width: 4}
+- reorder: {loops: [y.j, y.i_1]}"""
+    with pytest.raises(ScheduleError, match=r"vectorized loop 'y\.i_1' would have `.*` lanes") as e:
+        schedule(start(SCALE), steps)
+    assert e.value.hint == "vectorize after this step"

@@ -11,6 +11,7 @@ from itertools import combinations
 
 from ...ir.algebra import sub
 from ...ir.index.bounds import normal
+from ...ir.index.linear import constant
 from ...ir.nodes import Kernel, Loop, LoopKind, Stmt
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import loads, loops, variables
@@ -45,6 +46,17 @@ def require_order(nest: Iterable[Loop]) -> None:
     """Refuses loops, outermost first, that do not nest in this order."""
     for outer, inner in combinations(nest, 2):
         _require(outer.var, outer.kind, inner.var, inner.kind)
+
+
+def require_lanes(kernel: Kernel) -> None:
+    """Refuses vectorized loops whose number of lanes is not one number."""
+    for loop in loops(kernel.body):
+        if loop.kind is LoopKind.VECTORIZED and constant(sub(loop.upper, loop.lower)) is None:
+            extent = expr_to_text(normal(sub(loop.upper, loop.lower)))
+            raise CannotApply(
+                f"vectorized loop '{loop.var}' would have `{extent}` lanes, which is not a number",
+                "vectorize after this step",
+            )
 
 
 def require_fixed(kernel: Kernel, loop: Loop, hint: str) -> None:
