@@ -5,7 +5,8 @@ import pytest
 from gen.ir.algebra import add, floordiv, index, maximum, minimum, mod, mul, sub
 from gen.ir.index.facts import of_sizes
 from gen.ir.index.linear import Linear, linear
-from gen.ir.nodes import Binary, BinaryOp, Expr, If, Loop, LoopKind, Seq, Var
+from gen.ir.nodes import Binary, BinaryOp, Expr, If, Load, Loop, LoopKind, Seq, Var
+from gen.ir.types import INDEX
 
 P, N, M, S = Var("i"), Var("n"), Var("m"), Var("s")
 SIZES = of_sizes(("n", "m"))
@@ -35,6 +36,13 @@ def test_what_follows_from_sizes(goal: Expr, known: bool) -> None:
 def test_products_are_not_known_in_kernels() -> None:
     """Sets of the prover have none, and a clamp that they make superfluous would be refused."""
     assert not SIZES.holds(linear(mul(N, M)))
+
+
+def test_a_bound_of_data_is_no_fact() -> None:
+    """Its clamp stays: what is read may differ from one time to the next."""
+    read = Load("p", (P,), INDEX)
+    known = SIZES.inside(If(Binary(BinaryOp.GE, read, index(0)), Seq(())))
+    assert not known.holds(linear(read))
 
 
 def test_what_holds_inside_statements() -> None:

@@ -105,8 +105,7 @@ def not_negative(e: Expr, ranges: Iterable[LoopRange] = ()) -> bool:
 
     Variables without a range are dims, and so not negative; no range is empty.
     """
-    form, ranges = linear(e), tuple(ranges)
-    return _known(form.variables(), ranges).holds(form)
+    return _known((e,), tuple(ranges)).holds(linear(e))
 
 
 def at_most(a: Expr, b: Expr, ranges: Iterable[LoopRange] = ()) -> bool:
@@ -114,10 +113,15 @@ def at_most(a: Expr, b: Expr, ranges: Iterable[LoopRange] = ()) -> bool:
     return not_negative(sub(b, a), ranges)
 
 
-def _known(names: frozenset[str], ranges: tuple[LoopRange, ...]) -> Facts:
-    """What holds inside the ranges, of their variables and of dims, which all others are."""
-    used = names.union(*(variables(e) for r in ranges for e in (r.lower, r.upper)))
-    facts = of_sizes(sorted(used - {r.var for r in ranges}))
+def _known(exprs: Iterable[Expr], ranges: tuple[LoopRange, ...]) -> Facts:
+    """What holds inside the ranges, all other variables being dims."""
+    ends = (e for r in ranges for e in (r.lower, r.upper))
+    used = frozenset[str]().union(*map(variables, (*exprs, *ends)))
+    return inside(of_sizes(sorted(used - {r.var for r in ranges})), ranges)
+
+
+def inside(facts: Facts, ranges: Iterable[LoopRange]) -> Facts:
+    """With what holds inside the ranges, of which none is empty."""
     for r in ranges:
         first, last = linear(r.lower), linear(r.upper)
         extent = last - first
@@ -145,8 +149,7 @@ def smaller(a: Expr, b: Expr, ranges: tuple[LoopRange, ...]) -> Expr:
 
 def _deciding(op: BinaryOp, a: Expr, b: Expr, ranges: tuple[LoopRange, ...]) -> tuple[Expr, ...]:
     parts = (*sides(op, normal(a)), *sides(op, normal(b)))
-    used = frozenset[str]().union(*map(variables, parts))
-    return deciding(op, parts, _known(used, ranges))
+    return deciding(op, parts, _known(parts, ranges))
 
 
 def deciding(op: BinaryOp, parts: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:

@@ -109,8 +109,10 @@ class Facts:
                     for f in reversed(self.known)
                     if variable in f.terms and later.isdisjoint(f.variables())
                 )
-            case _:
+            case Binary(BinaryOp.MUL):  # of which `of_sizes` knows
                 return tuple(f for f in self.known if [*f.terms] == [atom])
+            case _:
+                return ()
 
 
 def map_inside(stmt: Stmt, facts: Facts, f: Callable[[Stmt, Facts], Stmt]) -> Stmt:

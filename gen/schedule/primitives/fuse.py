@@ -2,16 +2,15 @@
 
 from dataclasses import replace
 
-from ...ir.algebra import TRUE, add, index, maximum, mul, sub
-from ...ir.index.bounds import not_negative
-from ...ir.nodes import Binary, BinaryOp, Delinearize, Expr, Kernel, Loop, Stmt, Var
+from ...ir.algebra import add, index, maximum, mul, sub
+from ...ir.index.bounds import inside
+from ...ir.index.facts import of_kernel
+from ...ir.index.linear import linear
+from ...ir.nodes import Delinearize, Expr, Kernel, Loop, Stmt, Var
 from ...ir.walk import ancestors, replace_stmt, substitute, variables
 from ...poly.certificate import Flow, Scheduled
-from ...poly.queries.times import includes
-from ...poly.sets.affine import NotAffine
 from ..base import Example, Primitive
 from ..edit import tree as edit
-from ..edit.points import context
 from ..edit.tree import CannotApply
 from ..examples import FIRST, SCALE, TRIANGLE
 
@@ -97,12 +96,5 @@ class Fuse(Primitive):
 
 def _counts(kernel: Kernel, extent: Expr, around: tuple[Stmt, ...]) -> bool:
     """Whether the extent is never negative. Sizes are not; scalars are what constraints say."""
-    ranges = edit.ranges_of(around)
-    used = variables(extent).union(*(variables(e) for r in ranges for e in (r.lower, r.upper)))
-    if not used & {s.name for s in kernel.scalars}:
-        return not_negative(extent, ranges)
-    try:
-        least = Binary(BinaryOp.GE, extent, index(0))
-        return includes(context(kernel, around), (), (least,), (), TRUE)
-    except NotAffine:
-        return False
+    facts = inside(of_kernel(kernel), edit.ranges_of(around))
+    return facts.holds(linear(extent))
