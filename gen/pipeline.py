@@ -20,10 +20,10 @@ from .language.model import KernelSpec
 from .lower.finish import Finished, finish
 from .lower.index_limits import index_limits
 from .lower.lower import lower
-from .lower.variants import Plain, Plan, Variant, limits_of, plans_of, suffix
+from .lower.variants import Plain, Plan, Variant, blamed, limits_of, plans_of, suffix
 from .poly.checks.in_place import in_place
 from .schedule import recipe as recipes
-from .schedule.base import Prover, Step, StepContext
+from .schedule.base import Prover, StepContext
 from .targets.target import Runnable, Target
 
 
@@ -59,42 +59,29 @@ def schedule(
     recipe = recipes.choose(spec.recipes, target.name, target.level)
     with located(spec.span):
         return tuple(
-            _variant(plan, plain, target, prove, each_step=each_step)
+            _variant(plan, plain, target, prove, each_step)
             for plan in plans_of(recipe, target.level, target.parameters(dtypes))
         )
 
 
-def _variant(
-    plan: Plan, plain: Plain, target: Target, prove: Prover, *, each_step: bool
-) -> Variant:
+def _variant(plan: Plan, plain: Plain, target: Target, prove: Prover, each_step: bool) -> Variant:
     with located(plan.span):
         kernel, bench = plain.under(plan.when), plain.bench
         start = bench.start(kernel)
         if each_step:
             prove(kernel, start, bench)  # no step is blamed for what the spec itself does wrong
-        done = recipes.run(
-            start, plan.steps, StepContext(kernel, prove if each_step else None, bench)
-        )
+        context = StepContext(kernel, prove if each_step else None, bench)
+        done = recipes.run(start, plan.steps, context)
         last = done[-1].state if done else start
         verify(last.kernel)
         try:
             lowered = lower(last, target.lowering)
         except NoCode as missing:
-            return Variant(plan, start, done, _located(missing, done, target), frozenset())
+            return Variant(plan, start, done, blamed(missing, done, target.lowering), frozenset())
         verify(lowered.kernel, lowered=True)
         prove(kernel, lowered, bench)
         limits = index_limits([(lowered.kernel, plan.when)])
         return Variant(plan, start, done, lowered, in_place(lowered.kernel), limits)
-
-
-def _located(missing: NoCode, steps: Sequence[Step], target: Target) -> NoCode:
-    """The error at the first step after which there is no code."""
-    for step in steps:
-        try:
-            lower(step.state, target.lowering)
-        except NoCode as first:
-            return NoCode(first.message, step.primitive.span, first.hint)
-    return missing
 
 
 def schedule_to_emit(

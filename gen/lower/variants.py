@@ -18,6 +18,8 @@ from ..poly.workbench import Workbench
 from ..schedule import recipe as recipes
 from ..schedule.base import Primitive, Step
 from .index_limits import NO_LIMITS, Limits, smallest
+from .lower import lower
+from .passes import Passes
 from .specialize import where
 
 
@@ -113,6 +115,16 @@ def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[
     if plans[-1].when is not None:
         plans.append(Plan("plain", None, (), recipe.span))
     return plans
+
+
+def blamed(missing: NoCode, steps: Sequence[Step], passes: Passes) -> NoCode:
+    """The error at the first step after which there is no code."""
+    for step in steps:
+        try:
+            lower(step.state, passes)
+        except NoCode as first:
+            return NoCode(first.message, step.primitive.span, first.hint)
+    return missing
 
 
 def limits_of(variants: Sequence[Variant]) -> Limits:
