@@ -76,6 +76,15 @@ SAME = [
         "    y[i] = (x[i] if i >= 5 else x[i]) if i > 3 and a[i] > 2.0 else x[max(i, 3)]\n",
     ),
     (
+        "an unknown number with itself in it",
+        "for i in range(n):\n"
+        '  with block("b", t=spatial(i)):\n'
+        "    y[t] = x[min(max(~~(p[t] * p[t]), 0), n - 1)]\n",
+        "for i in range(n):\n"
+        '  with block("b"):\n'
+        "    y[i] = x[max(min(~~(p[i] * p[i]), n - 1), 0)]\n",
+    ),
+    (
         "fused products",
         "for i in range(n):\n"
         '  with block("b", t=spatial(i)):\n'
@@ -175,6 +184,8 @@ WRONG = [
     ("a side that indices and data choose", "else x[max(i, 3)]", "else x[i]", "is emitted with"),
     ("a side that indices and data choose", "(x[i] if", "(x[i - 1] if", "is emitted with"),
     ("a side that indices and data choose", "i > 3 and a", "i > 2 and a", "is emitted with"),
+    ("an unknown number with itself in it", "~~(p", "~(p", "is emitted with"),
+    ("an unknown number with itself in it", "~~(p", "~~~~(p", "is emitted with"),
     ("fused products", "-x[i])", "x[i])", "is emitted with"),
     ("fused products", "fma(-x[i], x[i], a[i])", "fma(x[i], x[i], -a[i])", "is emitted with"),
     ("fused products", "fma(x[i], a[i]", "fma(x[i], x[i]", "is emitted with"),

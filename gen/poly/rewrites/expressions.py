@@ -147,12 +147,13 @@ def head_of(node: Node) -> tuple[object, ...]:
 @dataclass(frozen=True)
 class Site:
     """Where a block runs. guards: it runs where they hold, too. unknown: what is a coordinate of
-    its own to isl.
+    its own to isl. asked: those of them that something is being compared with.
     """
 
     around: Around
     guards: tuple[Expr, ...]
     unknown: tuple[Expr, ...]
+    asked: tuple[Expr, ...] = ()
 
     @cached_property
     def at(self) -> Frame:
@@ -197,7 +198,7 @@ class Site:
             return None
 
     def affine(self, expr: Expr, where: isl.Set | None) -> isl.PwAff | None:
-        named = self._named(expr, lambda known, e: self._alike(known, e, where))
+        named = self._named(expr, lambda known, e: self._is(known, e, where))
         try:
             return affine(named, self.at)
         except NotAffine as e:
@@ -214,11 +215,29 @@ class Site:
         said = self._is_said(new)
         if said and not wraps(expr):
             return new
-        names = (Var(f"unknown {k}") for k, known in enumerate(self.unknown) if is_it(known, new))
+        names = (
+            Var(f"unknown {k}")
+            for k, known in enumerate(self.unknown)
+            if known not in self.asked and is_it(known, new)
+        )
         found = next(names, None)
         if said and found is None:
             raise Unknown(new)
         return found or new
+
+    def _is(self, known: Expr, expr: Expr, where: isl.Set | None) -> bool:
+        """Whether an expression is the unknown number. To tell, its name is of no use: parts of it,
+        as in `~~x`, may look like it.
+        """
+        if head_of(known) != head_of(expr):
+            return False
+        here = self.domain if where is None else where
+        try:
+            return replace(self, asked=(*self.asked, known))._alike(known, expr, here)
+        except Unknown as unknown:
+            if unknown.expr in self.unknown:
+                return False  # it is in itself
+            raise
 
     def _is_said(self, expr: Expr) -> bool:
         """Whether isl can say it without a name for the whole."""
