@@ -37,7 +37,7 @@ from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
 from gen.progress import SILENT
 from gen.schedule.base import Primitive, StepContext
-from gen.schedule.primitives import split
+from gen.schedule.edit import tree
 from gen.schedule.primitives.parallel import Parallel
 from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.split import Split
@@ -243,7 +243,7 @@ def test_a_wrong_step_is_found_shrunk_and_kept(
     outcome = trial(drawn, replayed(taken), options)
     assert outcome.failure is None
     with monkeypatch.context() as planted:
-        planted.setattr(split, "guarded", lambda body, *guards: body)
+        planted.setattr(tree, "guarded", lambda body, *guards: body)
         outcome = trial(drawn, replayed(taken), options)
         assert outcome.failure is not None
         assert outcome.failure.kind == "the tree is wrong"

@@ -8,6 +8,9 @@ from gen.poly.sets import order
 from gen.poly.sets.extract import extract
 from gen.poly.sets.order import Relations
 from gen.poly.sets.places import Places
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.registry import TARGETS
 from gen.trial import check
 
 from .script import block, kernel, nest
@@ -58,7 +61,7 @@ def asked(folder: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> int:
     path.write_text(HEAD.format(count=count) + body, encoding="utf-8")
     with monkeypatch.context() as patch:
         patch.setattr(order, "ordered", counting)
-        assert check._error(path, ["v3"]) is None
+        assert check._error(path, TARGETS, [Cpu(Level.V3)]) is None
     return times
 
 

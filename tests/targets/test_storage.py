@@ -25,6 +25,7 @@ from gen.targets.cpu.levels import Level, Machine
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
 from gen.trial import comparison, inputs
+from gen.trial.plain import Reference
 
 from .kernels import compiled
 
@@ -95,7 +96,9 @@ def test_narrow_floats_are_summed_in_float32(level: Level, plain: bool) -> None:
     for spec, dtype, kernel in kernels("dot", level, plain):
         for n in sizes(level, dtype):
             given = inputs.random_arrays(spec, {"T": dtype}, {"m": 3, "n": n}, RNG)
-            case = comparison.compare(spec, {"T": dtype}, kernel, given, {"m": 3, "n": n})
+            case = comparison.compare(
+                Reference(spec, {"T": dtype}), kernel, given, {"m": 3, "n": n}
+            )
             assert case.worst <= 1, case
 
 
