@@ -17,6 +17,7 @@ $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --group dev
+	@$(BIN)/python -m pip install --quiet --group cuda || echo "no CUDA compiler: tests that need it are skipped"
 	@touch $@
 
 .PHONY: install
