@@ -3,7 +3,8 @@
 Input: `build_tools/mutants.toml`. Output: a table in Markdown: a row a bug, a column a check of
 `build_tools.catchers`. Each bug is planted in a copy of the project; the checks stop at the first
 thing that they find, and none takes longer than its limit. A cell is empty where a check does not
-run what has the bug.
+run what has the bug. `--write` keeps the table in docs/fuzzing.md: each row as soon as it is known,
+so that a run that is ended loses nothing, and `--missing` goes on with it.
 """
 
 import argparse
@@ -13,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import final
 
@@ -22,6 +24,7 @@ from gen.progress import progress
 
 ROOT = Path(__file__).resolve().parents[1]
 BUGS = Path(__file__).with_name("mutants.toml")
+PAGE = ROOT / "docs" / "fuzzing.md"
 CHECKS = ("prover", "goldens", "fuzzer", "compiling", "tests")
 SEEN_BY = {
     "primitive": ("prover", "goldens"),
@@ -74,6 +77,9 @@ than all others together.
 """
 _COPIED = ("gen", "build_tools", "kernels_spec", "docs", "tests", "pyproject.toml")
 _SECONDS = 300
+
+Row = dict[str, bool]
+"""Whether each check that was run on a bug caught it."""
 
 
 @final
@@ -166,41 +172,81 @@ def _run(copy: Path, check: str, files: Sequence[str] = ()) -> str | None:
     return said[-1] if said else f"exit code {done.returncode}"
 
 
-def table(rows: Sequence[Caught], checks: Sequence[str] = CHECKS) -> str:
-    """The rows, and how many each check caught."""
+def table(rows: Mapping[Bug, Row], checks: Sequence[str] = CHECKS) -> str:
+    """The rows, and how many each check caught of those that it was run on."""
     lines = [f"| in | bug | {' | '.join(checks)} |", f"| --- | --- |{' --- |' * len(checks)}"]
-    for row in rows:
-        marks = {check: "yes" if found else "no" for check, found in row.found.items()}
-        cells = " | ".join(marks.get(check, "") for check in checks)
-        lines.append(f"| {row.bug.part} | {row.bug.bug} | {cells} |")
-    caught = [sum(row.found.get(check) is not None for row in rows) for check in checks]
-    some = sum(any(row.found.values()) for row in rows)
-    lines.append(f"| | {some} of {len(rows)} caught | {' | '.join(map(str, caught))} |")
+    for bug, row in rows.items():
+        cells = " | ".join({True: "yes", False: "no", None: ""}[row.get(c)] for c in checks)
+        lines.append(f"| {bug.part} | {bug.bug} | {cells} |")
+    some = sum(any(row.values()) for row in rows.values())
+    seen = ([row[check] for row in rows.values() if check in row] for check in checks)
+    caught = " | ".join(f"{sum(marks)} of {len(marks)}" for marks in seen)
+    lines.append(f"| | {some} of {len(rows)} caught | {caught} |")
     return "\n".join(lines)
+
+
+def kept(page: str, known: Sequence[Bug]) -> dict[Bug, Row]:
+    """The rows of the table that a page has, of bugs that are known, in their order."""
+    cells = (line.strip("|").split("|") for line in _lines(page)[2:-1])
+    rows = {(part.strip(), bug.strip()): marks for part, bug, *marks in cells}
+    return {
+        bug: {c: m.strip() == "yes" for c, m in zip(CHECKS, marks, strict=True) if m.strip()}
+        for bug in known
+        if (marks := rows.get((bug.part, bug.bug))) is not None
+    }
+
+
+def put(page: str, rows: Mapping[Bug, Row]) -> str:
+    """A page with these rows for those of its table."""
+    return page.replace("\n".join(_lines(page)), table(rows))
+
+
+def _lines(page: str) -> list[str]:
+    """The lines of the table of bugs in a page."""
+    lines = page.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("| in | bug |"))
+    return list(takewhile(lambda line: line.startswith("|"), lines[start:]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 1 where a bug is caught by no check."""
     parser = argparse.ArgumentParser(prog="python -m build_tools.mutants", description=__doc__)
     parser.add_argument("--only", default="", help="bugs whose part or name has this text")
+    parser.add_argument("--missing", action="store_true", help="bugs that the page has no row for")
     parser.add_argument("--checks", default=",".join(CHECKS), help="which checks, by commas")
     parser.add_argument("--found", action="store_true", help="print what each check finds first")
+    parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}")
     given = parser.parse_args(arguments)
-    chosen = [b for b in bugs() if given.only in b.part or given.only in b.bug]
     checks = given.checks.split(",")
-    rows = []
+    if given.write and tuple(checks) != CHECKS:
+        parser.error("--write keeps whole rows: leave --checks out")
+    known = bugs()
+    rows = kept(PAGE.read_text("utf-8"), known)
+    chosen = [b for b in known if given.only in b.part or given.only in b.bug]
+    chosen = [b for b in chosen if b not in rows] if given.missing else chosen
+    found: dict[Bug, Row] = {}
     with progress(len(chosen)) as shown:
         shown.part("nothing planted")
-        for row in tried(chosen, checks):
-            rows.append(row)
-            shown.part(row.bug.bug)
+        for caught in tried(chosen, checks):
+            found[caught.bug] = {check: what is not None for check, what in caught.found.items()}
+            shown.part(caught.bug.bug)
             if given.found:
                 shown.clear()
-                print(f"{row.bug.part}: {row.bug.bug}", file=sys.stderr)
-                for check, found in row.found.items():
-                    print(f"  {check}: {found}", file=sys.stderr, flush=True)
-    print(table(rows, checks))
-    return 1 if any(not any(row.found.values()) for row in rows) else 0
+                _tell(caught)
+            if given.write:
+                every = kept(PAGE.read_text("utf-8"), known) | found
+                PAGE.write_text(
+                    put(PAGE.read_text("utf-8"), {b: every[b] for b in known if b in every}),
+                    "utf-8",
+                )
+    print(table(found, checks))
+    return 1 if any(not any(row.values()) for row in found.values()) else 0
+
+
+def _tell(caught: Caught) -> None:
+    print(f"{caught.bug.part}: {caught.bug.bug}", file=sys.stderr)
+    for check, found in caught.found.items():
+        print(f"  {check}: {found}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Planted bugs: that each still stands somewhere, is planted alone, and what the table says."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -53,13 +53,61 @@ def test_bugs_are_planted_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
         ("tests x.py y.py", ["no shift"]),
     ]
     assert SPLIT.new not in (mutants.ROOT / "gen" / SPLIT.file).read_text("utf-8")
-    assert mutants.table(rows, ("a", "tests", "c")).splitlines() == [
-        "| in | bug | a | tests | c |",
-        "| --- | --- | --- | --- | --- |",
-        "| primitive | no guard | yes | no |  |",
-        "| primitive | no shift | no | no |  |",
-        "| | 1 of 2 caught | 1 | 0 | 0 |",
+    assert [(row.bug, row.found) for row in rows] == [
+        (SPLIT, {"a": "found", "tests": None}),
+        (SHIFT, {"a": None, "tests": None}),
     ]
+
+
+ROWS = """\
+| in | bug | prover | goldens | fuzzer | compiling | tests |
+| --- | --- | --- | --- | --- | --- | --- |
+| primitive | no guard | yes | no |  |  |  |
+| primitive | gone | yes | no |  |  |  |
+| | 2 of 2 caught | 2 of 2 | 0 of 2 | 0 of 0 | 0 of 0 | 0 of 0 |"""
+
+
+def test_the_table_is_kept_in_a_page() -> None:
+    page = f"before\n\n{ROWS}\n\nafter | it\n| a | b |\n"
+    rows = mutants.kept(page, (SHIFT, SPLIT))
+    assert rows == {SPLIT: {"prover": True, "goldens": False}}  # what is no bug any more is gone
+    new = mutants.put(page, {SHIFT: {"prover": False, "goldens": False}, **rows})
+    assert new == page.replace(
+        "| primitive | no guard | yes", "| primitive | no shift | no | no |  |  |  |\n"
+        "| primitive | no guard | yes",
+    ).replace("| primitive | gone | yes | no |  |  |  |\n", "").replace(
+        "| | 2 of 2 caught | 2 of 2 |", "| | 1 of 2 caught | 1 of 2 |"
+    )  # fmt: skip
+
+
+def test_missing_rows_are_run_and_written_as_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(ROWS)
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(mutants, "PAGE", page)
+    monkeypatch.setattr(mutants, "bugs", lambda: [SPLIT, SHIFT])
+
+    def tried(chosen: Sequence[Bug], checks: Sequence[str]) -> Iterator[mutants.Caught]:
+        assert chosen == [SHIFT] and tuple(checks) == mutants.CHECKS
+        yield mutants.Caught(SHIFT, {"prover": "y: refused", "goldens": None})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mutants, "tried", tried)
+    with pytest.raises(KeyboardInterrupt):
+        mutants.main(["--missing", "--write"])
+    assert "| primitive | no shift | yes | no |  |  |  |\n| | 2 of 2 caught |" in page.read_text()
+    with pytest.raises(SystemExit):
+        mutants.main(["--write", "--checks", "prover"])
+    assert "leave --checks out" in capsys.readouterr().err
+
+
+def test_the_page_has_rows_of_bugs_that_there_are_alone() -> None:
+    page = mutants.PAGE.read_text("utf-8")
+    assert mutants.put(page, mutants.kept(page, mutants.bugs())) == page, (
+        "run python -m build_tools.mutants --missing --write"
+    )
 
 
 def test_a_check_that_fails_without_a_bug_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
