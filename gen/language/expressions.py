@@ -18,7 +18,7 @@ from .exact import alike, position
 from .syntax import nodes as syntax
 from .syntax.grammar import CONSTANTS
 from .values.functions import OF_COMPLEX, complex_number, folded, part
-from .values.types import Weak, as_float, concrete, holds, is_complex, promote, real_of
+from .values.types import AnyType, Weak, as_float, concrete, holds, is_complex, promote, real_of
 from .values.values import (
     PARTS,
     Typed,
@@ -154,6 +154,8 @@ def _binary(op: BinaryOp, lhs: Typed, rhs: Typed, span: Span) -> Typed:
         for side in (lhs, rhs):
             needs(side.type is DType.BOOL, op.value, "bools", side.type, span)
         return Typed(algebra.simplify(ir.Binary(op, lhs.expr, rhs.expr, span=span)), DType.BOOL)
+    if op in _OF_INTEGERS | _BITWISE:
+        _check_common(op, lhs, rhs, common, span)
     if op in _OF_INTEGERS:
         needs(is_integer(common), op.value, "integers", common, span)
     elif op in _BITWISE:
@@ -171,6 +173,19 @@ def _binary(op: BinaryOp, lhs: Typed, rhs: Typed, span: Span) -> Typed:
     if isinstance(common, Weak):
         return Typed(algebra.simplify(new), DType.BOOL)
     return Typed(new, DType.BOOL if op in ir.COMPARISONS else common)
+
+
+def _check_common(op: BinaryOp, lhs: Typed, rhs: Typed, common: AnyType, span: Span) -> None:
+    """Raises SpecError where no integer type holds the integers of both sides: NumPy's common type
+    of uint64 and a signed one is float64.
+    """
+    if is_integer(lhs.type) and is_integer(rhs.type) and not is_integer(common):
+        types = f"{type_name(lhs.type)} and {type_name(rhs.type)}"
+        raise SpecError(
+            f"'{op.value}' needs one type of integers: none holds {types}",
+            span,
+            "cast one side: int64(...) or uint64(...)",
+        )
 
 
 _FOLD: dict[BinaryOp, Callable[[Any, Any], Any]] = {

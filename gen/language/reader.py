@@ -33,7 +33,7 @@ from .model import (
     storage_types,
 )
 from .named_sizes import check_whole, integers, read_sizes
-from .recipes import read_recipes
+from .recipes import mentioned, read_recipes
 from .reductions import check_laws, read_reduction
 from .shapes import array_type, dims_in, names_in, read_constraints, read_size, temporary_size
 from .signature import loop_dim_of, read_signature
@@ -382,13 +382,15 @@ def _check_declared(spec: KernelSpec, written: set[str], names_read: set[str]) -
     for temporary in spec.temporaries:
         if temporary.name not in written:
             raise SpecError(f"the temporary '{temporary.name}' is never defined", temporary.span)
-    in_bounds = spec.program.names_in_bounds().union(
+    used = names_read.union(
+        spec.program.names_in_bounds(),
+        mentioned(spec.recipes),
         *(names_in(axis) for a in spec.arguments for axis in a.shape),
         *(walk.variables(size.value) for size in spec.sizes),
     )
     for size in spec.sizes:
-        if size.name not in names_read | in_bounds:
+        if size.name not in used:
             raise SpecError(f"the size '{size.name}' is not used", size.span)
     for scalar in spec.scalars:
-        if scalar.name not in names_read | in_bounds:
+        if scalar.name not in used:
             raise SpecError(f"the scalar '{scalar.name}' is not used", scalar.span)

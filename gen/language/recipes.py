@@ -5,7 +5,10 @@ primitives there are and what they take is the schedule's. `yaml.decode` reads a
 the primitive's fields.
 """
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from ..errors import Span, SpecError
 from ..ir import nodes as ir
@@ -42,6 +45,32 @@ def read_recipes(node: yaml.List | None, dims: tuple[str, ...]) -> tuple[Recipe,
             raise SpecError(f"the target '{recipe.target}' has a recipe already", item.span)
         recipes.append(recipe)
     return tuple(recipes)
+
+
+def mentioned(recipes: Iterable[Recipe]) -> frozenset[str]:
+    """The words that the arguments and parameters of recipes begin names with: `k` in `factors:
+    [null, k]`, and `y` in `loop: y.i`.
+    """
+    texts = [text for r in recipes for v in r.variants for s in v.steps for text in _texts(s.args)]
+    texts += [str(value) for r in recipes for p in r.params for _, value in p.values]
+    return frozenset(name for text in texts for name in _WORD.findall(text))
+
+
+_WORD = re.compile(r"(?<![\w.$])[A-Za-z_]\w*")
+
+
+def _texts(node: yaml.Node) -> Iterator[str]:
+    match node:
+        case yaml.Scalar(_, text):
+            yield text
+        case yaml.List(items):
+            for item in items:
+                yield from _texts(item)
+        case yaml.Map(entries):
+            for _, value in entries:
+                yield from _texts(value)
+        case _:
+            assert_never(node)
 
 
 def _recipe(node: yaml.Node, dims: tuple[str, ...]) -> Recipe:

@@ -167,8 +167,10 @@ def _check_line(line: str, span: Span) -> None:
     for column, character in enumerate(line, 1):
         if not character.isprintable():
             place = Span(span.path, span.line, column, 1, line if character == "\t" else "")
-            name = "a tab" if character == "\t" else f"the character U+{ord(character):04X}"
-            raise SpecError(f"{name} is not allowed", place, "indent with spaces")
+            if character == "\t":
+                raise SpecError("a tab is not allowed", place, "indent with spaces")
+            name = f"the character U+{ord(character):04X}"
+            raise SpecError(f"{name} is not allowed", place, "it cannot be seen: take it out")
     stripped = line.lstrip(" ")
     if len(line) - len(stripped) > MAX_INDENT:
         raise SpecError(f"the line is indented deeper than {MAX_INDENT} columns", span)

@@ -136,9 +136,10 @@ def check(
     for name, by_size in limits.scalars.items():
         limit, value_ = by_size[bisect_left(SIZES, largest)], int(scalars[name].real)
         if not -limit <= value_ <= limit:
+            bound = f"at most {limit}" if value_ > 0 else f"at least {-limit}"
             raise ValueError(
-                f"{kernel}: scalar {name} must be from {-limit} to {limit}, or indices would leave"
-                f" 64 bits, got {value_}"
+                f"{kernel}: scalar {name} must be {bound}, or indices would leave 64 bits,"
+                f" got {value_}"
             )
 
 

@@ -71,6 +71,15 @@ def test_yaml(text: str, message: str) -> None:
     assert refused(lambda: loads(text, "hostile.yaml")).message == message
 
 
+@pytest.mark.parametrize(
+    ("character", "hint"),
+    [("\t", "indent with spaces"), ("\x00", "it cannot be seen: take it out")],
+)
+def test_hints_at_what_is_not_allowed(character: str, hint: str) -> None:
+    error = refused(lambda: loads(f"tilesmith: 1{character}\n", "hostile.yaml"))
+    assert error.hint == hint and error.span and error.span.column == 13
+
+
 def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "k.yaml"
     path.write_bytes(b"tilesmith: 1\nkernel: \xff\n")

@@ -272,6 +272,46 @@ def test_an_unused_argument() -> None:
     assert refused(text).message == "the argument 'w' is not used"
 
 
+BY_A_SCALAR = """\
+tilesmith: 1
+kernel: rings
+doc: One more.
+signature: (n)->(n)
+dtypes: {T: [int64]}
+arguments: {x: {type: "T[n]"}, y: {type: "T[n]", intent: out}}
+scalars: {k: {type: int64, default: 3}}
+constraints: [k >= 1]
+compute: y[i] = x[i] + 1
+recipes:
+  - target: cpu
+    params: {part: k}
+    variants:
+      - steps: [{split: {loop: y.i, factors: [null, k]}}]
+"""
+
+
+def test_a_scalar_that_a_recipe_alone_takes_is_used() -> None:
+    loads(BY_A_SCALAR, "rings.yaml")
+    loads(BY_A_SCALAR.replace("null, k", "null, $part"), "rings.yaml")
+    nowhere = BY_A_SCALAR.replace("null, k", "null, 4").replace("part: k", "part: 4")
+    assert refused(nowhere).message == "the scalar 'k' is not used"
+    sized = BY_A_SCALAR.replace("compute", "sizes: {p: n // k}\ncompute").replace("l, k", "l, p")
+    loads(sized, "rings.yaml")
+    assert refused(sized.replace("l, p", "l, k")).message == "the size 'p' is not used"
+    # an index of that name is no use of the scalar
+    named = nowhere.replace("k: {", "i_0: {").replace("k >", "i_0 >").replace("y.i,", "y.i_0,")
+    assert refused(named).message == "the scalar 'i_0' is not used"
+
+
+@pytest.mark.parametrize("op", ["//", "%", "&", "<<"])
+def test_integers_that_no_type_holds(op: str) -> None:
+    text = edited("y: {", 'u: {type: "uint64[n]"}\n  y: {').replace("(n)->", "(n),(n)->")
+    text = text.replace("factor: {type: T, default: 2.0}", "factor: {type: int64, default: 2}")
+    error = refused(text.replace("factor * x[i, j]\n", f"x[i, j] * (u[j] {op} factor)\n"))
+    assert error.message == f"'{op}' needs one type of integers: none holds uint64 and int64"
+    assert error.hint == "cast one side: int64(...) or uint64(...)"
+
+
 RECIPE = """\
 recipes:
   - target: cpu

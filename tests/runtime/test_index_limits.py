@@ -41,16 +41,16 @@ int main(int count, char **words)
 }
 """
 
-RANGE = "reach: scalar s must be from -{0} to {0}, or indices would leave 64 bits, got {1}"
+RANGE = "reach: scalar s must be at {0} {1}, or indices would leave 64 bits, got {2}"
 PRODUCT = "reach: m * (n // 2) * 8 is too large for m = {}, n = {}"
 CASES = [
     ((1, 2**31, 2**30), "right"),
     ((1, 5, -(2**30)), "right"),
-    ((1, 5, 2**30 + 1), RANGE.format(2**30, 2**30 + 1)),
-    ((1, 5, -(2**63)), RANGE.format(2**30, -(2**63))),
+    ((1, 5, 2**30 + 1), RANGE.format("most", 2**30, 2**30 + 1)),
+    ((1, 5, -(2**63)), RANGE.format("least", -(2**30), -(2**63))),
     ((1, 2**31 + 1, 2**14), "right"),
-    ((1, 2**31 + 1, 2**14 + 1), RANGE.format(2**14, 2**14 + 1)),
-    ((2**31 + 1, 1, -(2**14) - 1), RANGE.format(2**14, -(2**14) - 1)),
+    ((1, 2**31 + 1, 2**14 + 1), RANGE.format("most", 2**14, 2**14 + 1)),
+    ((2**31 + 1, 1, -(2**14) - 1), RANGE.format("least", -(2**14), -(2**14) - 1)),
     ((1, 2**47, 0), "right"),
     ((2**30, 2**27, 0), "right"),
     (

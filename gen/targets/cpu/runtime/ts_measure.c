@@ -421,9 +421,9 @@ static int check_scalars(const ts_invocation *v, int64_t largest)
         const int64_t limit = parameter->limits[largest > up_to];
         if (value < -limit || value > limit)
             return ts_refuse(v->kernel,
-                             "scalar %s must be from %lld to %lld, or indices would leave 64 bits, "
-                             "got %lld",
-                             parameter->name, (long long)-limit, (long long)limit, (long long)value);
+                             "scalar %s must be at %s %lld, or indices would leave 64 bits, got %lld",
+                             parameter->name, value > 0 ? "most" : "least",
+                             (long long)(value > 0 ? limit : -limit), (long long)value);
     }
     return TS_OK;
 }
