@@ -18,7 +18,7 @@ from gen.pipeline import emit, schedule
 from gen.poly.cache import prover
 from gen.targets.c.library import Loaded
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
 from gen.trial import comparison, inputs
@@ -56,7 +56,7 @@ def _mandelbrot(c: Array, steps: int) -> Array:
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_compiled(path: Path, level: str, plain: bool) -> None:
     for spec, dtypes, kernel in _compiled(path, Level(level), plain):
-        lanes = Machine(Level(level)).lanes(dtypes["T"])
+        lanes = Processor(Level(level)).lanes(dtypes["T"])
         rng = np.random.default_rng(lanes)
         for sizes in edges(spec, lanes):
             arrays = inputs.random_arrays(spec, dtypes, sizes, rng)

@@ -36,6 +36,9 @@ RANKS = {part: rank for rank, part in enumerate(PARTS)}
 MOST_ENTRIES = 20
 MANY = {"gen/schedule/primitives", "gen/schedule/intrinsics", "gen/targets/cpu/runtime"}
 
+AGAIN = {"If", "Binary", "Unary", "For", "Range", "Scalar", "Send", "Receive"}
+"""Names of two classes, for one thing in two forms: docs/decisions.md has which."""
+
 MOST_LINES = 420
 MOST_LINES_OF_A_FUNCTION = 60
 
@@ -199,3 +202,9 @@ def test_there_is_one_version() -> None:
     stated = re.search(r"^project\('tilesmith'.*\bversion: '([^']*)'", meson, re.MULTILINE)
     assert stated is not None
     assert gen.__version__ == project["version"] == stated[1]
+
+
+def test_a_class_name_means_one_thing() -> None:
+    trees = (ast.parse(path.read_text("utf-8")) for path in GEN)
+    names = [x.name for tree in trees for x in ast.walk(tree) if isinstance(x, ast.ClassDef)]
+    assert {name for name in names if names.count(name) > 1} == AGAIN

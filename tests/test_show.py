@@ -27,7 +27,7 @@ from gen.pipeline import emit, schedule
 from gen.targets.c.marks import Owner, marked, owned, unmarked
 from gen.targets.cpu import assembly as compiler
 from gen.targets.cpu import target as cpu
-from gen.targets.cpu.assembly import Function, Instruction, assembly
+from gen.targets.cpu.assembly import CompiledFunction, Instruction, assembly
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
@@ -260,7 +260,7 @@ inlined by /tmp/x/kernel.c:90 (ts_k_float32_v3_0)
 
 def test_what_objdump_prints() -> None:
     (function,) = compiler._functions(LISTING)
-    assert function == Function(
+    assert function == CompiledFunction(
         "ts_k_float32_v3_0",
         (
             Instruction("0x0", "push   %rbp", 7),
@@ -439,11 +439,11 @@ def test_a_page_is_below_a_megabyte(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = load(ROOT / "kernels_spec" / "matmul.yaml")
     dtypes = choices(spec)[0]
 
-    def many(source: str, level: Level) -> tuple[Function, ...]:
+    def many(source: str, level: Level) -> tuple[CompiledFunction, ...]:
         symbols = re.findall(r"^static int (ts_matmul_\w+)\(", source, re.M)
         code = (Instruction(hex(k), f"vfmadd231ps 0x{k:04x}(%rax),%ymm1,%ymm2", k % 900)
                 for k in range(40_000))  # fmt: skip
-        return (Function(symbols[0], tuple(code)),)
+        return (CompiledFunction(symbols[0], tuple(code)),)
 
     monkeypatch.setattr(cpu, "assembly", many)
     made = page(spec, dtypes, Cpu(Level.V3), prove=unproved)

@@ -24,7 +24,7 @@ from gen.schedule import recipe as recipes
 from gen.schedule.base import Primitive
 from gen.schedule.registry import PRIMITIVES, lookup
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 
 from . import kernels, steps
 from .draft import Draft, from_text
@@ -220,7 +220,7 @@ def recipe_of(text: str, path: str) -> tuple[Primitive, ...]:
     spec = specs.loads(text, path)
     level = jit.native_level()
     dtypes = specs.choices(spec)[0]
-    lanes = min(Machine(level).lanes(d.computed) for d in dtypes.values())
+    lanes = min(Processor(level).lanes(d.computed) for d in dtypes.values())
     (recipe,) = spec.recipes
     return recipes.read(recipe, level.value, {"lanes": lanes, "line": 16, "line_bytes": 64})[0]
 

@@ -27,7 +27,7 @@ from ..poly.prove import prove
 from ..progress import SILENT, Progress
 from ..schedule.base import Prover
 from ..targets.c.marks import Owner, owned, unmarked
-from ..targets.target import Function, Target, joined
+from ..targets.target import CompiledFunction, Target, joined
 from .count import counts
 from .differences import Mark, differences
 from .story import Moment, Status, story
@@ -90,7 +90,9 @@ def _filled(parts: Mapping[str, str]) -> str:
     return re.sub(r"@(\w+)@", lambda m: parts[m[1]], TEMPLATE.read_text("utf-8"))
 
 
-def _compiled(sources: Mapping[str, str], target: Target) -> tuple[tuple[Function, ...], str]:
+def _compiled(
+    sources: Mapping[str, str], target: Target
+) -> tuple[tuple[CompiledFunction, ...], str]:
     """The functions; or none, and why."""
     try:
         return target.instructions(sources), ""
@@ -195,7 +197,7 @@ def _begun(code: Iterable[str]) -> Iterator[int]:
 
 
 def _instructions(
-    functions: Sequence[Function], lines: Mapping[int, int], room: int, strings: _Numbers
+    functions: Sequence[CompiledFunction], lines: Mapping[int, int], room: int, strings: _Numbers
 ) -> tuple[list[int], int]:
     """Three numbers each: a label, a text and a line of the variant's C, from 1; 0: of none. And
     what is left of the room, in bytes.

@@ -114,7 +114,7 @@ def _lanes(loop: Loop) -> int:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Stretch:
     """Where an iteration accesses a buffer: [step * k, step * (k + 1)) along an axis, modulo
     `modulo` if not 0.
     """
@@ -124,7 +124,7 @@ class _Place:
     modulo: int
 
 
-def _places(allocate: Allocate, walkers: _Walkers) -> Mapping[str, _Place] | None:
+def _places(allocate: Allocate, walkers: _Walkers) -> Mapping[str, _Stretch] | None:
     """For each buffer that the tile's statements write, the places that keep iterations apart; None
     where there are none, or where a buffer of the tile would not shrink to them.
     """
@@ -136,7 +136,7 @@ def _places(allocate: Allocate, walkers: _Walkers) -> Mapping[str, _Place] | Non
             for name, indices in _uses(block, _names(loop)):
                 uses.setdefault(name, []).append(tuple(_resolved(i, inside) for i in indices))
     written = {t.buffer for b in blocks(allocate.body) for t in targets(b.body)}
-    places: dict[str, _Place] = {}
+    places: dict[str, _Stretch] = {}
     for name in written:
         place = _place(uses[name], walkers)
         if place is None or (name in own and not _shrinks(own[name], place, uses[name][0])):
@@ -168,7 +168,7 @@ def _uses(block: Block, names: Mapping[str, Expr]) -> Iterator[tuple[str, tuple[
             yield node.buffer, tuple(substitute(i, values) for i in node.indices)
 
 
-def _place(uses: Sequence[tuple[Expr, ...]], walkers: _Walkers) -> _Place | None:
+def _place(uses: Sequence[tuple[Expr, ...]], walkers: _Walkers) -> _Stretch | None:
     for axis, i in enumerate(uses[0]):
         value, modulo = _modulo(i)
         step = value.coefficient(_STEP)
@@ -184,7 +184,7 @@ def _place(uses: Sequence[tuple[Expr, ...]], walkers: _Walkers) -> _Place | None
         if modulo and (modulo % step or modulo < step * walkers.extent):
             continue
         if inner and all(_same(u[axis], i) for u in uses):
-            return _Place(axis, step, modulo)
+            return _Stretch(axis, step, modulo)
     return None
 
 
@@ -200,7 +200,7 @@ def _same(a: Expr, b: Expr) -> bool:
     return _modulo(a) == _modulo(b)
 
 
-def _shrinks(buffer: Buffer, place: _Place, use: tuple[Expr, ...]) -> bool:
+def _shrinks(buffer: Buffer, place: _Stretch, use: tuple[Expr, ...]) -> bool:
     """Whether the places of an iteration, modulo the step, are 0, 1, ... from its first lane on."""
     value, modulo = _modulo(use[place.axis])
     rest = value.modulo(place.step)
@@ -212,7 +212,7 @@ def _shrinks(buffer: Buffer, place: _Place, use: tuple[Expr, ...]) -> bool:
 
 
 def _a_step_at_a_time(
-    allocate: Allocate, walkers: _Walkers, places: Mapping[str, _Place], facts: Facts
+    allocate: Allocate, walkers: _Walkers, places: Mapping[str, _Stretch], facts: Facts
 ) -> Stmt:
     updates = (n for n in walkers.loops if any(isinstance(b.body, Update) for b in blocks(n)))
     var = next(updates, walkers.loops[0]).var
@@ -228,7 +228,7 @@ def _a_step_at_a_time(
     return replace(loop, body=_unguarded(loop.body, facts.inside(loop)))
 
 
-def _shrunk(buffer: Buffer, place: _Place) -> Buffer:
+def _shrunk(buffer: Buffer, place: _Stretch) -> Buffer:
     shape = list(buffer.shape)
     shape[place.axis] = index(place.step)
     return replace(buffer, shape=tuple(shape))
@@ -241,7 +241,7 @@ def _without(stmt: Stmt, walkers: _Walkers, var: str) -> Stmt:
     return map_nested(stmt, lambda s: _without(s, walkers, var))
 
 
-def _moved(stmt: Stmt, name: str, place: _Place) -> Stmt:
+def _moved(stmt: Stmt, name: str, place: _Stretch) -> Stmt:
     """The accesses of the buffer modulo the step."""
 
     def go(node: Node) -> Node:

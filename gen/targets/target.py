@@ -36,7 +36,7 @@ class Instruction:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Function:
+class CompiledFunction:
     name: str
     instructions: tuple[Instruction, ...]
 
@@ -155,7 +155,7 @@ class Target(Protocol):
         Raises TilesmithError, with the compiler's words where it refuses.
         """
 
-    def instructions(self, sources: Mapping[str, str]) -> tuple[Function, ...]:
+    def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         """The machine's instructions, for `show --html`. Raises TilesmithError where there is
         nothing to read them with.
         """

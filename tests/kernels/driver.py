@@ -31,7 +31,7 @@ from gen.language.model import KernelSpec
 from gen.pipeline import generate
 from gen.targets.c import library
 from gen.targets.c.library import FLAGS
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
 from gen.targets.runtime import RUNTIME
 from gen.trial.sizes import edges
@@ -56,7 +56,7 @@ def c_file(kernel: str, level: Level) -> str:
 def edge_calls(kernel: str, dtypes: Mapping[str, DType], level: Level) -> list[dict[str, Array]]:
     """Calls with sizes around the level's vectors; outputs hold what a kernel must write over."""
     spec, rng = SPECS[kernel], np.random.default_rng(5)
-    lanes = Machine(level).lanes(next(iter(dtypes.values())).computed)
+    lanes = Processor(level).lanes(next(iter(dtypes.values())).computed)
     calls = [random_arrays(spec, dtypes, sizes, rng) for sizes in edges(spec, lanes)]
     for arrays in calls:
         for name in outputs(spec):
@@ -130,7 +130,7 @@ def build(
     (folder / "ts_kernels.c").write_text(descriptors([entry]))
     sources = [folder / "kernel.c", folder / "ts_kernels.c", Path(__file__).parent / "driver.c"]
     strict = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-std=gnu11")
-    command = [compiler, *FLAGS, *strict, *Machine(level).flags, *flags, f"-I{RUNTIME}"]
+    command = [compiler, *FLAGS, *strict, *Processor(level).flags, *flags, f"-I{RUNTIME}"]
     shared = library.runtime(tuple(command), tuple(RUNTIME_SOURCES))
     sources += sorted(shared.glob("*.o"))
     program = folder / "program"

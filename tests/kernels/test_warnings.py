@@ -12,7 +12,7 @@ import pytest
 
 from gen.commands.build import RUNTIME_SOURCES
 from gen.targets.c.library import FLAGS
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 from gen.targets.runtime import RUNTIME
 
 from . import driver
@@ -33,7 +33,7 @@ def _compiler(name: str) -> str:
 
 def _warnings(compiler: str, level: Level, source: Path, *flags: str) -> str:
     """What the compiler says, which is nothing for code without warnings."""
-    command = [compiler, *FLAGS, *Machine(level).flags, *STRICT, *flags, f"-I{RUNTIME}"]
+    command = [compiler, *FLAGS, *Processor(level).flags, *STRICT, *flags, f"-I{RUNTIME}"]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == (done.stderr == "")
     return done.stderr

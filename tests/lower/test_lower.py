@@ -19,7 +19,7 @@ from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
 from tests.targets import kernels
 from tests.targets.kernels import Case, lowered
@@ -367,10 +367,10 @@ def k(n, y: Out[int64[n]]):
 
 
 def test_levels() -> None:
-    lanes = [Machine(level).lanes(DType.FLOAT32) for level in Level]
+    lanes = [Processor(level).lanes(DType.FLOAT32) for level in Level]
     assert lanes == [4, 8, 16, 4]
-    assert Machine(Level.V3).flags == ("-march=x86-64-v3",)
-    assert [Machine(level).has_fma for level in Level] == [False, True, True, True]
+    assert Processor(Level.V3).flags == ("-march=x86-64-v3",)
+    assert [Processor(level).has_fma for level in Level] == [False, True, True, True]
 
 
 def test_a_guard_stands_around_all_loops_that_share_it() -> None:

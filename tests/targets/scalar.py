@@ -24,7 +24,7 @@ from gen.targets.c.lines import indented
 from gen.targets.c.temporaries import local, workspace
 from gen.targets.c.updates import scalar
 from gen.targets.registry import TARGETS
-from gen.targets.target import Function, Registry, joined
+from gen.targets.target import CompiledFunction, Registry, joined
 
 
 def _serial(node: ir.Node) -> ir.Node:
@@ -80,7 +80,7 @@ class Scalar:
         text, table = joined(sources), f"ts_{kernel.name}_{symbol}"
         return library.Loaded(library.compiled(kernel, table, text, command, limits), scalars)
 
-    def instructions(self, sources: Mapping[str, str]) -> tuple[Function, ...]:
+    def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         raise TilesmithError("the target has no way to show instructions")
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gen.ir.types import DType
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 
 from .kernels import compiled
 
@@ -35,7 +35,7 @@ def conversions(a: str, width: int) -> str:
 
 @pytest.mark.parametrize("dtype", NARROW)
 def test_conversions(level: Level, dtype: str) -> None:
-    lanes = Machine(level).lanes(DType.FLOAT32)
+    lanes = Processor(level).lanes(DType.FLOAT32)
     kernel = compiled(conversions(dtype, lanes), level, packed=())  # for any strides
     assert "lanes" not in kernel.source  # nothing is computed lane by lane
     for n in (0, 1, lanes - 1, 2 * lanes, 3 * lanes + 5):
@@ -80,7 +80,7 @@ def reduced(m, n, x: {a}[m, n], y: Out[{a}[m]]):
 @pytest.mark.parametrize("dtype", NARROW[1:])
 @pytest.mark.parametrize("op", ["min", "max", "sum"])
 def test_reductions(level: Level, dtype: str, op: str) -> None:
-    lanes = Machine(level).lanes(DType(dtype))
+    lanes = Processor(level).lanes(DType(dtype))
     info = np.iinfo(dtype)
     none = {"min": info.max, "max": info.min, "sum": 0}[op]
     given = {"a": dtype, "w": lanes, "last": lanes - 1, "op": op, "none": f"{dtype}({none})"}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gen.errors import TilesmithError
 from gen.ir.types import DType
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 
 from . import kernels
 from .kernels import compiled
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(5)
 
 
 def lanes(level: Level, dtype: DType = DType.FLOAT32) -> int:
-    return Machine(level).lanes(dtype)
+    return Processor(level).lanes(dtype)
 
 
 def sizes(w: int) -> list[int]:

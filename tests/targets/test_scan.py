@@ -13,7 +13,7 @@ from gen.schedule.recipe import run
 from gen.targets.c.library import Compiled
 from gen.targets.cpu.emit import emit_kernel
 from gen.targets.cpu.jit import compile_kernel
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
 from tests.schedule.support import steps
 
@@ -63,7 +63,7 @@ DTYPES = ("float32", "float64", "int32", "int64", "uint32", "uint64")
     [*((d, "sum") for d in DTYPES), *((d, c) for d in ("float32", "int64") for c in NUMPY)],
 )
 def test_chunks_of_vectors(level: Level, dtype: str, combiner: str) -> None:
-    lanes = Machine(level).vector_bytes // np.dtype(dtype).itemsize
+    lanes = Processor(level).vector_bytes // np.dtype(dtype).itemsize
     kernel = lowered(running(dtype, combiner), VECTORIZED.format(chunk=lanes), level)
     source = text(kernel, level)
     assert "ts_scan_" in source and "y_scan_k" not in source
@@ -108,7 +108,7 @@ def test_what_has_no_scan_runs_lane_by_lane(level: Level, dtype: str) -> None:
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_specials_reach_what_follows_them_alone(level: Level, special: float) -> None:
-    lanes = Machine(level).vector_bytes // 4
+    lanes = Processor(level).vector_bytes // 4
     kernel = compiled(running("float32"), VECTORIZED.format(chunk=lanes), level)
     n = 4 * lanes + 3
     for first in range(0, n, 5):
@@ -123,7 +123,7 @@ def test_specials_reach_what_follows_them_alone(level: Level, special: float) ->
 
 
 def test_values_that_are_computed(level: Level) -> None:
-    lanes = Machine(level).vector_bytes // 4
+    lanes = Processor(level).vector_bytes // 4
     value = "sqrt(x[i, k]) * float32(k) + x[i, k]"
     kernel = compiled(running("float32", value=value), VECTORIZED.format(chunk=lanes), level)
     x = np.full((2, 37), 4, "f")
@@ -167,7 +167,7 @@ def k(m, x: float32[m, 4], y: InOut[float32[m, 4]]):
 
 def test_what_was_there_before_stays_in_a_running_sum(level: Level) -> None:
     """Updates of a caller's array, which no init comes before."""
-    lanes = Machine(level).vector_bytes // 4
+    lanes = Processor(level).vector_bytes // 4
     kernel = from_text(f"""
 def k(x: float32[{lanes}], y: InOut[float32[{lanes}]]):
     for l in vectorized({lanes}):

@@ -21,7 +21,7 @@ from gen.pipeline import emit, schedule
 from gen.poly.cache import prover
 from gen.targets.c.library import Loaded
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
 from gen.trial import comparison, inputs
@@ -47,7 +47,7 @@ def kernels(name: str, level: Level, plain: bool) -> tuple[tuple[KernelSpec, DTy
 
 
 def sizes(level: Level, dtype: DType) -> Iterator[int]:
-    lanes = Machine(level).lanes(dtype.computed)
+    lanes = Processor(level).lanes(dtype.computed)
     yield from sorted({0, 1, lanes - 1, lanes, lanes + 1, 3 * lanes + 2})
 
 
@@ -197,7 +197,7 @@ def casting(pairs: list[tuple[DType, DType]], width: int) -> str:
 def test_casts_between_all_widths(level: Level, part: int) -> None:
     """Integers wrap as in NumPy; floats hold what the integers can."""
     pairs = CASTS[part::4]
-    width = Machine(level).lanes(DType.INT16 if part % 2 else DType.FLOAT32)
+    width = Processor(level).lanes(DType.INT16 if part % 2 else DType.FLOAT32)
     kernel = compiled(casting(pairs, width), level)
     for n in (width - 1, 2 * width + 3):
         x = {a: values(a, n) for a, _ in pairs}

@@ -16,7 +16,7 @@ from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.c import library
 from gen.targets.cpu import jit
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
 from tests.conftest import Golden
@@ -81,7 +81,7 @@ def placed(shape: tuple[int, ...], dtype: str, offset: int) -> tuple[NDArray, ND
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("form", ["one", "four", "flat"])
 def test_a_stream_stores_what_a_store_would(level: Level, dtype: str, form: str) -> None:
-    w = Machine(level).lanes(DType(dtype))
+    w = Processor(level).lanes(DType(dtype))
     text = {"one": scale(w, dtype), "four": scale(w, dtype, 4), "flat": flat(w, dtype)}[form]
     kernel = compiled(text, level)
     assert ("ts_row_push" in kernel.source) == (level in (Level.V3, Level.V4))
@@ -99,7 +99,7 @@ def test_a_stream_stores_what_a_store_would(level: Level, dtype: str, form: str)
 
 
 def test_rows_apart_and_in_groups(level: Level) -> None:
-    w = Machine(level).lanes(DType.FLOAT32)
+    w = Processor(level).lanes(DType.FLOAT32)
     kernel = compiled(rows(w), level)
     if level in (Level.V3, Level.V4):
         assert "ts_row_push_f32(&line3" in kernel.source
@@ -115,7 +115,7 @@ def test_rows_apart_and_in_groups(level: Level) -> None:
 
 def test_in_place(level: Level) -> None:
     """Places are read before they are written; a store that waits changes nothing in that."""
-    w = Machine(level).lanes(DType.FLOAT32)
+    w = Processor(level).lanes(DType.FLOAT32)
     kernel = compiled(scale(w, accumulators=4), level)
     x = RNG.standard_normal((3, 9 * w + 5)).astype("f")
     y = x.copy()
@@ -125,7 +125,7 @@ def test_in_place(level: Level) -> None:
 
 def test_arrays_of_any_stride(level: Level) -> None:
     """The copy of the code for strides other than 1 does not stream."""
-    w = Machine(level).lanes(DType.FLOAT32)
+    w = Processor(level).lanes(DType.FLOAT32)
     kernel = compiled(rows(w), level, packed=())
     if level in (Level.V3, Level.V4):
         assert "if (unit && stream" in kernel.source
@@ -184,7 +184,7 @@ def test_levels_of_few_registers_store_such_rows_into_the_caches() -> None:
 @pytest.mark.parametrize("behind", [0, 48, 64, 300, 320, 400, 700, 4000])
 @pytest.mark.parametrize("beside", [0, 128, 500])
 def test_late_rows_store_what_others_do(level: Level, behind: int, beside: int) -> None:
-    w = Machine(level).lanes(DType.FLOAT32)
+    w = Processor(level).lanes(DType.FLOAT32)
     kernel = compiled(add(w), level)
     for n in [*(k * w for k in range(13)), w + 3, 5 * w + 1, 7 * w - 1, 20 * w + 5]:
         memory = np.full(1 << 17, 0xA5, np.uint8)

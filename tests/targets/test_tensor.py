@@ -22,7 +22,7 @@ from gen.poly.cache import prover
 from gen.targets.c.library import Compiled
 from gen.targets.cpu.emit import emit_file, emit_kernel
 from gen.targets.cpu.jit import compile_kernel
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
 from tests.conftest import Golden
 
@@ -110,7 +110,7 @@ def runnable(case: Case, level: Level) -> list[str]:
 
 @CASES
 def test_products_are_exact_at_every_edge(case: Case, level: Level) -> None:
-    lanes = Machine(level).lanes(specs.loads(SPEC, "").dtypes[0].choices[0])
+    lanes = Processor(level).lanes(specs.loads(SPEC, "").dtypes[0].choices[0])
     ns, ks = (0, 1, lanes, 2 * lanes + 3), (0, 1, 3, 4, 21)
     for variant in runnable(case, level):
         for m, n, k in [(m, n, k) for m in (0, 1, 5) for n in ns for k in ks]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gen.ir.types import DType
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 
 from .kernels import compiled
 
@@ -34,7 +34,7 @@ def fours(text: str, level: Level) -> int:
 
 @pytest.mark.parametrize(("times", "together"), [(3, 0), (4, 1), (6, 1), (8, 2)])
 def test_each_four_of_an_iteration_are_one_call(level: Level, times: int, together: int) -> None:
-    w = Machine(level).lanes(DType.FLOAT32)
+    w = Processor(level).lanes(DType.FLOAT32)
     assert fours(sums(w, times), level) == together
     kernel, one = compiled(sums(w, times), level), compiled(sums(w, 1), level)
     assert "by_four" not in one.source
@@ -47,7 +47,7 @@ def test_each_four_of_an_iteration_are_one_call(level: Level, times: int, togeth
 
 
 def test_two_vectors_a_statement_make_four_of_two(level: Level) -> None:
-    w = Machine(level).lanes(DType.FLOAT32)
+    w = Processor(level).lanes(DType.FLOAT32)
     assert fours(sums(2 * w, 2), level) == 1
     assert fours(sums(2 * w, 1), level) == 0
 
@@ -60,14 +60,14 @@ def test_two_vectors_a_statement_make_four_of_two(level: Level) -> None:
     ],
 )
 def test_what_stays_alone(level: Level, text: str) -> None:
-    w = Machine(level).lanes(DType.FLOAT32)
+    w = Processor(level).lanes(DType.FLOAT32)
     assert fours(sums(w, 4, text), level) == 0
     assert fours(sums(w, 4, dtype="float64"), level) == 0
 
 
 def test_what_the_statements_store_is_not_read_ahead(level: Level) -> None:
     """y is read and stored: each vector of it follows from the one before."""
-    w = Machine(level).lanes(DType.FLOAT32)
+    w = Processor(level).lanes(DType.FLOAT32)
     text = f"""
 def chain(m, y: InOut[float32[m, {w}]]):
     for y.i in range(m // 4):

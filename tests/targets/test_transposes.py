@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gen.ir.types import DType
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 
 from .kernels import compiled
 
@@ -50,7 +50,7 @@ def check(
     assert ("ts_transpose_" in kernel.source.split("ts_math.h")[1]) is turned
     assert ("_Alignas(64)" in kernel.source) is not turned
     rng = np.random.default_rng(0)
-    lanes = vectors * Machine(level).lanes(DType(dtype))
+    lanes = vectors * Processor(level).lanes(DType(dtype))
     for m in (0, 1, lanes - 1, lanes, 2 * lanes, 2 * lanes + 1):
         for n in (1, lanes - 1, lanes, lanes + 1, 3 * lanes):
             if whole and (m % lanes or n % lanes):
@@ -63,12 +63,12 @@ def check(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
 def test_rows_become_columns_in_registers(level: Level, dtype: str) -> None:
-    lanes = Machine(level).lanes(DType(dtype))
+    lanes = Processor(level).lanes(DType(dtype))
     check(transposed(lanes, dtype), level, dtype, turned=True)
 
 
 def test_columns_become_rows_in_registers(level: Level) -> None:
-    lanes = Machine(level).lanes(DType.FLOAT32)
+    lanes = Processor(level).lanes(DType.FLOAT32)
     places = {"store": PLAIN["load"], "load": PLAIN["store"]}
     check(transposed(lanes, "float32", **places), level, "float32", turned=True)
 
@@ -76,14 +76,14 @@ def test_columns_become_rows_in_registers(level: Level) -> None:
 @pytest.mark.parametrize("vectors", [2, 3, pytest.param(4, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_of_several_vectors(level: Level, dtype: str, vectors: int) -> None:
-    width = vectors * Machine(level).lanes(DType(dtype))
+    width = vectors * Processor(level).lanes(DType(dtype))
     check(transposed(width, dtype), level, dtype, turned=True, vectors=vectors)
 
 
 @pytest.mark.parametrize("vectors", [1, 2])
 def test_rows_stored_in_a_loop(level: Level, vectors: int) -> None:
     """The tile is in memory, and its vectors are transposed there."""
-    width = vectors * Machine(level).lanes(DType.FLOAT32)
+    width = vectors * Processor(level).lanes(DType.FLOAT32)
     body = (ROWS + COLUMNS).replace("unrolled", "range")
     check(transposed(width, "float32", body), level, "float32", turned=True, vectors=vectors)
 
@@ -109,7 +109,7 @@ REFUSED = {
 @pytest.mark.parametrize("why", REFUSED)
 def test_other_tiles_are_in_memory(level: Level, why: str) -> None:
     changes: dict[str, Any] = {"body": ROWS + COLUMNS, **REFUSED[why]}
-    width = Machine(level).lanes(DType.FLOAT32)
+    width = Processor(level).lanes(DType.FLOAT32)
     body = changes.pop("body")
     source = transposed(width, "float32", body, **changes)
     check(source, level, "float32", turned=False, whole="rows loaded" in why)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gen.ir.types import DType
-from gen.targets.cpu.levels import Level, Machine
+from gen.targets.cpu.levels import Level, Processor
 
 from .kernels import compiled
 
@@ -26,7 +26,7 @@ def k(n, x: {dtype}[n, {lanes}], y: Out[{dtype}[n, {width}]]):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_reads_within_vectors_are_shifts(level: Level, dtype: str) -> None:
-    n = Machine(level).lanes(DType(dtype))
+    n = Processor(level).lanes(DType(dtype))
     x = np.arange(3 * 4 * n, dtype=dtype).reshape(3, 4 * n) ** 2
     for width, offset in ((n, n - 1), (n, 1), (2 * n, n + 1), (3 * n, n), (2 * n, 2 * n - 1)):
         kernel = compiled(window(offset, 4 * n, width, dtype), level)
@@ -40,7 +40,7 @@ def test_reads_within_vectors_are_shifts(level: Level, dtype: str) -> None:
 @pytest.mark.parametrize("half", [False, True])
 def test_what_is_no_shift_of_whole_vectors_is_a_local_array(level: Level, half: bool) -> None:
     """A last vector that ends outside the buffer's, and vectors of half the native length."""
-    n = Machine(level).lanes(DType.FLOAT32)
+    n = Processor(level).lanes(DType.FLOAT32)
     lanes, width = (n // 2, n // 2) if half else (2 * n, 2 * n)
     text = window(1, lanes, width, "float32").replace(
         "y[i, l] = t", f"y[i, l] = 0.0 if l + 1 >= {lanes} else t"

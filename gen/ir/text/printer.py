@@ -69,7 +69,7 @@ INTENTS = {Intent.OUT: "Out", Intent.INOUT: "InOut"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _TypesAndBounds:
     """What surrounds a statement: the buffers' types and the loops' bounds."""
 
     dtypes: Mapping[str, DType] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def to_text(kernel: Kernel) -> str:
     lines += [line for external in externals(kernel.body) for line in _external(external)]
     lines += _combiners(kernel)
     lines += [f"    assume({expr_text(a, DType.BOOL)})" for a in kernel.assumptions]
-    lines += _suite(kernel.body, _Known(dtypes), 1)
+    lines += _suite(kernel.body, _TypesAndBounds(dtypes), 1)
     return "\n".join(lines) + "\n"
 
 
@@ -128,13 +128,13 @@ def _combiner(combiner: DefinedCombiner) -> list[str]:
 
 def stmt_to_text(stmt: Stmt) -> str:
     """A part of a tree, for messages: without its surroundings less can be left out."""
-    return "\n".join(_stmt(stmt, _Known(), 0))
+    return "\n".join(_stmt(stmt, _TypesAndBounds(), 0))
 
 
 # ---------------------------------------------------------------- statements
 
 
-def _suite(stmt: Stmt, known: _Known, depth: int) -> list[str]:
+def _suite(stmt: Stmt, known: _TypesAndBounds, depth: int) -> list[str]:
     """The lines of a nested statement: a sequence needs no brackets there."""
     match stmt:
         case Seq(()):
@@ -145,7 +145,7 @@ def _suite(stmt: Stmt, known: _Known, depth: int) -> list[str]:
             return _stmt(stmt, known, depth)
 
 
-def _stmt(stmt: Stmt, known: _Known, depth: int) -> list[str]:
+def _stmt(stmt: Stmt, known: _TypesAndBounds, depth: int) -> list[str]:
     pad = "    " * depth
     match stmt:
         case Block():
@@ -196,7 +196,7 @@ def _transfer(stmt: Transfer) -> str:
             return f"wait({message})"
 
 
-def _loop(loop: Loop, known: _Known, depth: int) -> list[str]:
+def _loop(loop: Loop, known: _TypesAndBounds, depth: int) -> list[str]:
     arguments = _range(loop.lower, loop.upper)
     if loop.annotations:
         arguments.append(f"annotations={_annotations(loop.annotations)}")
@@ -205,7 +205,7 @@ def _loop(loop: Loop, known: _Known, depth: int) -> list[str]:
     return ["    " * depth + head, *_suite(loop.body, inner, depth + 1)]
 
 
-def _block(block: Block, known: _Known, depth: int) -> list[str]:
+def _block(block: Block, known: _TypesAndBounds, depth: int) -> list[str]:
     arguments = [f'"{block.name}"']
     for var, binding in zip(block.iters, block.bindings, strict=True):
         arguments.append(f"{to_script(var.name)}={_iter(var, binding, known)}")
@@ -227,7 +227,7 @@ def own_origin(name: str, iters: tuple[IterVar, ...]) -> Origin:
     return Origin(name, tuple(Var(v.name) for v in iters))
 
 
-def _iter(var: IterVar, binding: Expr, known: _Known) -> str:
+def _iter(var: IterVar, binding: Expr, known: _TypesAndBounds) -> str:
     derived = isinstance(binding, Var) and known.bounds.get(binding.name)
     domain = [] if derived == (var.lower, var.upper) else _range(var.lower, var.upper)
     return f"{var.kind.value}({', '.join([expr_text(binding, INDEX), *domain])})"
@@ -242,7 +242,7 @@ def _annotations(annotations: tuple[tuple[str, int | str], ...]) -> str:
     return "{" + ", ".join(f"{key!r}: {value!r}" for key, value in annotations) + "}"
 
 
-def _body(block: Block, known: _Known) -> str:
+def _body(block: Block, known: _TypesAndBounds) -> str:
     match block.body:
         case Store(target, value):
             return f"{_target(target)} = {expr_text(value, known.dtypes.get(target.buffer))}"

@@ -77,7 +77,7 @@ class _Form:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _LawFile:
     law: yaml.Scalar
     doc: str
     source: str
@@ -88,7 +88,7 @@ class _File:
 
 def read(text: str, path: Path, dtype: DType) -> Law:
     """The law that a file's text says. Raises SpecError."""
-    file = yaml.decode(yaml.parse(text, str(path)), _File, "the law")
+    file = yaml.decode(yaml.parse(text, str(path)), _LawFile, "the law")
     join = combiner(read_reduction(file.law, file.state, frozenset("T")), {"T": dtype})
     parts = dict.fromkeys(join.parts, dtype)
     forms = tuple(_form(form, parts, dtype) for form in file.forms)

@@ -59,7 +59,7 @@ class _Code:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _IntrinsicFile:
     intrinsic: str
     code: _Code
     promise: str
@@ -81,7 +81,9 @@ def lookup(name: str) -> Intrinsic:
 @cache
 def _read(name: str) -> Intrinsic:
     path = FOLDER / f"{name}.yaml"
-    file = yaml.decode(yaml.parse(path.read_text("utf-8"), str(path)), _File, "the intrinsic")
+    file = yaml.decode(
+        yaml.parse(path.read_text("utf-8"), str(path)), _IntrinsicFile, "the intrinsic"
+    )
     pattern = spec.build(spec.read(file.pattern, str(path)), {})
     code = Code(file.code.form, file.code.features)
     return Intrinsic(file.intrinsic, code, " ".join(file.promise.split()), pattern)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import TilesmithError
-from ..target import Function, Instruction
+from ..target import CompiledFunction, Instruction
 from .jit import compiler_command
 from .levels import Level
 
@@ -28,7 +28,7 @@ _TARGET = re.compile(r"\b[0-9a-f]+ <([^>+]+)(\+0x[0-9a-f]+)?>")
 _CALL = re.compile(r"(call|jmp|bl|b)\b")
 
 
-def assembly(source: str, level: Level) -> tuple[Function, ...]:
+def assembly(source: str, level: Level) -> tuple[CompiledFunction, ...]:
     """The functions in the order in which the compiler has them.
 
     Raises TilesmithError where there is no compiler for the level, or no objdump.
@@ -54,13 +54,13 @@ def _output(command: tuple[str, ...], folder: str) -> str:
     return done.stdout
 
 
-def _functions(listing: str) -> Iterator[Function]:
+def _functions(listing: str) -> Iterator[CompiledFunction]:
     name, start, line = "", 0, 0
     found: list[Instruction] = []
     for text in listing.splitlines():
         if match := _FUNCTION.fullmatch(text):
             if found:
-                yield Function(name, tuple(found))
+                yield CompiledFunction(name, tuple(found))
             name, start, line, found = match[2], int(match[1], 16), 0, []
         elif match := _INSTRUCTION.fullmatch(text):
             offset = hex(int(match[1], 16) - start)
@@ -74,7 +74,7 @@ def _functions(listing: str) -> Iterator[Function]:
             if not line and Path(match[2]).name == _SOURCE and match[3] != "?":
                 line = int(match[3])
     if found:
-        yield Function(name, tuple(found))
+        yield CompiledFunction(name, tuple(found))
 
 
 def _named(text: str, function: str) -> str:

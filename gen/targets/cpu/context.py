@@ -10,7 +10,7 @@ from ...ir.types import DType
 from ..c.expr import Scalars
 from ..c.names import CNames
 from ..c.views import View, plain_scalars
-from .levels import Machine
+from .levels import Processor
 
 
 def all_of_function(name: str) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Context:
 
     symbol: str
     module: Module
-    target: Machine
+    target: Processor
     unit: frozenset[str]
     names: CNames
     dtypes: Mapping[str, DType]

@@ -33,7 +33,7 @@ from ..c.marks import Owner, marked, unmarked
 from ..c.names import c_names, check
 from .chooser import choices
 from .context import Context, Module, all_of_function
-from .levels import Level, Machine
+from .levels import Level, Processor
 from .passes import tensor
 from .passes.unroll import has_vector_form, in_lanes
 from .statements import statement
@@ -83,7 +83,7 @@ def emit_kernel(
     coded = [
         (variant, variant.kernel, machine, "_".join((variant.name, *sorted(machine.features))))
         for variant in variants
-        for machine in tensor.machines(variant.kernel, Machine(level))
+        for machine in tensor.machines(variant.kernel, Processor(level))
     ]
     taken = {table, *(n for *_, own in coded for n in all_of_function(f"{table}_{own}"))}
     for variant, kernel, machine, own in coded:
@@ -193,7 +193,7 @@ def _variant(
     kernel: Kernel,
     unit: _Strides,
     shared: frozenset[str],
-    target: Machine,
+    target: Processor,
     taken: set[str],
 ) -> list[str]:
     """taken: the names of functions in the file; those of this variant's are added."""
@@ -244,7 +244,7 @@ def _context(
     kernel: Kernel,
     unit: _Strides,
     shared: frozenset[str],
-    target: Machine,
+    target: Processor,
     module: Module,
 ) -> tuple[Context, list[tuple[str, str]]]:
     """The context at the top of a variant's function, and its declarations by the name declared.

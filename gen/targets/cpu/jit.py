@@ -17,13 +17,13 @@ from ...lower.index_limits import Limits, index_limits
 from ..c import library
 from ..c.library import Compiled, Loaded, build, compiled, opened
 from .emit import source as source_of
-from .levels import LEVELS, Level, Machine
+from .levels import LEVELS, Level, Processor
 from .passes.finishing import finishing
 
 
 def compiler_command(level: Level, flags: Sequence[str]) -> tuple[str, ...]:
     """Of the C compiler, for a level."""
-    return library.compiler_command((*Machine(level).flags, *flags))
+    return library.compiler_command((*Processor(level).flags, *flags))
 
 
 def load(
@@ -74,7 +74,7 @@ def compile_kernel(
     Raises TilesmithError with the compiler's words where it refuses.
     """
     arrays = [p.buffer.name for p in kernel.parameters]
-    done = Finished("0", finish(kernel, finishing(Machine(level))), shared=frozenset(shared))
+    done = Finished("0", finish(kernel, finishing(Processor(level))), shared=frozenset(shared))
     source = source_of(
         kernel.name, {"jit": [done]}, level, packed=arrays if packed is None else packed
     )

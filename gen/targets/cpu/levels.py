@@ -29,7 +29,7 @@ LINE = 64
 
 @final
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Processor:
     """A CPU at one ISA level. features: what it has beyond that, as C compilers name it."""
 
     level: Level

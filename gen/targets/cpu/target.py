@@ -15,11 +15,11 @@ from ...lower.index_limits import Limits
 from ...lower.lower import PASSES
 from ...lower.passes import Finishing, Passes
 from ..c.library import Loaded, compiled
-from ..target import Function, joined
+from ..target import CompiledFunction, joined
 from .assembly import assembly
 from .emit import source
 from .jit import compiler_command, native_level
-from .levels import LEVELS, LINE, Level, Machine
+from .levels import LEVELS, LINE, Level, Processor
 from .passes.finishing import finishing
 
 
@@ -46,8 +46,8 @@ class Cpu:
         return LEVELS[: LEVELS.index(best) + 1]
 
     @property
-    def machine(self) -> Machine:
-        return Machine(self.level)
+    def machine(self) -> Processor:
+        return Processor(self.level)
 
     def parameters(self, dtypes: Dtypes) -> dict[str, int]:
         """lanes: elements of a native vector, of the type that has the fewest; line: elements of a
@@ -97,5 +97,5 @@ class Cpu:
         made = compiled(kernel, symbol, joined(sources), command, limits)
         return Loaded(made, scalars)
 
-    def instructions(self, sources: Mapping[str, str]) -> tuple[Function, ...]:
+    def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         return assembly(joined(sources), self.level)

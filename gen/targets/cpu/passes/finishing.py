@@ -8,14 +8,14 @@ from dataclasses import replace
 from ....ir.nodes import Kernel
 from ....lower.passes import Finishing, Pass, Passes
 from ...c.finishing import FUSED, INLINED, NARROWED, dtypes_of
-from ..levels import Machine
+from ..levels import Processor
 from .index_ties import mark
 from .scan import scans, written_out
 from .tensor import marks_that_hold
 from .unroll import as_run, unroll
 
 
-def finishing(machine: Machine) -> Finishing:
+def finishing(machine: Processor) -> Finishing:
     """The passes for a machine. One of them raises TilesmithError where an intrinsic computes none
     of the nests that it was to.
     """

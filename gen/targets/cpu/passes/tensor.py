@@ -21,7 +21,7 @@ from ...c.expr import suffix
 from ...c.views import at_lane, steps
 from .. import updates
 from ..context import Context
-from ..levels import Machine
+from ..levels import Processor
 from ..vectors import masks
 from ..vectors.expr import Vectors
 from ..vectors.forms import moves_alone
@@ -32,7 +32,7 @@ from .unroll import unroll
 _KINDS = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
 
 
-def marks_that_hold(kernel: Kernel, machine: Machine) -> Kernel:
+def marks_that_hold(kernel: Kernel, machine: Processor) -> Kernel:
     """The kernel with the marks of those nests alone that their intrinsics compute.
 
     Raises TilesmithError where an intrinsic computes none of the nests that it was to.
@@ -59,7 +59,7 @@ def marks_that_hold(kernel: Kernel, machine: Machine) -> Kernel:
     return body
 
 
-def _refusal(loop: Loop, buffers: Mapping[str, Buffer], machine: Machine) -> str | None:
+def _refusal(loop: Loop, buffers: Mapping[str, Buffer], machine: Processor) -> str | None:
     """Why the intrinsic does not compute the nest; None where it does."""
     name = mark(loop, TENSORIZED)
     assert name is not None
@@ -102,7 +102,7 @@ def matches(kernel: Kernel, buffers: Mapping[str, Buffer]) -> Iterator[Match]:
             yield match(loop, lookup(name), buffers)
 
 
-def machines(kernel: Kernel, machine: Machine) -> tuple[Machine, ...]:
+def machines(kernel: Kernel, machine: Processor) -> tuple[Processor, ...]:
     """Those for which there is code of its own: with all that the kernel's intrinsics use and not
     every processor of the level has, and without.
     """
@@ -112,7 +112,7 @@ def machines(kernel: Kernel, machine: Machine) -> tuple[Machine, ...]:
     return (replace(machine, features=used), machine) if used else (machine,)
 
 
-def compiled_with(machine: Machine) -> str:
+def compiled_with(machine: Processor) -> str:
     """What stands before a function that uses the machine's features."""
     names = ",".join(sorted(machine.features))
     return f'TS_WITH("{names}") ' if names else ""
@@ -162,7 +162,7 @@ def statement(loop: Loop, context: Context) -> list[str]:
     return ["{", *(f"    {line}" for line in [*lines, *guarded]), "}"]
 
 
-def _form(found: Match, machine: Machine) -> str:
+def _form(found: Match, machine: Processor) -> str:
     code = found.intrinsic.code
     feature = code.features.get(machine.level.value)
     return f"{code.form}_{feature}" if feature in machine.features else code.form

@@ -38,7 +38,7 @@ from ....ir.nodes import (
 from ....ir.types import DType
 from ....ir.walk import children, loads, substitute, variables, walk
 from ...c.views import Registers, Turn, flat, register_number
-from ..levels import Machine
+from ..levels import Processor
 from ..passes.unroll import has_vector_form, in_lanes
 from .forms import WORDS, by_lane, maskable
 from .shifts import readable
@@ -62,7 +62,7 @@ class _Access:
 
 
 def register_view(
-    name: str, buffer: Buffer, body: Stmt, machine: Machine, dtypes: Mapping[str, DType]
+    name: str, buffer: Buffer, body: Stmt, machine: Processor, dtypes: Mapping[str, DType]
 ) -> Registers | None:
     """How the buffer, of that C name, is held in vectors; None where it is a local array: it has
     other accesses than those, or vectors of several lengths. dtypes: of all buffers.
