@@ -1,9 +1,15 @@
 """Reduction inits as blocks of their own.
 
 Input: a kernel with blocks that own their init (`initialises=True`). Output: the kernel in which an
-Init block before a loop does that, and the block only updates. What it computes stays the same:
-`docs/architecture.md`, 'What a reduction's init means', fixes where the init runs, and this module
-writes that out.
+Init block before a loop does that, and the block only updates. What it computes stays the same.
+
+Where an init runs: take the outermost loop that one of the block's *reduction* variables depends
+on. At each entry of that loop, before its first iteration, the identity is stored once for each
+spatial instance inside; so an empty reduction stores it, too. A block without such a loop stores
+it directly before it runs. Written out that is a block `{block}.init`, in copies
+`{block}.init.{index}` of the loops from there inward on which spatial variables depend, with the
+conjuncts of the predicate that use no reduction loop. Interpreter, prover and lowering all work on
+this form.
 """
 
 from collections.abc import Sequence
