@@ -1,5 +1,6 @@
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,18 @@ def test_example(primitive: type[Primitive], example: Example) -> None:
         after = schedule(state, example.steps)[-1].state.kernel
         assert after == from_text(to_text(after))
         assert_same(state.kernel, after)
+
+
+def test_the_primitive_that_the_page_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (GOLDEN.parents[1] / "docs" / "new-primitive.md").read_text("utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    names: dict[str, Any] = {"__name__": f"{gen.schedule.primitives.__name__}.unroll_and_jam"}
+    exec(compile(code, "new-primitive.md", "exec"), names)
+    added = names["UnrollAndJam"]
+    assert {added.name, *added.aliases} <= ELSEWHERE.keys()  # of which the page says to take it out
+    monkeypatch.setitem(BY_NAME, added.name, added)
+    for example in added.EXAMPLES:
+        test_example(added, example)
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES, ids=lambda p: p.name)

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from .scalar import REGISTRY, Scalar, main
 ROOT = Path(__file__).parents[2]
 SHIPPED = {path.stem: path for path in sorted((ROOT / "kernels_spec").glob("*.yaml"))}
 TARGET = Scalar()
+STAGES = ("plain", "scheduled", "lowered", "finished")
 
 RECIPES = {
     "matmul": """\
@@ -167,3 +169,22 @@ def test_the_first_target_is_meant_where_none_is_named() -> None:
     assert [t.level for t in TARGETS.chosen(None)] == ["v2", "v3", "v4"]
     assert TARGETS[None] is TARGETS["cpu"]
     assert [*islice(REGISTRY.names, 2)] == ["cpu", "scalar"]
+
+
+def test_the_target_that_the_page_begins_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands take it that need no code."""
+    page = (ROOT / "docs" / "new-target.md").read_text("utf-8")
+    code, recipe = (page.partition(f"```{k}\n")[2].partition("```")[0] for k in ("python", "yaml"))
+    names: dict[str, Any] = {"__name__": "tests.targets.mini"}
+    exec(compile(code, "new-target.md", "exec"), names)
+    text = SHIPPED["softmax"].read_text("utf-8").partition("recipes:")[0]
+    own = tmp_path / "softmax.yaml"
+    own.write_text(f"{text}recipes:\n{recipe}")
+    for path in (SHIPPED["softmax"], own):
+        for command in (["check"], ["prove"], *(["show", "--stage", s] for s in STAGES)):
+            given = [*command, str(path), "--target", "mini"]
+            assert main(given, targets=names["REGISTRY"]) == 0, capsys.readouterr().err
+    last = capsys.readouterr().out.rpartition("def softmax")[2]
+    assert last.count("\n    for ") == 1  # all is in one loop
