@@ -1,8 +1,8 @@
 """What a target supplies, and the registry of targets.
 
 A target is a class; an instance of it is the target at one of its levels, and that is what the
-stages take: `lower(state, target)`, `finish(kernel, target)`, `pipeline.emit(spec, variants,
-target)`. Recipes name a target (`cpu`), or one level of it (`cpu.v3`).
+stages take: `lower(state, target.lowering)`, `finish(kernel, target.finishing)`,
+`pipeline.emit(spec, variants, target)`. Recipes name a target (`cpu`), or one level of it (`cpu.v3`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
