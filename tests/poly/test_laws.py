@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gen.errors import SpecError
-from gen.ir.interpret.machine import Processor, defined, expression
+from gen.ir.interpret.machine import Machine, defined, expression
 from gen.ir.nodes import Expr
 from gen.ir.types import DType
 from gen.poly import laws
@@ -143,7 +143,7 @@ SPECIAL = tuple(map(np.float32, (-np.inf, np.inf, np.nan, 2.5, 1e-45, 3e38)))
 
 def combined(law: Law, form: Form, terms: Sequence[np.float32]) -> list[State]:
     """The state of the terms: one after another, from both ends, and in halves."""
-    machine = Processor({}, {}, {}, None, check=False)
+    machine = Machine({}, {}, {}, None, check=False)
     values = {name: expression(value, machine) for name, value in form.terms.items()}
     join = defined(law.combiner, machine)
     states: list[State] = []
@@ -191,7 +191,7 @@ def test_no_terms_are_the_identity() -> None:
 
 
 def bound_of(law: Law, part: str, known: dict[str, float]) -> float:
-    machine = Processor({}, {}, {}, None, check=False)
+    machine = Machine({}, {}, {}, None, check=False)
     machine.values.update({name: np.float64(value) for name, value in known.items()})
     value: Expr = law.bound[part]
     return float(expression(value, machine)())
