@@ -2,7 +2,8 @@
 
 A target is a class; an instance of it is the target at one of its levels, and that is what the
 stages take: `lower(state, target.lowering)`, `finish(kernel, target.finishing)`,
-`pipeline.emit(spec, variants, target)`. Recipes name a target (`cpu`), or one level of it (`cpu.v3`).
+`pipeline.emit(spec, variants, target)`. Recipes name a target (`cpu`), or one level of it
+(`cpu.v3`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
