@@ -19,6 +19,7 @@ from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import Ranges, inequalities, least, threshold
 from ..ir.index.linear import Linear, constant, linear
 from ..ir.index.simplify import decided
+from ..ir.launch import has_barrier
 from ..ir.nodes import (
     Allocate,
     Binary,
@@ -322,7 +323,7 @@ def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
 
     lanes: of intrinsics around; what guards those is a mask, and stays with the block.
     """
-    if not isinstance(stmt, Loop):
+    if not isinstance(stmt, Loop) or has_barrier(stmt):  # which all threads have to reach
         return map_nested(stmt, lambda s: hoist(s, lanes))
     bound = {stmt.var} | _bound_inside(stmt.body) | lanes
     inside = blocks(stmt.body)

@@ -50,20 +50,37 @@ from ..ir.walk import (
 STACK_BYTES = 16 * 1024
 
 Span = tuple[Linear, Linear] | None  # the first and last index used; None: not affine
+_TOLD = (Scope.REGISTER, Scope.SHARED, Scope.LOCAL)  # of small constant sizes
 
 
 def shrink(kernel: Kernel) -> Kernel:
     named = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))
-    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), (), frozenset(named)))
+    place = _Place((), (), frozenset(named))
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), place))
 
 
-def _visit(stmt: Stmt, facts: Facts, around: Ranges, named: frozenset[str]) -> Stmt:
-    """around: the loops around the statement. named: what no iteration variable may be called."""
+@final
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """around: the loops around a statement; threads: those of them that are threads'. named: what
+    no iteration variable may be called.
+    """
+
+    around: Ranges
+    threads: Ranges
+    named: frozenset[str]
+
+
+def _visit(stmt: Stmt, facts: Facts, place: _Place) -> Stmt:
     if isinstance(stmt, Allocate):
         for buffer in stmt.buffers:
-            stmt = _shrink(stmt, buffer, facts, (around, named))
-    ranges = (*around, *_ranges(stmt))
-    return map_inside(stmt, facts, lambda s, known: _visit(s, known, ranges, named))
+            stmt = _shrink(stmt, buffer, facts, place)
+    new = _ranges(stmt)
+    threads = new if isinstance(stmt, Loop) and stmt.kind.is_thread else ()
+    inside = replace(
+        place, around=(*place.around, *new), threads=(*place.threads, *threads)
+    )
+    return map_inside(stmt, facts, lambda s, known: _visit(s, known, inside))
 
 
 def _ranges(stmt: Stmt) -> Ranges:
@@ -78,21 +95,19 @@ def _ranges(stmt: Stmt) -> Ranges:
             return ()
 
 
-def _shrink(
-    allocate: Allocate, buffer: Buffer, facts: Facts, place: tuple[Ranges, frozenset[str]]
-) -> Allocate:
-    used = () if buffer.fixed else _accesses(allocate.body, buffer.name, ())
+def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts, place: _Place) -> Allocate:
+    all_use = place.threads if buffer.scope is Scope.SHARED else ()
+    used = () if buffer.fixed else _accesses(allocate.body, buffer.name, all_use)
     if not used:
         return allocate
-    around, named = place
     speaks = _common_names(allocate.body, buffer.name)
     windows: list[Expr | _Window] = []
     for axis, extent in enumerate(buffer.shape):
         span = reduce(lambda a, b: _join(a, b, facts), [access[axis] for access in used])
         window = None if span is None else _window(span, linear(extent), speaks, facts)
         if window is not None and window.folded and span is not None:
-            if buffer.scope is Scope.REGISTER:
-                window = _told(span, around)  # a remainder is no register
+            if buffer.scope in _TOLD:
+                window = _told(span, place.around)  # a remainder is no register
             elif axis == len(buffer.shape) - 1:
                 window = None  # a remainder that stays would break vectors up
         windows.append(extent if window is None else window)
@@ -101,7 +116,7 @@ def _shrink(
     if new == buffer:
         return allocate
     buffers = tuple(new if b is buffer else b for b in allocate.buffers)
-    return Allocate(buffers, _shifted(allocate.body, buffer.name, tuple(windows), named))
+    return Allocate(buffers, _shifted(allocate.body, buffer.name, tuple(windows), place.named))
 
 
 @final

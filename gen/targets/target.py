@@ -224,9 +224,6 @@ class Registry:
 
     def _unknown(self, recipe: Recipe) -> SpecError:
         known, at = ", ".join(self.of_recipes), recipe.target_span
-        if recipe.target.partition(".")[0] == "cuda":
-            hint = f"the targets are {known}"
-            return SpecError("there is no code for the target 'cuda' yet", at, hint)
         message = f"unknown target '{recipe.target[:64]}': there are {known}"
         return SpecError(message, at, yaml.hint(recipe.target, self.of_recipes))
 

@@ -63,6 +63,28 @@ FORMS = {
     BinaryOp.GE: "ge",
 }
 
+@final
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a C-like language writes what not all of them write alike.
+
+    index: the type that indices are counted in. form: a function of two of them, by its name.
+    infinity, not_a_number: of a type of floats.
+    """
+
+    index: str
+    form: str
+    infinity: Mapping[DType, str]
+    not_a_number: Mapping[DType, str]
+
+
+C11 = Words(
+    "int64_t",
+    "ts_{}_i64_s",
+    {DType.FLOAT32: "__builtin_inff()", DType.FLOAT64: "__builtin_inf()"},
+    {DType.FLOAT32: '__builtin_nanf("")', DType.FLOAT64: '__builtin_nan("")'},
+)
+
 INFIX = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV}) | COMPARISONS
 
 
@@ -72,11 +94,13 @@ class Scalars:
     """How scalar code names things.
 
     names: C names of variables. element: the C lvalue of an element. facts: what holds there.
+    words: of the language.
     """
 
     names: Mapping[str, str]
     element: Callable[[str, tuple[Expr, ...], Facts], str]
     facts: Facts
+    words: Words = C11
 
     def index(self, expr: Expr) -> str:
         """An index expression, terms gathered and minima that the facts decide resolved."""
@@ -107,7 +131,8 @@ class Scalars:
                     left = f"({left})"
                 return f"{left} {sign} {int(divisor.real)}"
             case Binary(op, lhs, rhs) if op in FORMS and op not in COMPARISONS:
-                return f"ts_{FORMS[op]}_i64_s({self._index(lhs)}, {self._index(rhs)})"
+                form = self.words.form.format(FORMS[op])
+                return f"{form}({self._index(lhs)}, {self._index(rhs)})"
             case _:
                 return self.value(expr)
 
@@ -132,7 +157,7 @@ class Scalars:
             case Var(name):
                 return self.names[name]
             case Const(value, dtype):
-                return literal(value, dtype)
+                return literal(value, dtype, self.words)
             case Load(buffer, indices, _):
                 return self.element(buffer, indices, self.facts)
             case Select(condition, then, otherwise):
@@ -255,16 +280,16 @@ def const(ctype: str) -> str:
     return f"{target}*const {qualifier}".rstrip() if star else f"const {ctype}"
 
 
-def literal(value: bool | int | float | complex, dtype: DType) -> str:
+def literal(value: bool | int | float | complex, dtype: DType, words: Words = C11) -> str:
     """A constant of exactly that value and type."""
     if dtype is DType.BOOL:
         return "true" if value else "false"
     if dtype.only_stores:
         return f"(uint16_t)0x{bits(float(value.real), dtype):04X}"
     if dtype.is_float:
-        return _float_literal(float(value.real), dtype)
+        return _float_literal(float(value.real), dtype, words)
     if dtype.is_complex:
-        parts = (_float_literal(float(part), dtype.real) for part in (value.real, value.imag))
+        parts = (_float_literal(float(part), dtype.real, words) for part in (value.real, value.imag))
         return f"ts_complex_{suffix(dtype.real)}_s({', '.join(parts)})"
     number = int(value.real)
     if dtype is INDEX and abs(number) < 2**31:
@@ -280,13 +305,13 @@ def _integer(value: int) -> str:
     return "INT64_MIN" if value == -(2**63) else str(value)
 
 
-def _float_literal(value: float, dtype: DType) -> str:
+def _float_literal(value: float, dtype: DType, words: Words) -> str:
     single = dtype is DType.FLOAT32
     if math.isnan(value):
-        return '__builtin_nanf("")' if single else '__builtin_nan("")'
+        return words.not_a_number[dtype]
     magnitude = c_float(abs(value)).value if single else abs(value)
     if math.isinf(magnitude):
-        text = "__builtin_inff()" if single else "__builtin_inf()"
+        text = words.infinity[dtype]
     else:
         text = (_short(magnitude) + "f") if single else repr(magnitude)
     return f"(-{text})" if math.copysign(1.0, value) < 0 else text
@@ -301,36 +326,36 @@ def _short(value: float) -> str:
 # ---------------------------------------------------------------- reductions
 
 
-def identity(combiner: AnyCombiner, dtype: DType, position: int) -> str:
+def identity(combiner: AnyCombiner, dtype: DType, position: int, words: Words = C11) -> str:
     """The combiner's identity for the target at `position`, of type `dtype`."""
     match combiner:
         case Combiner.SUM:
-            return literal(0, dtype)
+            return literal(0, dtype, words)
         case Combiner.PROD:
-            return literal(1, dtype)
+            return literal(1, dtype, words)
         case Combiner.ANY:
             return "false"
         case Combiner.ALL:
             return "true"
         case Combiner.MIN | Combiner.ARGMIN:
-            return _greatest(dtype)
+            return _greatest(dtype, words)
         case Combiner.MAX | Combiner.ARGMAX:
-            return _greatest(dtype) if position else _smallest(dtype)
+            return _greatest(dtype, words) if position else _smallest(dtype, words)
         case DefinedCombiner(identity=values):
-            return literal(values[position].value, dtype)
+            return literal(values[position].value, dtype, words)
         case _:
             assert_never(combiner)
 
 
-def _greatest(dtype: DType) -> str:
+def _greatest(dtype: DType, words: Words) -> str:
     if dtype.is_float:
-        return literal(math.inf, dtype)
+        return literal(math.inf, dtype, words)
     return f"({c_type(dtype)}){dtype.value.upper()}_MAX" if dtype.is_integer else "true"
 
 
-def _smallest(dtype: DType) -> str:
+def _smallest(dtype: DType, words: Words) -> str:
     if dtype.is_float:
-        return literal(-math.inf, dtype)
+        return literal(-math.inf, dtype, words)
     if dtype.is_integer:
         signed = not dtype.value.startswith("u")
         return f"({c_type(dtype)}){dtype.value.upper()}_MIN" if signed else literal(0, dtype)

@@ -136,8 +136,13 @@ class CNames:
         return self.other.union(named, strides)
 
 
-def c_names(kernel: Kernel, called: Collection[External]) -> CNames:
-    """The names of a kernel that calls these functions, in a file that has their sources.
+def c_names(
+    kernel: Kernel,
+    called: Collection[External],
+    reserved: Callable[[str], bool] = is_reserved,
+) -> CNames:
+    """The names of a kernel that calls these functions, in a file that has their sources. reserved:
+    what none is.
 
     Raises TilesmithError where a function has a name that the emitter declares itself.
     """
@@ -157,7 +162,7 @@ def c_names(kernel: Kernel, called: Collection[External]) -> CNames:
     ]
     parameters: list[Buffer] = [p.buffer for p in kernel.parameters]
     other = frozenset(w for e in called for w in (e.symbol, *_MACRO.findall(e.source)))
-    free = Distinct({*other})
+    free = Distinct({*other}, reserved)
     own = [*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)]
     variables = free.names(own)
     arrays = free.names([*(b.name for b in parameters), *buffers])
@@ -170,8 +175,10 @@ def c_names(kernel: Kernel, called: Collection[External]) -> CNames:
     return CNames(variables, arrays, strides, ends, other)
 
 
-def check(text: str, names: CNames) -> None:
+def check(
+    text: str, names: CNames, reserved: Callable[[str], bool] = is_reserved
+) -> None:
     """Raises AssertionError for a word of emitted text that might be the name of something else."""
     given = names.given
     for word in set(_WORD.findall(re.sub(r'"[^"\n]*"', "", text))) - given:
-        assert is_reserved(word), f"'{word}' is in the text, and is not reserved"
+        assert reserved(word), f"'{word}' is in the text, and is not reserved"

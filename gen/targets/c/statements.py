@@ -20,10 +20,11 @@ def counted(loop: Loop, scalars: Scalars, names: CNames, body: list[str]) -> lis
     """A loop whose iterations run one after another."""
     var, end = names.variables[loop.var], names.ends[loop.var]
     lower, upper = scalars.index(loop.lower), scalars.index(loop.upper)
+    ctype = scalars.words.index
     if upper.isalnum():
-        head = f"for (int64_t {var} = {lower}; {var} < {upper}; ++{var}) {{"
+        head = f"for ({ctype} {var} = {lower}; {var} < {upper}; ++{var}) {{"
     else:
-        head = f"for (int64_t {var} = {lower}, {end} = {upper}; {var} < {end}; ++{var}) {{"
+        head = f"for ({ctype} {var} = {lower}, {end} = {upper}; {var} < {end}; ++{var}) {{"
     return [head, *indented(body), "}"]
 
 
@@ -38,6 +39,6 @@ def delinearized(node: Delinearize, scalars: Scalars, names: CNames, body: list[
             part = f"({value}) / ({product([f'({e})' for e in inner])})"
         if k:
             part = f"({part}) % ({scalars.index(node.extents[k])})"
-        lines.append(f"const int64_t {names.variables[var]} = {part};")
+        lines.append(f"const {scalars.words.index} {names.variables[var]} = {part};")
     size = product([f"({scalars.index(e)})" for e in node.extents])
     return under(f"{value} < {size}", [*lines, *body])

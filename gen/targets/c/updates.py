@@ -36,7 +36,7 @@ def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars
             return [f"{place(target)} = {unwrapped(code.value(value))};"]
         case Init(combiner, targets):
             return [
-                f"{place(t)} = {identity(combiner, d, k)};"
+                f"{place(t)} = {identity(combiner, d, k, code.words)};"
                 for k, (t, d) in enumerate(zip(targets, dtypes, strict=True))
             ]
         case Update(Combiner.ARGMIN | Combiner.ARGMAX as combiner, targets, values):

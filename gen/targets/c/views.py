@@ -14,7 +14,7 @@ from ...ir.index.facts import Facts
 from ...ir.index.linear import Linear, constant, linear
 from ...ir.nodes import Buffer, Expr, Var
 from ...ir.walk import substitute
-from .expr import Scalars, suffix
+from .expr import C11, Scalars, Words, suffix
 
 
 @final
@@ -221,10 +221,12 @@ def at_lane(indices: tuple[Expr, ...], lane: str, value: Expr) -> tuple[Expr, ..
     return tuple(linear(substitute(i, {lane: value})).expr() for i in indices)
 
 
-def plain_scalars(names: Mapping[str, str], views: Mapping[str, View], facts: Facts) -> Scalars:
+def plain_scalars(
+    names: Mapping[str, str], views: Mapping[str, View], facts: Facts, words: Words = C11
+) -> Scalars:
     """Scalar code over these views."""
 
     def at(name: str, indices: tuple[Expr, ...], known: Facts) -> str:
-        return element(views, plain_scalars(names, views, known), name, indices)
+        return element(views, plain_scalars(names, views, known, words), name, indices)
 
-    return Scalars(names, at, facts)
+    return Scalars(names, at, facts, words)

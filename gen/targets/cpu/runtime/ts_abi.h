@@ -21,6 +21,20 @@ typedef union ts_scalar {
     double parts[2]; /* a complex one: its real and its imaginary part */
 } ts_scalar;
 
+/* The GPU that a call is for, as a kernel's host side sees it. */
+typedef struct ts_device {
+    /* Starts a function of the kernel's module: `function` is its name, a literal. `parameters` are
+       the addresses of its arguments, as cuLaunchKernel has them. Does not wait for it. TS_OK, or
+       TS_NOT_LAUNCHED, which the kernel returns. */
+    int (*launch)(const struct ts_device *device, const char *function, const uint32_t grid[3],
+                  const uint32_t block[3], void **parameters);
+    /* Memory on the device until the call is over, 256-byte aligned: one piece, asked for once by each
+       run of the kernel. bytes may be 0. NULL: there is none, for which the kernel returns TS_NO_MEMORY. */
+    void *(*reserve)(const struct ts_device *device, size_t bytes);
+} ts_device;
+
+enum { TS_NOT_LAUNCHED = 4 }; /* beside the statuses of ts_caller.h; the device knows why */
+
 typedef struct ts_call {
     void *const *data;        /* arrays in the spec's order: each the address of its element 0 */
     const int64_t *strides;   /* in elements: the axes of the first array, then of the second, ... */
@@ -29,12 +43,13 @@ typedef struct ts_call {
     int threads;              /* at least 1 */
     double stream_above;      /* kernels that move more bytes than this store past the caches, */
     double prefetch_above;    /* ... and than this, read ahead; TS_NEVER where none should */
+    const ts_device *device;  /* whose memory `data` is; NULL: the processor's */
 } ts_call;
 
 #define TS_NEVER __builtin_inf()
 
 typedef struct ts_variant {
-    int (*run)(const ts_call *call);   /* TS_OK or TS_NO_MEMORY */
+    int (*run)(const ts_call *call);   /* TS_OK, TS_NO_MEMORY or TS_NOT_LAUNCHED */
     bool (*when)(const ts_call *call); /* whether the variant may be chosen; NULL: always */
     uint64_t unit;                     /* bit k: axis k (numbered as `strides`) must have stride 1
                                           or extent at most 1, or the array no elements */

@@ -12,13 +12,16 @@
 #define TS_MATH_H
 
 #include "ts_math_coefficients.h"
+#ifndef TS_CUDA /* a GPU has scalars alone, and includes what it has of angles */
 #include "ts_math_turns.h"
 #include "ts_simd.h"
+#endif
 
 #define K(c) F(set)(c)
 /* Horner's rule: p starts as the coefficient on top and takes in the others, downwards. */
 #define HORNER(c) p = F(fma)(p, x, K(c));
 
+#ifndef TS_CUDA
 #define F(name) ts_##name##_f32
 #define V ts_f32
 #define C float
@@ -34,6 +37,7 @@
 #undef ANY
 #undef U
 #undef SCALE
+#endif
 
 #define F(name) ts_##name##_f32_s
 #define V float
@@ -47,6 +51,7 @@
 #undef ANY
 #undef U
 
+#ifndef TS_CUDA
 #define F(name) ts_##name##_f64
 #define V ts_f64
 #define C double
@@ -62,6 +67,7 @@
 #undef ANY
 #undef U
 #undef SCALE
+#endif
 
 #define F(name) ts_##name##_f64_s
 #define V double
@@ -80,10 +86,12 @@
 
 /* Of float32, one precision up. */
 TS_INLINE float ts_pow_f32_s(float x, float y) { return (float)ts_pow_near_f64_s(x, y); }
+#ifndef TS_CUDA
 TS_INLINE ts_f32 ts_pow_f32(ts_f32 x, ts_f32 y) {
     return ts_narrow_f32_f64(ts_pow_near_f64(ts_lo_f64_f32(x), ts_lo_f64_f32(y)),
                              ts_pow_near_f64(ts_hi_f64_f32(x), ts_hi_f64_f32(y)));
 }
+#endif
 
 #if !TS_HAS_FMA
 /* Without an exact product there is no correction of the quotient: one precision up instead. */

@@ -39,7 +39,8 @@ TS_INLINE F(split) F(exp_split)(V x) {
 #else
     V shifted = F(fma)(x, K(0x1.715476p+0f), K(0x1.8p23f + 254)), k = shifted - K(0x1.8p23f + 254);
 #endif
-    return (F(split)){F(minus_ln2)(x, k), k, shifted};
+    F(split) split = {F(minus_ln2)(x, k), k, shifted};
+    return split;
 }
 
 TS_INLINE V F(exp_joined)(F(split) x, V tail) {
@@ -138,8 +139,8 @@ TS_INLINE V F(log)(V input) {
     V e = F(from_bits)((shifted >> 23) + 0x4B000000u) - bias;
     V x = F(from_bits)((shifted & 0x7FFFFFu) + 0x3F3504F3u) - K(1.0f);
     V result = F(log_joined)(e, x);
-    result = F(select)(F(lt)(input, K(__builtin_inff())), result, input); /* infinity and NaN */
-    V pole = F(select)(F(eq)(input, K(0.0f)), K(-__builtin_inff()), K(__builtin_nanf("")));
+    result = F(select)(F(lt)(input, K(TS_INF_F32)), result, input); /* infinity and NaN */
+    V pole = F(select)(F(eq)(input, K(0.0f)), K(-TS_INF_F32), K(TS_NAN_F32));
     return F(select)(F(le)(input, K(0.0f)), pole, result);
 }
 
@@ -153,11 +154,12 @@ TS_INLINE V F(log1p)(V input) {
     V scale = F(from_bits)(0x7F000000u - (shifted & ~0x7FFFFFu));
     f = F(select)(F(lt)(input, K(0x1p64f)), F(fma)(lost, scale, f), f);
     V result = F(with_sign)(F(log_joined)(e, f), input);
-    result = F(select)(F(lt)(input, K(__builtin_inff())), result, input); /* infinity and NaN */
-    V pole = F(select)(F(eq)(sum, K(0.0f)), K(-__builtin_inff()), K(__builtin_nanf("")));
+    result = F(select)(F(lt)(input, K(TS_INF_F32)), result, input); /* infinity and NaN */
+    V pole = F(select)(F(eq)(sum, K(0.0f)), K(-TS_INF_F32), K(TS_NAN_F32));
     return F(select)(F(le)(sum, K(0.0f)), pole, result);
 }
 
+#ifdef TS_MATH_TURNS_H
 #define LIMIT 0x1p18f /* of angles that three parts of pi/2 will do for */
 
 typedef struct {
@@ -166,7 +168,7 @@ typedef struct {
 } F(angle);
 
 /* The lanes of x above the limit, one by one. */
-static __attribute__((noinline, cold, unused)) void F(large_angles)(const V *x, F(angle) *angle) {
+TS_COLD void F(large_angles)(const V *x, F(angle) *angle) {
     for (size_t i = 0; i < sizeof(V) / sizeof(C); i++) {
         C value;
         memcpy(&value, (const char *)x + i * sizeof(C), sizeof(C));
@@ -229,6 +231,7 @@ TS_INLINE V F(cos)(V x) {
     return F(sin_joined)(angle.r, angle.k + 1u);
 }
 #undef LIMIT
+#endif
 
 #if TS_HAS_FMA
 /* 1/sqrt is off by up to 3/2 units; one Newton step with the exact 1 - x y^2 mends it. */

@@ -115,8 +115,8 @@ TS_INLINE V F(log)(V input) {
     V e = F(from_bits)((shifted >> 52) + 0x4330000000000000u) - bias;
     V f = F(from_bits)((shifted & 0xFFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu) - K(1.0);
     V result = F(log_joined)(e, f);
-    result = F(select)(F(lt)(input, K(__builtin_inf())), result, input); /* infinity and NaN */
-    V pole = F(select)(F(eq)(input, K(0.0)), K(-__builtin_inf()), K(__builtin_nan("")));
+    result = F(select)(F(lt)(input, K(TS_INF_F64)), result, input); /* infinity and NaN */
+    V pole = F(select)(F(eq)(input, K(0.0)), K(-TS_INF_F64), K(TS_NAN_F64));
     return F(select)(F(le)(input, K(0.0)), pole, result);
 }
 
@@ -168,9 +168,9 @@ TS_INLINE F(pair) F(log_pair)(V input) {
     V high = most + h, low = (most - high + h) + F(fma)(e, K(0x1.a39ef35793c76p-33), l);
     V sum = high + low;
     low = high - sum + low;
-    V limit = F(select)(F(eq)(input, K(0.0)), K(-__builtin_inf()), input);
+    V limit = F(select)(F(eq)(input, K(0.0)), K(-TS_INF_F64), input);
     V is_finite = F(select)(F(eq)(input, K(0.0)), K(0.0), K(1.0));
-    is_finite = F(select)(F(lt)(input, K(__builtin_inf())), is_finite, K(0.0));
+    is_finite = F(select)(F(lt)(input, K(TS_INF_F64)), is_finite, K(0.0));
     F(pair) result = {F(select)(F(eq)(is_finite, K(1.0)), sum, limit),
                       F(select)(F(eq)(is_finite, K(1.0)), low, K(0.0))};
     return result;
@@ -181,7 +181,7 @@ TS_INLINE F(pair) F(log_pair)(V input) {
 TS_INLINE V F(pow_signed)(V power, V x, V y) {
     V half = y * K(0.5);
     V whole = F(select)(F(eq)(F(rint)(half), half), power, F(with_sign)(power, x));
-    V other = F(select)(F(gt)(x, K(-__builtin_inf())), K(__builtin_nan("")), power);
+    V other = F(select)(F(gt)(x, K(-TS_INF_F64)), K(TS_NAN_F64), power);
     other = F(select)(F(lt)(x, K(0.0)), other, power);
     V result = F(select)(F(eq)(F(rint)(y), y), whole, other);
     result = F(select)(F(eq)(x, K(1.0)), K(1.0), result);
@@ -217,11 +217,12 @@ TS_INLINE V F(log1p)(V input) {
     V scale = F(from_bits)(0x7FE0000000000000u - (shifted & ~0xFFFFFFFFFFFFFu));
     f = F(select)(F(lt)(input, K(0x1p128)), F(fma)(lost, scale, f), f);
     V result = F(with_sign)(F(log_joined)(e, f), input);
-    result = F(select)(F(lt)(input, K(__builtin_inf())), result, input); /* infinity and NaN */
-    V pole = F(select)(F(eq)(sum, K(0.0)), K(-__builtin_inf()), K(__builtin_nan("")));
+    result = F(select)(F(lt)(input, K(TS_INF_F64)), result, input); /* infinity and NaN */
+    V pole = F(select)(F(eq)(sum, K(0.0)), K(-TS_INF_F64), K(TS_NAN_F64));
     return F(select)(F(le)(sum, K(0.0)), pole, result);
 }
 
+#ifdef TS_MATH_TURNS_H
 #if TS_HAS_FMA /* of angles that three parts of pi/2 will do for */
 #define LIMIT 0x1p30
 #else
@@ -234,7 +235,7 @@ typedef struct {
 } F(angle);
 
 /* The lanes of x above the limit, one by one. */
-static __attribute__((noinline, cold, unused)) void F(large_angles)(const V *x, F(angle) *angle) {
+TS_COLD void F(large_angles)(const V *x, F(angle) *angle) {
     for (size_t i = 0; i < sizeof(V) / sizeof(C); i++) {
         C value;
         memcpy(&value, (const char *)x + i * sizeof(C), sizeof(C));
@@ -298,6 +299,7 @@ TS_INLINE V F(cos)(V x) {
     return F(sin_joined)(angle.r, angle.k + 1u);
 }
 #undef LIMIT
+#endif
 
 #if TS_HAS_FMA
 /* 1/sqrt is off by up to 3/2 units; one Newton step with the exact 1 - x y^2 mends it. */

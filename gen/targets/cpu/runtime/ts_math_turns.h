@@ -4,9 +4,14 @@
 #define TS_MATH_TURNS_H
 
 #include "ts_math_coefficients.h"
+#ifndef TS_CUDA
 #include "ts_simd.h"
+#endif
 
-__extension__ typedef unsigned __int128 ts_u128;
+#ifndef TS_CUDA
+__extension__
+#endif
+typedef unsigned __int128 ts_u128;
 
 /* x - k pi/2, rounded once, and k modulo 4, for x of at least 2^10; of infinity NaN.
    Of the product of x's integer m 2^e with 2/pi only what is below 4 matters, so 192 bits of 2/pi
@@ -14,7 +19,7 @@ __extension__ typedef unsigned __int128 ts_u128;
    trigonometric functions", SIGNUM Newsletter 18, 1983. No float64 is nearer to a multiple of pi/2
    than 2^-61 (J.-M. Muller, Elementary Functions, 2016, chapter 11), which leaves 64 of the
    product's 126 bits after the point. */
-static __attribute__((noinline, cold, unused)) double ts_less_quarters(double x, uint64_t *k) {
+TS_COLD double ts_less_quarters(double x, uint64_t *k) {
     static const uint64_t inverse[] = {TS_INVERSE_QUARTER};
     uint64_t bits = ts_bits_f64_s(x), m = (bits & 0xFFFFFFFFFFFFFu) | 0x10000000000000u, word[3];
     int e = (int)(bits >> 52) - 1075, first = e + 62;
@@ -31,7 +36,7 @@ static __attribute__((noinline, cold, unused)) double ts_less_quarters(double x,
     bool negative = rest >> 127 != 0;
     if (negative) rest = 0 - rest;
     uint64_t high = (uint64_t)(rest >> 64);
-    int shift = high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)rest | 1);
+    int shift = high ? TS_LEADING_ZEROS(high) : 64 + TS_LEADING_ZEROS((uint64_t)rest | 1);
     high = (uint64_t)(rest << shift >> 64);
     high = (uint64_t)((ts_u128)high * 0xC90FDAA22168C235u >> 64); /* pi/2 is that by 2^-63 */
     double r = (double)high * ts_from_bits_f64_s((uint64_t)(1023 - 61 - shift) << 52);

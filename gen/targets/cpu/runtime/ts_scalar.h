@@ -1,4 +1,5 @@
-/* The scalar forms of ts_simd.h: what one lane of the vector form gives, bit for bit. */
+/* The scalar forms of ts_simd.h: what one lane of the vector form gives, bit for bit. GPUs compute by
+   them, too (TS_CUDA). */
 #ifndef TS_SCALAR_H
 #define TS_SCALAR_H
 
@@ -66,9 +67,7 @@ TS_UNSIGNED(TS_SCALAR_UNSIGNED)
         C x;                                                     \
         memcpy(&x, &bits, sizeof x);                             \
         return x;                                                \
-    }                                                            \
-    TS_INLINE ts_##U ts_bits_##T(ts_##T v) { return (ts_##U)v; } \
-    TS_INLINE ts_##T ts_from_bits_##T(ts_##U v) { return (ts_##T)v; }
+    }
 TS_FLOATS(TS_SCALAR_BITS)
 #undef TS_SCALAR_BITS
 
@@ -86,6 +85,24 @@ TS_FLOATS(TS_SCALAR_BITS)
 TS_FLOATS(TS_SCALAR_FLOATS)
 #undef TS_SCALAR_FLOATS
 
+#ifdef TS_CUDA /* where fma is one operation, and the C library's functions are the GPU's */
+TS_INLINE float ts_abs_f32_s(float a) { return fabsf(a); }
+TS_INLINE double ts_abs_f64_s(double a) { return fabs(a); }
+TS_INLINE float ts_floor_f32_s(float a) { return floorf(a); }
+TS_INLINE double ts_floor_f64_s(double a) { return floor(a); }
+TS_INLINE float ts_ceil_f32_s(float a) { return ceilf(a); }
+TS_INLINE double ts_ceil_f64_s(double a) { return ceil(a); }
+TS_INLINE float ts_rint_f32_s(float a) { return rintf(a); }
+TS_INLINE double ts_rint_f64_s(double a) { return rint(a); }
+TS_INLINE float ts_fma_f32_s(float a, float b, float c) { return fmaf(a, b, c); }
+TS_INLINE double ts_fma_f64_s(double a, double b, double c) { return fma(a, b, c); }
+TS_INLINE float ts_sqrt_f32_s(float a) { return sqrtf(a); }
+TS_INLINE double ts_sqrt_f64_s(double a) { return sqrt(a); }
+TS_INLINE float ts_min_f32_s(float a, float b) { return a < b || a != a ? a : b; }
+TS_INLINE float ts_max_f32_s(float a, float b) { return a > b || a != a ? a : b; }
+TS_INLINE double ts_min_f64_s(double a, double b) { return a < b || a != a ? a : b; }
+TS_INLINE double ts_max_f64_s(double a, double b) { return a > b || a != a ? a : b; }
+#else
 TS_INLINE float ts_abs_f32_s(float a) { return __builtin_fabsf(a); }
 TS_INLINE double ts_abs_f64_s(double a) { return __builtin_fabs(a); }
 TS_INLINE float ts_floor_f32_s(float a) { return __builtin_floorf(a); }
@@ -148,6 +165,7 @@ TS_INLINE double ts_sqrt_f64_s(double a) {
 TS_X86_MINMAX(f32, float)
 TS_X86_MINMAX(f64, double)
 #undef TS_X86_MINMAX
+#endif
 #endif
 
 /* ---------------------------------------------------------------- float16 and bfloat16 */

@@ -58,6 +58,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ts_types.h"
+
 #if defined __AVX512F__ && defined __AVX512BW__ && defined __AVX512CD__ && defined __AVX512DQ__ && \
     defined __AVX512VL__
 #define TS_LEVEL "v4"
@@ -119,6 +121,12 @@ typedef __m128i ts_int;
 #endif
 
 #define TS_INLINE static inline __attribute__((always_inline))
+#define TS_COLD static __attribute__((noinline, cold, unused))
+#define TS_LEADING_ZEROS(x) __builtin_clzll(x)
+#define TS_INF_F32 __builtin_inff()
+#define TS_INF_F64 __builtin_inf()
+#define TS_NAN_F32 __builtin_nanf("")
+#define TS_NAN_F64 __builtin_nan("")
 
 #define TS_LANES_i8 TS_LANES_8
 #define TS_LANES_u8 TS_LANES_8
@@ -130,19 +138,6 @@ typedef __m128i ts_int;
 #define TS_LANES_i64 TS_LANES_64
 #define TS_LANES_u64 TS_LANES_64
 #define TS_LANES_f64 TS_LANES_64
-
-/* X(T, C type, bits, unsigned T of that width, unsigned C type) */
-#define TS_FLOATS(X) X(f32, float, 32, u32, uint32_t) X(f64, double, 64, u64, uint64_t)
-#define TS_SIGNED(X)                                                 \
-    X(i8, int8_t, 8, u8, uint8_t) X(i16, int16_t, 16, u16, uint16_t) \
-    X(i32, int32_t, 32, u32, uint32_t) X(i64, int64_t, 64, u64, uint64_t)
-#define TS_UNSIGNED(X)                                                 \
-    X(u8, uint8_t, 8, u8, uint8_t) X(u16, uint16_t, 16, u16, uint16_t) \
-    X(u32, uint32_t, 32, u32, uint32_t) X(u64, uint64_t, 64, u64, uint64_t)
-#define TS_INTEGERS(X) TS_SIGNED(X) TS_UNSIGNED(X)
-#define TS_ALL(X) TS_FLOATS(X) TS_INTEGERS(X)
-/* X(bits) */
-#define TS_WIDTHS(X) X(8) X(16) X(32) X(64)
 
 #define TS_VECTOR(T, C, B, U, CU) typedef C ts_##T __attribute__((vector_size(TS_BYTES)));
 TS_ALL(TS_VECTOR)
@@ -326,6 +321,12 @@ TS_INTEGER_PAIRS(TS_NARROW)
    bytes of a ts_u8 from byte n down, n a power of two below TS_BYTES. */
 
 #include "ts_scalar.h"
+
+#define TS_VECTOR_BITS(T, C, B, U, CU)                           \
+    TS_INLINE ts_##U ts_bits_##T(ts_##T v) { return (ts_##U)v; } \
+    TS_INLINE ts_##T ts_from_bits_##T(ts_##U v) { return (ts_##T)v; }
+TS_FLOATS(TS_VECTOR_BITS)
+#undef TS_VECTOR_BITS
 
 #if defined TS_V4
 #include "ts_simd_v4.h"

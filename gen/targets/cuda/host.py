@@ -1,0 +1,246 @@
+"""The host side of a variant: the tree outside of its launches, as C.
+
+Input: a finished tree. Output: the C function that the table of variants has, which launches what
+the device text defines; and that text. Widths of indices, memory for temporaries and the parts of
+large grids are decided here, from the call alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never, final
+
+from ...errors import TilesmithError
+from ...ir.index.facts import of_kernel
+from ...ir.nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Buffer,
+    Delinearize,
+    Expr,
+    If,
+    Kernel,
+    Loop,
+    Seq,
+    Stmt,
+    Transfer,
+)
+from ...ir.types import INDEX
+from ...ir.walk import externals, loops, variables, walk
+from ..c import call
+from ..c.expr import C11, Scalars, c_type
+from ..c.finishing import dtypes_of
+from ..c.lines import indented
+from ..c.marks import Owner, marked
+from ..c.names import CNames, c_names
+from ..c.statements import counted, delinearized, under
+from ..c.views import ArgumentView, Dense, View, plain_scalars
+from .launch import BLOCKS, THREADS, Launch, launch_of
+from .statements import Code, Launched
+from .width import Reach, reach
+from .words import is_taken
+
+
+@final
+@dataclass(slots=True)
+class Module:
+    """The device text of a file so far: functions, and the number of barriers in them."""
+
+    functions: list[str] = field(default_factory=list)
+    barriers: int = 0
+
+
+@final
+@dataclass(slots=True)
+class _Made:
+    """The launches of a variant so far. symbol: what their names begin with."""
+
+    symbol: str
+    launches: list[Launch] = field(default_factory=list)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """What stands around a statement. around: the variables of the loops. code: for launches."""
+
+    kernel: Kernel
+    code: Code
+    made: _Made
+    around: tuple[str, ...] = ()
+
+    @property
+    def scalars(self) -> Scalars:
+        code = self.code
+        return plain_scalars(code.names.variables, code.views, code.facts, C11)
+
+    def inside(self, stmt: Stmt, *bound: str) -> "_Host":
+        return replace(self, code=self.code.inside(stmt), around=(*self.around, *bound))
+
+
+def function(
+    symbol: str, launched: str, kernel: Kernel, unit: Callable[[Buffer], frozenset[int]], module: Module
+) -> str:
+    """The C of a variant. symbol: its name; launched: what the names of its launches begin with;
+    unit: the axes of an array that have stride 1. The device text is added to the module.
+
+    Raises TilesmithError where a launch, a type or an operation has no form on a GPU.
+    """
+    names, everywhere = _names(kernel), dtypes_of(kernel)
+    declared = call.sizes(kernel, names.variables)[0]
+    taken, views = call.arguments(kernel, names, unit, (), [p.buffer.name for p in kernel.parameters])
+    state = Launched(module.barriers)
+    temporaries = tuple(b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
+    outside = tuple(b for b in temporaries if b.scope.value == "device")
+    for b in outside:
+        views[b.name] = Dense(names.arrays[b.name], b)
+    code = Code(names, everywhere, views, of_kernel(kernel), state)
+    host = _Host(kernel, code, _Made(launched))
+    body = _statement(kernel.body, host)
+    module.barriers = state.barriers
+    module.functions += [launch.text for launch in host.made.launches]
+    lines = [line for _, line in declared] + [line for *_, line in taken]
+    lines += _memory(outside, kernel, host)
+    if host.made.launches:
+        lines += [_wide(kernel, names, views, host), "int64_t first[3] = {0};"]
+        lines.append("int status = TS_OK;")
+    text = [f"static int {symbol}(const ts_call *call)", "{", *indented([*_used(lines, body), *body])]
+    return "\n".join([*text, "    return TS_OK;", "}"])
+
+
+def _names(kernel: Kernel) -> CNames:
+    """The names in a kernel; places on axes are named as CUDA does."""
+    names = c_names(kernel, externals(kernel), is_taken)
+    axes = {n.var: n.kind.value.replace(".", "_") for n in loops(kernel.body) if n.kind.is_bound}
+    return replace(names, variables={**names.variables, **axes})
+
+
+def _used(lines: Sequence[str], body: Sequence[str]) -> list[str]:
+    """The declarations whose names the body, or another of them, has."""
+    import re
+
+    used = set(re.findall(r"\w+", "\n".join(body)))
+    kept: list[str] = []
+    for line in reversed(lines):
+        match = re.search(r"(\w+)(\[\w*\])? = ", line)
+        if match is None or match[1] in used:
+            kept.insert(0, line)
+            used |= set(re.findall(r"\w+", line))
+    return kept if "call" in used else [*kept, "(void)call;"]
+
+
+# ---------------------------------------------------------------- width and memory
+
+
+def _wide(kernel: Kernel, names: CNames, views: Mapping[str, View], host: _Host) -> str:
+    """The declaration of whether indices need 64 bits."""
+    most = reach(kernel)
+    if most is None:
+        return "const bool wide = true;"
+    tests = [f"{_polynomial(most, names)} <= TS_NARROW"]
+    for view in views.values():
+        if isinstance(view, ArgumentView) and view.strides:
+            extents = (host.scalars.index(e) for e in view.buffer.shape)
+            spans = (
+                f"ts_span({extent}, {stride})"
+                for extent, stride in zip(extents, view.strides, strict=True)
+            )
+            tests.append(f"{' + '.join(spans)} <= TS_NARROW")
+    return f"const bool wide = !({' && '.join(tests)});"
+
+
+def _polynomial(most: Reach, names: CNames) -> str:
+    """C of a polynomial, in float64: its terms are not negative, so no rounding is more than some
+    units in the last place, which TS_NARROW leaves room for.
+    """
+    terms = []
+    for monomial, factor in sorted(most.terms.items()):
+        factors = [f"ts_far({names.variables[name]})" for name in monomial]
+        number = [repr(float(factor))] if factor != 1 or not monomial else []
+        terms.append(" * ".join([*number, *factors]))
+    return " + ".join(terms)
+
+
+def _memory(outside: Sequence[Buffer], kernel: Kernel, host: _Host) -> list[str]:
+    """Declarations of temporaries in the GPU's memory, one after another in one piece."""
+    if not outside:
+        return []
+    fixed = {*kernel.dims, *(s.name for s in kernel.scalars)}
+    lines, ends = [], []
+    for b in outside:
+        if not all(variables(e) <= fixed for e in b.shape):
+            raise TilesmithError(
+                f"the size of '{b.name}', in the GPU's memory, is not known at the call", b.span
+            )
+        name = host.code.names.arrays[b.name]
+        size = f"sizeof({c_type(b.dtype)})"
+        for extent in reversed(b.shape):
+            size = f"ts_bytes({host.scalars.index(extent)}, {size})"
+        lines.append(f"const size_t {name}_bytes = ts_piece({size});")
+        ends.append(f"{name}_bytes")
+    total = "0"
+    for end in ends:
+        total = end if total == "0" else f"ts_pieces({total}, {end})"
+    lines.append(f"char *const workspace = call->device->reserve(call->device, {total});")
+    lines.append("if (!workspace) return TS_NO_MEMORY;")
+    before = ""
+    for b, end in zip(outside, ends, strict=True):
+        name, ctype = host.code.names.arrays[b.name], c_type(b.dtype)
+        lines.append(f"{ctype} *const {name} = ({ctype} *)(workspace{before});")
+        before += f" + {end}"
+    return lines
+
+
+# ---------------------------------------------------------------- statements
+
+
+def _statement(stmt: Stmt, host: _Host) -> list[str]:
+    match stmt:
+        case Loop() if stmt.kind.is_bound:
+            return marked(Owner.LOOP, stmt.var, _launch(stmt, host))
+        case Loop():
+            inner = host.inside(stmt, stmt.var)
+            lines = counted(stmt, inner.scalars, host.code.names, _statement(stmt.body, inner))
+            return marked(Owner.LOOP, stmt.var, lines)
+        case Delinearize():
+            inner = host.inside(stmt, *stmt.vars)
+            return delinearized(
+                stmt, host.scalars, host.code.names, _statement(stmt.body, inner)
+            )
+        case If(condition, body):
+            return under(host.scalars.condition(condition), _statement(body, host.inside(stmt)))
+        case Allocate(_, body):
+            return _statement(body, host)
+        case Seq(body_):
+            return [line for part in body_ for line in _statement(part, host)]
+        case Barrier():
+            return []  # which orders nothing outside of launches
+        case Block() | Transfer():
+            raise AssertionError("lowering lets none of these through")
+        case _:
+            assert_never(stmt)
+
+
+def _launch(loop: Loop, host: _Host) -> list[str]:
+    made = host.made
+    symbol = f"{made.symbol}_launch{len(made.launches)}"
+    launch = launch_of(symbol, loop, host.kernel, host.code, host.around)
+    made.launches.append(launch)
+    grid = ", ".join(_extents(launch, BLOCKS, host.scalars))
+    block = ", ".join(_extents(launch, THREADS, host.scalars))
+    values = ", ".join(f"(void *)&{p.value}" for p in launch.passed)
+    lines = [
+        f"const int64_t grid[3] = {{{grid}}};",
+        f"const uint32_t block[3] = {{{block}}};",
+        f"void *parameters[] = {{{values}}};",
+        f'status = ts_launch(call, wide ? "{symbol}_i64" : "{symbol}_i32",',
+        "    grid, block, first, parameters);",
+        "if (status != TS_OK) return status;",
+    ]
+    return ["{", *indented(lines), "}"]
+
+
+def _extents(launch: Launch, kinds: Sequence[object], scalars: Scalars) -> Iterator[str]:
+    for kind in kinds:
+        extent: Expr | None = launch.axes.get(kind)  # type: ignore[call-overload]
+        yield "1" if extent is None else scalars.index(extent)

@@ -1,0 +1,171 @@
+"""A launch as a function of device text, and what the host side has to give it.
+
+Input: a launch of a finished tree, and the names of its kernel. Output: the text of its function,
+once for any width of indices, and of its two entry points; its symbol and its parameters.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import final
+
+from ...errors import TilesmithError
+from ...ir.index.linear import constant
+from ...ir.launch import Axes, axes
+from ...ir.nodes import Buffer, Intent, Kernel, Loop, LoopKind
+from ...ir.types import INDEX, DType
+from ...ir.walk import loops
+from ..c.expr import c_type, join
+from ..c.lines import indented
+from .statements import Code, Launched, first, in_parts, statement
+from .words import INDEX_TYPE
+
+BLOCKS = (LoopKind.BLOCK_X, LoopKind.BLOCK_Y, LoopKind.BLOCK_Z)
+THREADS = (LoopKind.THREAD_X, LoopKind.THREAD_Y, LoopKind.THREAD_Z)
+WIDTHS = {"i32": "int32_t", "i64": "int64_t"}
+"""The types that indices are counted in, by the suffix of entry points."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A parameter of a launch. inside: its type in the function; outside: in the entry points, where
+    an index is of their width; value: C of the host side, of something that has an address.
+    """
+
+    name: str
+    inside: str
+    outside: str
+    value: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """symbol: what the entry points' names begin with. text: of the device side."""
+
+    symbol: str
+    axes: Axes
+    passed: tuple[Passed, ...]
+    text: str
+
+    def extents(self, kinds: tuple[LoopKind, ...]) -> list[int | None]:
+        """Along x, y and z; None where it is no number."""
+        return [constant(self.axes[k]) if k in self.axes else 1 for k in kinds]
+
+
+def launch_of(
+    symbol: str, loop: Loop, kernel: Kernel, code: Code, around: tuple[str, ...]
+) -> Launch:
+    """code: at the launch. around: the variables of the host's loops around it.
+
+    Raises TilesmithError for as many threads along an axis as a size says.
+    """
+    own = axes(loop)
+    count = prod(_threads(loop, own))
+    launched = replace_shared(code.launched)
+    body = statement(loop, replace(code, launched=launched))
+    lines = [*launched.shared, *body]
+    code.launched.barriers = launched.barriers
+    used = set(re.findall(r"(?<![\w.])\w+", "\n".join(lines)))  # what is no member
+    passed = tuple(p for p in _parameters(loop, kernel, code, around) if p.name in used)
+    return Launch(symbol, own, passed, _text(symbol, count, passed, lines))
+
+
+def replace_shared(launched: Launched) -> Launched:
+    return Launched(launched.barriers)
+
+
+def _threads(loop: Loop, own: Axes) -> Iterator[int]:
+    for kind in THREADS:
+        if kind in own:
+            extent = constant(own[kind])
+            if extent is None:
+                raise TilesmithError(
+                    f"the threads along {kind.value} of the launch of loop '{loop.var}' are no"
+                    " number: a block has at most 1024, whatever the sizes are",
+                    loop.span,
+                    "split the loop by a number, and bind the inner one",
+                )
+            yield extent
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def _parameters(
+    loop: Loop, kernel: Kernel, code: Code, around: tuple[str, ...]
+) -> Iterator[Passed]:
+    """All that a launch may use: sizes, places, scalars, arrays with their strides, temporaries."""
+    names = code.names
+    for name in (*kernel.dims, *around):
+        yield _index(names.variables[name])
+    for kind in BLOCKS:
+        if any(axis.kind is kind and in_parts(axis) for axis in loops(loop)):
+            yield replace(_index(first(kind)), value=f"first[{'xyz'.index(kind.value[-1])}]")
+    for scalar in kernel.scalars:
+        name = names.variables[scalar.name]
+        if scalar.dtype is INDEX:
+            yield _index(name)
+        else:
+            ctype = c_type(scalar.dtype)
+            yield Passed(name, f"const {ctype}", f"const {ctype}", name)
+    for p in kernel.parameters:
+        yield _array(names.arrays[p.buffer.name], p.buffer.dtype, p.intent is Intent.IN)
+        yield from map(_index, names.strides[p.buffer.name])
+    for buffer in device_buffers(code):
+        yield _array(names.arrays[buffer.name], buffer.dtype, False)
+
+
+def device_buffers(code: Code) -> Iterator[Buffer]:
+    """The temporaries outside of launches."""
+    return (v.buffer for v in code.views.values() if v.buffer.scope.value == "device")
+
+
+def _index(name: str) -> Passed:
+    return Passed(name, f"const {INDEX_TYPE}", f"const {INDEX_TYPE}", name)
+
+
+def _array(name: str, dtype: DType, read_only: bool) -> Passed:
+    ctype = f"const {c_type(dtype)}" if read_only else c_type(dtype)
+    return Passed(name, f"ts_global<{ctype}>", f"{ctype} *", name)
+
+
+# ---------------------------------------------------------------- text
+
+
+def _text(symbol: str, threads: int, passed: tuple[Passed, ...], body: list[str]) -> str:
+    """The function, and its entry points."""
+    given = ", ".join(join(p.inside, p.name) for p in passed)
+    parts = [
+        "\n".join(
+            [
+                f"template <typename {INDEX_TYPE}>",
+                f"TS_DEVICE void {symbol}({given})",
+                "{",
+                *indented(body),
+                "}",
+            ]
+        )
+    ]
+    handed = ", ".join(p.name for p in passed)
+    for suffix, ctype in WIDTHS.items():
+        taken = ", ".join(join(p.outside.replace(INDEX_TYPE, ctype), p.name) for p in passed)
+        parts.append(
+            "\n".join(
+                [
+                    f'extern "C" __global__ void __launch_bounds__({threads})',
+                    f"{symbol}_{suffix}({taken})",
+                    "{",
+                    f"    {symbol}<{ctype}>({handed});",
+                    "}",
+                ]
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def entry_points(launch: Launch) -> Mapping[str, str]:
+    """The names of a launch's entry points, by the suffix of their width."""
+    return {suffix: f"{launch.symbol}_{suffix}" for suffix in WIDTHS}
