@@ -77,9 +77,7 @@ def _visit(stmt: Stmt, facts: Facts, place: _Place) -> Stmt:
             stmt = _shrink(stmt, buffer, facts, place)
     new = _ranges(stmt)
     threads = new if isinstance(stmt, Loop) and stmt.kind.is_thread else ()
-    inside = replace(
-        place, around=(*place.around, *new), threads=(*place.threads, *threads)
-    )
+    inside = replace(place, around=(*place.around, *new), threads=(*place.threads, *threads))
     return map_inside(stmt, facts, lambda s, known: _visit(s, known, inside))
 
 

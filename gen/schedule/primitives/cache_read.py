@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 
-from ...ir.nodes import Buffer, Loop, Scope
+from ...ir.nodes import Buffer, Load, Loop, Scope
 from ...ir.walk import loads
 from ...poly.certificate import Scheduled
 from ..base import Example, Primitive
@@ -48,7 +48,11 @@ class CacheRead(Primitive):
             wanted = {v.name: interval for v, interval in pairs if interval}
         new = place(moving, around, frozenset(), wanted, edit.names(state.kernel) | {copy})
         body = put(root, loop, new, lambda b: b is block, after=False)
-        reading = using(block, self.buffer, lambda x: replace(folded.meant(x), buffer=copy))
+        reading = using(
+            block,
+            self.buffer,
+            lambda x: replace(folded.meant(x), buffer=copy) if isinstance(x, Load) else x,
+        )
         body = edit.update_blocks(body, lambda b: reading if b is block else b)
         kernel = edit.rebuild(state.kernel, body, cache)
         shared = tuple(x.var for x in around if isinstance(x, Loop))

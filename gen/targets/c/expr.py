@@ -63,6 +63,7 @@ FORMS = {
     BinaryOp.GE: "ge",
 }
 
+
 @final
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -289,7 +290,9 @@ def literal(value: bool | int | float | complex, dtype: DType, words: Words = C1
     if dtype.is_float:
         return _float_literal(float(value.real), dtype, words)
     if dtype.is_complex:
-        parts = (_float_literal(float(part), dtype.real, words) for part in (value.real, value.imag))
+        parts = (
+            _float_literal(float(part), dtype.real, words) for part in (value.real, value.imag)
+        )
         return f"ts_complex_{suffix(dtype.real)}_s({', '.join(parts)})"
     number = int(value.real)
     if dtype is INDEX and abs(number) < 2**31:

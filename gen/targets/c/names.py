@@ -175,9 +175,7 @@ def c_names(
     return CNames(variables, arrays, strides, ends, other)
 
 
-def check(
-    text: str, names: CNames, reserved: Callable[[str], bool] = is_reserved
-) -> None:
+def check(text: str, names: CNames, reserved: Callable[[str], bool] = is_reserved) -> None:
     """Raises AssertionError for a word of emitted text that might be the name of something else."""
     given = names.given
     for word in set(_WORD.findall(re.sub(r'"[^"\n]*"', "", text))) - given:

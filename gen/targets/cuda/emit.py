@@ -7,12 +7,11 @@ on anything but the input; the device text not on the architecture.
 from collections.abc import Mapping, Sequence
 
 from ...errors import TilesmithError, located
-from ...ir.nodes import Buffer, Kernel, Node
+from ...ir.nodes import Kernel
 from ...ir.types import DType
 from ...ir.walk import externals, walk
 from ...lower.finish import Finished
 from ..c.call import when_function
-from ..c.expr import C11
 from ..c.file import variants_table
 from ..c.layout import wrapped
 from ..c.marks import Owner, marked, unmarked
@@ -59,7 +58,7 @@ def _table(
         symbol, launched, when = f"{table}_{v.name}", f"ts_{kernel}_{dtypes}_{v.name}", "NULL"
         with located(v.span or v.kernel.span):
             _require_types(v.kernel)
-            made = function(symbol, launched, v.kernel, lambda _: frozenset(), module)
+            made = function(symbol, launched, v.kernel, module)
         texts.append("\n".join(marked(Owner.VARIANT, v.name, [made])))
         if v.when is not None:
             when = f"{symbol}_when"
@@ -79,13 +78,7 @@ def _require_types(kernel: Kernel) -> None:
         dtype = getattr(node, "dtype", None)
         if isinstance(dtype, DType) and (dtype.is_complex or dtype.only_stores):
             raise TilesmithError(
-                f"there is no code for {dtype.value} on a GPU yet", _span(node), "use float32"
+                f"there is no code for {dtype.value} on a GPU yet", node.span, "use float32"
             )
     for called in externals(kernel):
-        raise TilesmithError(
-            f"the C function '{called.symbol}' is not there on a GPU", kernel.span
-        )
-
-
-def _span(node: Node) -> object:
-    return node.span
+        raise TilesmithError(f"the C function '{called.symbol}' is not there on a GPU", kernel.span)

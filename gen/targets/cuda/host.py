@@ -5,7 +5,8 @@ the device text defines; and that text. Widths of indices, memory for temporarie
 large grids are decided here, from the call alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
@@ -21,11 +22,12 @@ from ...ir.nodes import (
     If,
     Kernel,
     Loop,
+    LoopKind,
+    Scope,
     Seq,
     Stmt,
     Transfer,
 )
-from ...ir.types import INDEX
 from ...ir.walk import externals, loops, variables, walk
 from ..c import call
 from ..c.expr import C11, Scalars, c_type
@@ -78,20 +80,19 @@ class _Host:
         return replace(self, code=self.code.inside(stmt), around=(*self.around, *bound))
 
 
-def function(
-    symbol: str, launched: str, kernel: Kernel, unit: Callable[[Buffer], frozenset[int]], module: Module
-) -> str:
-    """The C of a variant. symbol: its name; launched: what the names of its launches begin with;
-    unit: the axes of an array that have stride 1. The device text is added to the module.
+def function(symbol: str, launched: str, kernel: Kernel, module: Module) -> str:
+    """The C of a variant. symbol: its name; launched: what the names of its launches begin with.
+    The device text is added to the module.
 
     Raises TilesmithError where a launch, a type or an operation has no form on a GPU.
     """
     names, everywhere = _names(kernel), dtypes_of(kernel)
     declared = call.sizes(kernel, names.variables)[0]
-    taken, views = call.arguments(kernel, names, unit, (), [p.buffer.name for p in kernel.parameters])
+    shared = [p.buffer.name for p in kernel.parameters]  # none is declared `restrict`
+    taken, views = call.arguments(kernel, names, lambda _: frozenset(), (), shared)
     state = Launched(module.barriers)
     temporaries = tuple(b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
-    outside = tuple(b for b in temporaries if b.scope.value == "device")
+    outside = tuple(b for b in temporaries if b.scope is Scope.DEVICE)
     for b in outside:
         views[b.name] = Dense(names.arrays[b.name], b)
     code = Code(names, everywhere, views, of_kernel(kernel), state)
@@ -100,11 +101,16 @@ def function(
     module.barriers = state.barriers
     module.functions += [launch.text for launch in host.made.launches]
     lines = [line for _, line in declared] + [line for *_, line in taken]
+    lines += [f"const int64_t {names.variables[p.name]} = 0;" for p in kernel.phases]
     lines += _memory(outside, kernel, host)
     if host.made.launches:
         lines += [_wide(kernel, names, views, host), "int64_t first[3] = {0};"]
         lines.append("int status = TS_OK;")
-    text = [f"static int {symbol}(const ts_call *call)", "{", *indented([*_used(lines, body), *body])]
+    text = [
+        f"static int {symbol}(const ts_call *call)",
+        "{",
+        *indented([*_used(lines, body), *body]),
+    ]
     return "\n".join([*text, "    return TS_OK;", "}"])
 
 
@@ -117,8 +123,6 @@ def _names(kernel: Kernel) -> CNames:
 
 def _used(lines: Sequence[str], body: Sequence[str]) -> list[str]:
     """The declarations whose names the body, or another of them, has."""
-    import re
-
     used = set(re.findall(r"\w+", "\n".join(body)))
     kept: list[str] = []
     for line in reversed(lines):
@@ -204,9 +208,7 @@ def _statement(stmt: Stmt, host: _Host) -> list[str]:
             return marked(Owner.LOOP, stmt.var, lines)
         case Delinearize():
             inner = host.inside(stmt, *stmt.vars)
-            return delinearized(
-                stmt, host.scalars, host.code.names, _statement(stmt.body, inner)
-            )
+            return delinearized(stmt, host.scalars, host.code.names, _statement(stmt.body, inner))
         case If(condition, body):
             return under(host.scalars.condition(condition), _statement(body, host.inside(stmt)))
         case Allocate(_, body):
@@ -240,7 +242,7 @@ def _launch(loop: Loop, host: _Host) -> list[str]:
     return ["{", *indented(lines), "}"]
 
 
-def _extents(launch: Launch, kinds: Sequence[object], scalars: Scalars) -> Iterator[str]:
+def _extents(launch: Launch, kinds: Sequence[LoopKind], scalars: Scalars) -> Iterator[str]:
     for kind in kinds:
-        extent: Expr | None = launch.axes.get(kind)  # type: ignore[call-overload]
+        extent: Expr | None = launch.axes.get(kind)
         yield "1" if extent is None else scalars.index(extent)

@@ -5,7 +5,8 @@ once for any width of indices, and of its two entry points; its symbol and its p
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import final
@@ -13,7 +14,7 @@ from typing import final
 from ...errors import TilesmithError
 from ...ir.index.linear import constant
 from ...ir.launch import Axes, axes
-from ...ir.nodes import Buffer, Intent, Kernel, Loop, LoopKind
+from ...ir.nodes import Buffer, Intent, Kernel, Loop, LoopKind, Scope
 from ...ir.types import INDEX, DType
 from ...ir.walk import loops
 from ..c.expr import c_type, join
@@ -30,8 +31,8 @@ WIDTHS = {"i32": "int32_t", "i64": "int64_t"}
 @final
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A parameter of a launch. inside: its type in the function; outside: in the entry points, where
-    an index is of their width; value: C of the host side, of something that has an address.
+    """A parameter of a launch. inside: its type in the function; outside: in the entry points,
+    where an index is of their width; value: C of the host side, of something that has an address.
     """
 
     name: str
@@ -50,10 +51,6 @@ class Launch:
     passed: tuple[Passed, ...]
     text: str
 
-    def extents(self, kinds: tuple[LoopKind, ...]) -> list[int | None]:
-        """Along x, y and z; None where it is no number."""
-        return [constant(self.axes[k]) if k in self.axes else 1 for k in kinds]
-
 
 def launch_of(
     symbol: str, loop: Loop, kernel: Kernel, code: Code, around: tuple[str, ...]
@@ -64,17 +61,26 @@ def launch_of(
     """
     own = axes(loop)
     count = prod(_threads(loop, own))
-    launched = replace_shared(code.launched)
+    launched = Launched(code.launched.barriers)
     body = statement(loop, replace(code, launched=launched))
-    lines = [*launched.shared, *body]
+    lines = _used([*launched.shared, *body])
     code.launched.barriers = launched.barriers
     used = set(re.findall(r"(?<![\w.])\w+", "\n".join(lines)))  # what is no member
     passed = tuple(p for p in _parameters(loop, kernel, code, around) if p.name in used)
     return Launch(symbol, own, passed, _text(symbol, count, passed, lines))
 
 
-def replace_shared(launched: Launched) -> Launched:
-    return Launched(launched.barriers)
+_DECLARED = re.compile(rf" *const {INDEX_TYPE} (\w+) = .*;( /\*.*\*/)?")
+
+
+def _used(lines: list[str]) -> list[str]:
+    """The lines without declarations of what no other line names, of which compilers warn."""
+    while True:
+        words = Counter(word for line in lines for word in re.findall(r"(?<![\w.])\w+", line))
+        kept = [s for s in lines if not ((m := _DECLARED.fullmatch(s)) and words[m[1]] == 1)]
+        if kept == lines:
+            return lines
+        lines = kept
 
 
 def _threads(loop: Loop, own: Axes) -> Iterator[int]:
@@ -104,6 +110,8 @@ def _parameters(
     for kind in BLOCKS:
         if any(axis.kind is kind and in_parts(axis) for axis in loops(loop)):
             yield replace(_index(first(kind)), value=f"first[{'xyz'.index(kind.value[-1])}]")
+    for phase in kernel.phases:
+        yield _index(names.variables[phase.name])
     for scalar in kernel.scalars:
         name = names.variables[scalar.name]
         if scalar.dtype is INDEX:
@@ -120,7 +128,7 @@ def _parameters(
 
 def device_buffers(code: Code) -> Iterator[Buffer]:
     """The temporaries outside of launches."""
-    return (v.buffer for v in code.views.values() if v.buffer.scope.value == "device")
+    return (v.buffer for v in code.views.values() if v.buffer.scope is Scope.DEVICE)
 
 
 def _index(name: str) -> Passed:
@@ -164,8 +172,3 @@ def _text(symbol: str, threads: int, passed: tuple[Passed, ...], body: list[str]
             )
         )
     return "\n\n".join(parts)
-
-
-def entry_points(launch: Launch) -> Mapping[str, str]:
-    """The names of a launch's entry points, by the suffix of their width."""
-    return {suffix: f"{launch.symbol}_{suffix}" for suffix in WIDTHS}

@@ -25,13 +25,16 @@ from ...ir.nodes import (
     Delinearize,
     Expr,
     If,
+    Init,
     Kernel,
     Load,
     Loop,
     Node,
     Select,
+    Store,
     Unary,
     UnaryOp,
+    Update,
     Var,
 )
 from ...ir.types import INDEX
@@ -81,6 +84,7 @@ def reach(kernel: Kernel) -> Reach | None:
     """The most that index arithmetic comes to; None where data takes part in it."""
     known: dict[str, Reach] = {d: Reach({(d,): Fraction(1)}) for d in kernel.dims}
     known |= {s.name: Reach({(s.name,): Fraction(1)}) for s in kernel.scalars if s.dtype is INDEX}
+    known |= {p.name: _number(p.size) for p in kernel.phases}
     total = _ONE
     for s in kernel.scalars:
         if s.dtype is INDEX:
@@ -135,7 +139,7 @@ def _inside(node: Node, known: _Known) -> Iterator[Reach | None]:
         elif isinstance(n, Binary) and n.op in COMPARISONS and dtype_of(n.lhs) is INDEX:
             yield _sum(_of(n.lhs, known), _of(n.rhs, known))
             yield from (*_parts(n.lhs, known), *_parts(n.rhs, known))
-    for target in targets(node) if not isinstance(node, Expr) else ():
+    for target in targets(node) if isinstance(node, Store | Init | Update) else ():
         yield from (part for i in target.indices for part in _parts(i, known))
 
 
@@ -180,8 +184,8 @@ def _of(expr: Expr, known: _Known) -> Reach | None:
         case Binary(BinaryOp.MUL, lhs, rhs):
             return _product([_of(lhs, known), _of(rhs, known)])
         case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
-            value = _of(lhs, known)
-            return None if value is None else value * Reach({(): Fraction(1, int(divisor))}) + _ONE
+            whole = _of(lhs, known)
+            return None if whole is None else whole * Reach({(): Fraction(1, int(divisor))}) + _ONE
         case Binary(
             BinaryOp.ADD
             | BinaryOp.SUB
@@ -195,4 +199,3 @@ def _of(expr: Expr, known: _Known) -> Reach | None:
             return _sum(_of(lhs, known), _of(rhs, known))
         case _:
             return None
-

@@ -1,10 +1,10 @@
-"""Guards inside launches: bounds of loops and Ifs where all threads need not stay together.
+"""Guards inside launches: bounds of loops where all threads need not stay together.
 
-Input: a tree in launch form. Output: the same instances. A guard that follows from what is around is
-gone; one that all blocks of a loop share is its bound, and one that nothing inside a loop changes
-stands around it. Where a barrier is inside, all threads have to reach it, so guards stay with the
-blocks. Axes stay as they are. Loops are not cut into a full part and a tail: that doubles the code,
-and most guards of a launch differ from thread to thread.
+Input: a tree in launch form. Output: the same instances. A guard that follows from what is around
+is gone; one that all blocks of a loop share is its bound. Where a barrier is inside, all threads
+have to reach it, so guards stay with the blocks. Axes stay as they are. Loops are not cut into a
+full part and a tail: that doubles the code, and most guards of a launch differ from thread to
+thread.
 """
 
 from dataclasses import replace

@@ -5,9 +5,6 @@ from dataclasses import replace
 from ....errors import NoCode
 from ....ir.inits import explicit_inits
 from ....ir.nodes import Block, Kernel, Loop, LoopKind, Stmt
-from ....ir.rules.launches import MOST_THREADS
-from ....ir.index.linear import constant
-from ....ir.launch import axes, launches
 from ....ir.walk import loops, nested
 from ....lower.loop_bounds import hoist_guards
 from ....lower.lower import fold_unit_loops, simplify_bounds
@@ -15,13 +12,14 @@ from ....lower.passes import Finishing, Pass, Passes
 from ....lower.pragmas import auto_unroll
 from ....lower.storage import align, shrink
 from ...c.finishing import FUSED, INLINED
+from .copies import launched_copies
 from .guards import guards_as_bounds
 from .launch_form import launch_form
 from .scopes import place, require_memory
 
 
 def without_ranks(kernel: Kernel) -> Kernel:
-    """The kernel. Raises NoCode for a loop over ranks, and for a block in no launch."""
+    """The kernel. Raises NoCode for a loop over ranks."""
     for loop in loops(kernel.body):
         if loop.kind is LoopKind.DISTRIBUTED:
             raise NoCode(
@@ -29,12 +27,16 @@ def without_ranks(kernel: Kernel) -> Kernel:
                 loop.span,
                 "leave `distribute` to recipes of another target",
             )
+    return kernel
+
+
+def within_launches(kernel: Kernel) -> Kernel:
+    """The kernel. Raises NoCode for a block in no launch."""
     if (block := _outside(kernel.body)) is not None:
         raise NoCode(
-            f"block '{block.name}' is in no launch, and arrays in a GPU's memory are computed with"
-            " in launches alone",
+            f"block '{block.name}' is in no launch, and a GPU runs nothing else",
             block.span,
-            "bind the loops around it: `bind`, `gpu`, `tile_gpu`",
+            "bind the loops around it in a recipe for cuda: `gpu`, `tile_gpu`, `bind`",
         )
     return kernel
 
@@ -56,6 +58,8 @@ def within_limits(kernel: Kernel) -> Kernel:
 LOWERING: Passes = (
     Pass("ranks", without_ranks),
     Pass("explicit inits", explicit_inits),
+    Pass("copies", launched_copies),
+    Pass("launches", within_launches),
     Pass("launch form", launch_form),
     Pass("shrink temporaries", shrink),
     Pass("align temporaries", align),
