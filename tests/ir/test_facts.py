@@ -33,6 +33,35 @@ def test_what_follows_from_sizes(goal: Expr, known: bool) -> None:
     assert of_sizes(("n", "m"), (goal,)).holds(linear(goal)) is known
 
 
+WHOLE = SIZES.where(Binary(BinaryOp.EQ, mod(M, 128), index(0)))
+ODD = SIZES.where(Binary(BinaryOp.EQ, mod(N, 4), index(3)))
+
+
+@pytest.mark.parametrize(
+    ("goal", "known"),
+    [
+        (sub(M, mul(floordiv(add(M, 127), 128), 128)), True),
+        (sub(mul(floordiv(M, 128), 128), M), True),
+        (sub(M, mul(floordiv(add(M, 128), 128), 128)), False),
+        (sub(M, mul(floordiv(add(M, 31), 32), 32)), True),
+        (sub(M, mul(floordiv(add(M, 255), 256), 256)), False),
+        (sub(mul(floordiv(mul(M, 2), 256), 256), mul(M, 2)), True),
+        (sub(0, mod(M, 64)), True),
+        (sub(N, mul(floordiv(add(N, 127), 128), 128)), False),
+    ],
+)
+def test_what_a_remainder_says_of_tiles(goal: Expr, known: bool) -> None:
+    assert WHOLE.holds(linear(goal)) is known
+    assert not SIZES.holds(linear(goal))
+
+
+def test_a_remainder_that_is_not_0() -> None:
+    assert ODD.holds(linear(sub(mod(N, 4), 3)))
+    assert ODD.holds(linear(sub(N, add(mul(floordiv(N, 4), 4), 3))))
+    assert not ODD.holds(linear(sub(N, add(mul(floordiv(N, 4), 4), 4))))
+    assert not ODD.holds(linear(sub(mod(N, 8), 3)))
+
+
 def test_products_are_not_known_in_kernels() -> None:
     """Sets of the prover have none, and a clamp that they make superfluous would be refused."""
     assert not SIZES.holds(linear(mul(N, M)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 from typing import final
 
+from ..algebra import conjuncts
 from ..nodes import Binary, BinaryOp, Const, Delinearize, Expr, If, Kernel, Loop, Stmt, Var
 from ..types import INDEX
 from ..walk import map_nested, walk
@@ -23,10 +24,13 @@ _CHOICE = 3  # of one side of a min or max: twice the work for every one
 @final
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """order: variables, those known first (sizes) first. known: linear forms that are >= 0."""
+    """order: variables, those known first (sizes) first. known: linear forms that are >= 0.
+    remainders: of variables, each by what divisor and what is left, as `m % 128 == 0` says.
+    """
 
     order: tuple[str, ...]
     known: tuple[Linear, ...]
+    remainders: tuple[tuple[str, int, int], ...] = ()
 
     def inside(self, stmt: Stmt) -> "Facts":
         """What holds of the statements directly inside the statement."""
@@ -46,14 +50,17 @@ class Facts:
     def within(self, name: str, first: Linear, last: Linear) -> "Facts":
         """With a variable more, from `first` to `last`."""
         value = linear(Var(name))
-        return Facts((*self.order, name), (*self.known, value - first, last - value))
+        known = (*self.known, value - first, last - value)
+        return replace(self, order=(*self.order, name), known=known)
 
     def where(self, condition: Expr) -> "Facts":
-        return self.knowing(*all_inequalities(condition))
+        facts = self.knowing(*all_inequalities(condition))
+        left = tuple(r for part in conjuncts(condition) if (r := _remainder(part)))
+        return replace(facts, remainders=(*self.remainders, *left)) if left else facts
 
     def knowing(self, *forms: Linear) -> "Facts":
         """With forms more that are >= 0."""
-        return Facts(self.order, (*self.known, *forms))
+        return replace(self, known=(*self.known, *forms))
 
     def holds(self, goal: Linear) -> bool:
         """Whether `goal` >= 0 follows."""
@@ -82,6 +89,22 @@ class Facts:
                     if (k := fact.terms.get(atom, 0)) * c > 0
                 )
 
+    def _left(self, form: Linear, divisor: int) -> tuple[int, int]:
+        """The least and the most that dividing the form leaves."""
+        left = form.constant
+        for atom, c in form.terms.items():
+            if c % divisor:
+                told = (
+                    r
+                    for name, by, r in self.remainders
+                    if atom == Var(name) and c * by % divisor == 0
+                )
+                known = next(told, None)
+                if known is None:
+                    return 0, divisor - 1
+                left += c * known
+        return left % divisor, left % divisor
+
     def _next(self, goal: Linear) -> tuple[Expr, int]:
         """The atom to be eliminated first: what is not a variable, then the innermost variable."""
 
@@ -98,10 +121,12 @@ class Facts:
         match atom:
             case Binary(BinaryOp.FLOORDIV, x, Const(int(divisor))) if divisor > 0:
                 q = Linear({atom: divisor})
-                return (linear(x) - q, q - linear(x) + (divisor - 1))
-            case Binary(BinaryOp.MOD, _, Const(int(divisor))) if divisor > 0:
+                least, most = self._left(linear(x), int(divisor))
+                return (linear(x) - q - least, q - linear(x) + most)
+            case Binary(BinaryOp.MOD, x, Const(int(divisor))) if divisor > 0:
                 r = Linear({atom: 1})
-                return (r, r * -1 + (divisor - 1))
+                least, most = self._left(linear(x), int(divisor))
+                return (r - least, r * -1 + most)
             case Var(name) if name in self.order:
                 later, variable = set(self.order[self.order.index(name) + 1 :]), Var(name)
                 return tuple(
@@ -113,6 +138,17 @@ class Facts:
                 return tuple(f for f in self.known if [*f.terms] == [atom])
             case _:
                 return ()
+
+
+def _remainder(condition: Expr) -> tuple[str, int, int] | None:
+    """What `m % 128 == 0` says: the variable, the divisor, and what is left."""
+    match condition:
+        case Binary(
+            BinaryOp.EQ, Binary(BinaryOp.MOD, Var(name), Const(int(divisor))), Const(int(left))
+        ) if divisor > 0:
+            return name, int(divisor), int(left)
+        case _:
+            return None
 
 
 def map_inside(stmt: Stmt, facts: Facts, f: Callable[[Stmt, Facts], Stmt]) -> Stmt:

@@ -76,7 +76,7 @@ def _require_types(kernel: Kernel) -> None:
     """Raises TilesmithError for what device text has no form for yet."""
     for node in walk(kernel):
         dtype = getattr(node, "dtype", None)
-        if isinstance(dtype, DType) and (dtype.is_complex or dtype.only_stores):
+        if isinstance(dtype, DType) and dtype.is_complex:
             raise TilesmithError(
                 f"there is no code for {dtype.value} on a GPU yet", node.span, "use float32"
             )

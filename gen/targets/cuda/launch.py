@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import final
 
-from ...errors import TilesmithError
 from ...ir.index.linear import constant
 from ...ir.launch import Axes, axes
 from ...ir.nodes import Buffer, Intent, Kernel, Loop, LoopKind, Scope
@@ -55,12 +54,9 @@ class Launch:
 def launch_of(
     symbol: str, loop: Loop, kernel: Kernel, code: Code, around: tuple[str, ...]
 ) -> Launch:
-    """code: at the launch. around: the variables of the host's loops around it.
-
-    Raises TilesmithError for as many threads along an axis as a size says.
-    """
+    """code: at the launch. around: the variables of the host's loops around it."""
     own = axes(loop)
-    count = prod(_threads(loop, own))
+    count = prod(constant(own[kind]) or 0 for kind in THREADS if kind in own)
     launched = Launched(code.launched.barriers)
     body = statement(loop, replace(code, launched=launched))
     lines = _used([*launched.shared, *body])
@@ -81,20 +77,6 @@ def _used(lines: list[str]) -> list[str]:
         if kept == lines:
             return lines
         lines = kept
-
-
-def _threads(loop: Loop, own: Axes) -> Iterator[int]:
-    for kind in THREADS:
-        if kind in own:
-            extent = constant(own[kind])
-            if extent is None:
-                raise TilesmithError(
-                    f"the threads along {kind.value} of the launch of loop '{loop.var}' are no"
-                    " number: a block has at most 1024, whatever the sizes are",
-                    loop.span,
-                    "split the loop by a number, and bind the inner one",
-                )
-            yield extent
 
 
 # ---------------------------------------------------------------- parameters

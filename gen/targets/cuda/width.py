@@ -100,10 +100,10 @@ def _below(stmt: Node, known: _Known) -> Iterator[Reach | None]:
     """Of all index expressions of a statement."""
     match stmt:
         case Loop(var, lower, upper, _, body):
-            ends = _sum(_of(lower, known), _of(upper, known))
-            yield from (ends, *_parts(lower, known), *_parts(upper, known))
+            ends = _either(_of(lower, known), _of(upper, known))
+            yield from (*_parts(lower, known), *_parts(upper, known))
             if ends is not None:
-                yield from _below(body, {**known, var: ends + _ONE})
+                yield from _below(body, {**known, var: ends})
         case Delinearize(names, extents, value, body):
             parts = [_of(extent, known) for extent in extents]
             yield from (*_parts(value, known), *parts, _product(parts))
@@ -137,7 +137,6 @@ def _inside(node: Node, known: _Known) -> Iterator[Reach | None]:
         elif dtype_of(n) is INDEX:
             yield from _parts(n, known)
         elif isinstance(n, Binary) and n.op in COMPARISONS and dtype_of(n.lhs) is INDEX:
-            yield _sum(_of(n.lhs, known), _of(n.rhs, known))
             yield from (*_parts(n.lhs, known), *_parts(n.rhs, known))
     for target in targets(node) if isinstance(node, Store | Init | Update) else ():
         yield from (part for i in target.indices for part in _parts(i, known))
@@ -153,6 +152,10 @@ def _parts(expr: Expr, known: _Known) -> Iterator[Reach | None]:
 
 def _sum(a: Reach | None, b: Reach | None) -> Reach | None:
     return None if a is None or b is None else a + b
+
+
+def _either(a: Reach | None, b: Reach | None) -> Reach | None:
+    return None if a is None or b is None else a | b
 
 
 def _product(parts: list[Reach | None]) -> Reach | None:
@@ -178,7 +181,7 @@ def _of(expr: Expr, known: _Known) -> Reach | None:
         case Unary(UnaryOp.NEG, operand):
             return _of(operand, known)
         case Select(_, then, otherwise):
-            return _sum(_of(then, known), _of(otherwise, known))
+            return _either(_of(then, known), _of(otherwise, known))
         case Cast(_, operand) if dtype_of(operand) is INDEX:
             return _of(operand, known)
         case Binary(BinaryOp.MUL, lhs, rhs):
@@ -186,16 +189,9 @@ def _of(expr: Expr, known: _Known) -> Reach | None:
         case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
             whole = _of(lhs, known)
             return None if whole is None else whole * Reach({(): Fraction(1, int(divisor))}) + _ONE
-        case Binary(
-            BinaryOp.ADD
-            | BinaryOp.SUB
-            | BinaryOp.MIN
-            | BinaryOp.MAX
-            | BinaryOp.FLOORDIV
-            | BinaryOp.MOD,
-            lhs,
-            rhs,
-        ):
+        case Binary(BinaryOp.MIN | BinaryOp.MAX, lhs, rhs):
+            return _either(_of(lhs, known), _of(rhs, known))
+        case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.FLOORDIV | BinaryOp.MOD, lhs, rhs):
             return _sum(_of(lhs, known), _of(rhs, known))
         case _:
             return None

@@ -1,9 +1,9 @@
 """Copies outside of launches become launches.
 
 Input: a tree with explicit inits. Output: the same instances. What stands outside of launches runs
-on the host, and a host has no arrays of a GPU; but recipes may leave copies there, of arguments into
-the GPU's memory or back, as nests of loops around one copy. Their innermost loops are bound: a block
-takes 256 neighbours along the last axis.
+on the host, and a host has no arrays of a GPU; but recipes may leave copies there, of arguments
+into the GPU's memory or back, as nests of loops around one copy. Their innermost loops are bound: a
+block takes 256 neighbours along the last axis.
 """
 
 from dataclasses import replace

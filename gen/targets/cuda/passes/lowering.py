@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
-from ....errors import NoCode
+from ....errors import NoCode, TilesmithError
+from ....ir.index.linear import constant
 from ....ir.inits import explicit_inits
+from ....ir.launch import axes, launches
 from ....ir.nodes import Block, Kernel, Loop, LoopKind, Stmt
+from ....ir.rules.launches import MOST_THREADS
+from ....ir.text.print_expr import expr_to_text
 from ....ir.walk import loops, nested
 from ....lower.loop_bounds import hoist_guards
 from ....lower.lower import fold_unit_loops, simplify_bounds
@@ -50,7 +54,18 @@ def _outside(stmt: Stmt) -> Block | None:
 
 
 def within_limits(kernel: Kernel) -> Kernel:
-    """The kernel. Raises TilesmithError where a launch is more than a GPU runs."""
+    """The kernel. Raises TilesmithError where a launch is more than a GPU runs. As many threads as
+    are a number, and as many places along an axis, the verifier looks at (`ir.rules.launches`).
+    """
+    for launch in launches(kernel.body):
+        for kind, extent in axes(launch).items():
+            if kind.is_thread and constant(extent) is None:
+                raise TilesmithError(
+                    f"`{expr_to_text(extent)}`, the threads along {kind.value}, is no number: a"
+                    f" block has at most {MOST_THREADS} threads, whatever the sizes are",
+                    launch.span,
+                    "split the loop by a number, and bind the inner one",
+                )
     require_memory(kernel)
     return kernel
 

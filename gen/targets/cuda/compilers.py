@@ -1,0 +1,89 @@
+"""nvcc, where there is one: device text compiled, and what its kernels take of a GPU.
+
+Input: device text and an architecture. Output: machine code in a file, and registers, spills and
+memory of each entry point as the compiler tells them.
+"""
+
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from ...errors import TilesmithError
+from ..runtime import RUNTIME
+from .architectures import Architecture
+
+HEADERS = (Path(__file__).parent / "runtime", RUNTIME)
+"""The folders of what device text includes."""
+
+FLAGS = ("-std=c++17", "--fmad=false")
+"""Of nvcc and NVRTC: products are fused where the text says so, and nowhere else."""
+
+_PACKAGES = ("nvidia/cu13/bin", "nvidia/cuda_nvcc/bin")
+_ENTRY = re.compile(r"Compiling entry function '(\w+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a thread of an entry point takes, and a block of shared memory; all but registers in
+    bytes.
+    """
+
+    name: str
+    registers: int
+    spilled: int
+    stack: int
+    shared: int
+
+
+def nvcc() -> str | None:
+    """The compiler on PATH, or that of the Python package `nvidia-cuda-nvcc`; None without one."""
+    if found := shutil.which("nvcc"):
+        return found
+    folder = Path(sysconfig.get_path("platlib"))
+    names = (folder / package / "nvcc" for package in _PACKAGES)
+    return next((str(name) for name in names if name.exists()), None)
+
+
+def compiled(
+    source: Path, architecture: Architecture, to: Path, flags: Sequence[str] = ()
+) -> tuple[Resources, ...]:
+    """Compiles device text to machine code. flags: after the usual ones.
+
+    Raises TilesmithError where there is no nvcc, or with its words where it refuses or warns.
+    """
+    compiler = nvcc()
+    if compiler is None:
+        raise TilesmithError(
+            "there is no nvcc", hint="install nvidia-cuda-nvcc, or put nvcc on the PATH"
+        )
+    folders = (f"-I{folder}" for folder in HEADERS)
+    command = (compiler, f"-arch={architecture}", *FLAGS, *folders, "-Xptxas=-v", *flags)
+    command = (*command, "-cubin", "-o", str(to), str(source))
+    done = subprocess.run(command, capture_output=True, text=True)
+    words = (done.stdout + done.stderr).strip()
+    if done.returncode or re.search(r"\b(warning|error)\b", words):
+        raise TilesmithError(f"nvcc refuses {source.name}: {words}")
+    return tuple(resources(done.stderr))
+
+
+def resources(listing: str) -> Iterator[Resources]:
+    """What `ptxas -v` tells, an entry point after another."""
+    parts = _ENTRY.split(listing)[1:]
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        stack, stores, loads = _numbers(_SPILLS, text) or (0, 0, 0)
+        (registers,), (shared,) = _numbers(_USED, text) or (0,), _numbers(_SHARED, text) or (0,)
+        yield Resources(name, registers, stores + loads, stack, shared)
+
+
+def _numbers(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:
+    match = pattern.search(text)
+    return tuple(map(int, match.groups())) if match else ()

@@ -1,0 +1,183 @@
+"""Launches in launch form, and what a GPU cannot run: each refusal with its words."""
+
+import numpy as np
+import pytest
+
+from gen.errors import NoCode, TilesmithError
+from gen.ir.interpret.interp import run
+from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
+from gen.targets.cuda.passes.launch_form import launch_form
+from gen.targets.cuda.passes.lowering import LOWERING
+from gen.targets.registry import TARGETS
+
+from .made import lowered, written
+
+SCALE = "y[i, j] = 2 * x[i, j]"
+
+
+def test_what_no_loop_of_an_axis_is_around_runs_in_its_first_place() -> None:
+    text = lowered(
+        "t[i] = sum(x[i, j] for j in n)\ny[i, j] = x[i, j] * t[i]",
+        "- compute_at: {block: t, loop: y.i}\n"
+        "- set_scope: {buffer: t, scope: shared}\n"
+        "- split: {loop: y.j, factors: [null, 32], as: [y.j0, y.j1]}\n"
+        "- bind: {loop: y.i, axis: blockIdx.x}\n"
+        "- sync_threads: {loop: y.j0}\n"
+        "- bind: {loop: y.j1, axis: threadIdx.x}",
+    )
+    assert "if y.j1 == 0:" in text
+    assert text.index("y.i in blockIdx.x(m)") < text.index("y.j1 in threadIdx.x(32)")
+    assert text.index("threadIdx.x") < text.index("allocate(t=float32[1] @ shared)")
+
+
+EMPTY = """
+def k(m, x: float32[m], y: Out[float32[2, m]], z: Out[float32[2]]):
+    for z.a in blockIdx.y(2):
+        with block("z", a=spatial(z.a, 2)):
+            z[a] = 1.0
+        for y.b in blockIdx.x(m):
+            with block("y", a=spatial(z.a, 2), b=spatial(y.b, m)):
+                y[a, b] = x[b]
+"""
+
+
+@pytest.mark.parametrize("m", [0, 1, 3])
+def test_an_axis_that_may_be_empty_has_a_place_for_what_is_outside_of_it(m: int) -> None:
+    kernel = launch_form(from_text(EMPTY))
+    text = to_text(kernel)
+    assert "y.b in blockIdx.x(max(m, 1))" in text
+    assert "where=y.b == 0" in text
+    assert "where=y.b < m" in text
+    x = np.arange(m, dtype=np.float32)
+    got = run(kernel, {"x": x}, dims={"m": m})
+    np.testing.assert_array_equal(got["z"], [1, 1])
+    np.testing.assert_array_equal(got["y"], np.stack([x, x]))
+
+
+def test_a_guard_that_a_condition_on_sizes_implies_is_gone() -> None:
+    steps = (
+        "- split: {loop: y.j, factors: [null, 128]}\n"
+        "- bind: {loop: y.i, axis: blockIdx.y}\n"
+        "- gpu: {loops: [y.j_0, y.j_1]}"
+    )
+    assert "where=" in lowered(SCALE, steps)
+    assert "where=" not in lowered(SCALE, steps, when="n % 128 == 0")
+    assert "where=" in lowered(SCALE, steps, when="n % 64 == 0")
+
+
+def test_a_copy_outside_of_launches_is_launched() -> None:
+    text = lowered(
+        "t[i, j] = x[i, j]\ny[i, j] = t[j % m, i % n]",
+        "- set_scope: {buffer: t, scope: device}\n"
+        "- split: {loop: y.j, factors: [null, 128]}\n"
+        "- bind: {loop: y.i, axis: blockIdx.y}\n"
+        "- gpu: {loops: [y.j_0, y.j_1]}",
+    )
+    assert "for t.i in blockIdx.y(m):" in text
+    assert "for t.j_block in blockIdx.x((n + 255) // 256):" in text
+    assert "for t.j_thread in threadIdx.x(256):" in text
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_what_is_in_no_launch_has_no_code() -> None:
+    missing = written(SCALE, "- reorder: {loops: [y.j, y.i]}").emitted
+    assert isinstance(missing, NoCode)
+    assert missing.message == "block 'y' is in no launch, and a GPU runs nothing else"
+    assert (
+        missing.hint == "bind the loops around it in a recipe for cuda: `gpu`, `tile_gpu`, `bind`"
+    )
+    assert missing.span is not None
+
+
+def test_a_loop_over_ranks_has_no_code() -> None:
+    missing = written(SCALE, "- distribute: {loop: y.i}").emitted
+    assert isinstance(missing, NoCode)
+    assert missing.message == (
+        "loop 'y.i' is distributed, and there is no code for ranks with GPUs"
+    )
+
+
+PARTLY = """
+def k(x: float32[4], y: Out[float32[4]]):
+    for y.a in threadIdx.y(2):
+        with allocate(t=float32[2]):
+            for t.b in threadIdx.x(2):
+                with block("t", a=spatial(y.a, 2), b=spatial(t.b, 2)):
+                    t[b] = x[a * 2 + b]
+            barrier()
+            for y.b in threadIdx.x(2):
+                with block("y", a=spatial(y.a, 2), b=spatial(y.b, 2)):
+                    y[a * 2 + b] = t[1 - b]
+"""
+
+
+def test_memory_of_some_threads_of_a_block_has_no_code() -> None:
+    with pytest.raises(NoCode) as refused:
+        launch_form(from_text(PARTLY))
+    assert refused.value.message == (
+        "'t' belongs to some threads of a block together, and GPUs have memory for all of a block"
+        " or for one thread alone"
+    )
+    assert refused.value.hint == "say where it lives: `set_scope: {buffer: t, scope: shared}`"
+
+
+TILE = (
+    "- split: {{loop: y.i, factors: [null, {rows}], as: [y.i0, y.i1]}}\n"
+    "- split: {{loop: y.j, factors: [null, {columns}], as: [y.j0, y.j1]}}\n"
+    "- reorder: {{loops: [y.i0, y.j0, y.i1, y.j1]}}\n"
+    "- bind: {{loop: y.i0, axis: blockIdx.y}}\n"
+    "- bind: {{loop: y.j0, axis: blockIdx.x}}\n"
+    "- bind: {{loop: y.j1, axis: threadIdx.x}}\n"
+)
+LOCAL = (
+    "- split: {loop: y.i, factors: [null, 64], as: [y.i0, y.i1]}\n"
+    "- split: {loop: y.j, factors: [null, 32, 128], as: [y.j0, y.j1, y.j2]}\n"
+    "- reorder: {loops: [y.i0, y.j0, y.j1, y.i1, y.j2]}\n"
+    "- bind: {loop: y.i0, axis: blockIdx.y}\n"
+    "- gpu: {loops: [y.j0, y.j1]}\n"
+    "- cache_read: {block: y, buffer: x, at: y.j1, scope: local, as: tile}"
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (TILE.format(rows=128, columns=128)
+         + "- cache_shared_at: {block: y, buffer: x, loop: y.j0, as: tile}",
+         "the launch of loop 'y.i0' takes 65536 bytes of shared memory, more than the 49152 that a"
+         " block has without asking for more: 'tile' 65536"),
+        (LOCAL,
+         "the launch of loop 'y.i0' takes 32768 bytes of local memory, more than the 16384 that a"
+         " thread should have of its own: 'tile' 32768"),
+        (TILE.format(rows=4, columns=2048),
+         "bind (loop y.j1): 2048 along threadIdx.x is more than 1024"),
+        (TILE.format(rows=64, columns=64) + "- bind: {loop: y.i1, axis: threadIdx.y}",
+         "bind (loop y.i1): 4096 threads of a block are more than 1024"),
+        ("- bind: {loop: y.j, axis: threadIdx.x}",
+         "`n`, the threads along threadIdx.x, is no number: a block has at most 1024 threads,"
+         " whatever the sizes are"),
+        ("- bind: {loop: y.i, axis: blockIdx.x}\n"
+         "- cache_read: {block: y, buffer: x, at: y.i, scope: shared, as: row}",
+         "'row' cannot be shared memory: what is used of it has the shape [1, n], and its size must"
+         " be a number"),
+    ],
+    ids=["shared", "local", "axis", "threads", "symbolic threads", "symbolic shared"],
+)  # fmt: skip
+def test_what_a_gpu_does_not_have_is_refused_with_the_numbers(steps: str, message: str) -> None:
+    with pytest.raises(TilesmithError) as refused:
+        written(SCALE, steps)
+    assert refused.value.message == message
+
+
+def test_the_passes_have_names_of_their_own() -> None:
+    names = [lowering.name for lowering in LOWERING]
+    assert len(set(names)) == len(names)
+
+
+def test_recipes_have_the_threads_of_a_warp() -> None:
+    steps = "- split: {loop: y.j, factors: [null, $warp]}\n- gpu: {loops: [y.j_0, y.j_1]}"
+    assert "threadIdx.x(32)" in lowered(SCALE, steps)
+    assert "cuda.sm_90" in TARGETS.of_recipes
