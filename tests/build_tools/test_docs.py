@@ -167,6 +167,7 @@ PAGES = [docs.ROOT / "README.md", *sorted((docs.ROOT / "docs").glob("*.md"))]
 
 INSIDES = ["architecture.md", "decisions.md", "new-target.md", "fuzzing.md"]
 FOLDERS = ["", "gen", "gen/targets/cpu", "gen/targets/cpu/runtime", "gen/lower", "tests/targets",
+           "gen/targets/cuda", "gen/targets/cuda/passes",
            "build_tools/fuzz"]  # fmt: skip
 
 
