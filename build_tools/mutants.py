@@ -35,6 +35,7 @@ SEEN_BY = {
     "language": ("fuzzer", "tests"),
     "tools": ("tests",),
     "runtime": ("tests",),
+    "gpu": ("tests",),
 }
 """The checks that run what a part does; others are not run on its bugs."""
 TESTS = {
@@ -70,6 +71,11 @@ TESTS = {
         "tests/commands/test_bounds.py",
     ),
     "runtime": ("tests/runtime/test_overlap.py", "tests/runtime/test_threads.py"),
+    "gpu": (
+        *(f"tests/targets/cuda/test_{name}.py" for name in ("launch_form", "recipes", "host")),
+        "tests/targets/cuda/test_width.py",
+        "tests/ir/test_facts.py",
+    ),
 }
 """The tests of a part, as pytest takes them; those of primitives are their examples. Code is tried
 on one level. Left out are the prover's on trees with numbers changed at random, which take longer

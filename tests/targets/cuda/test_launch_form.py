@@ -5,8 +5,11 @@ import pytest
 
 from gen.errors import NoCode, TilesmithError
 from gen.ir.interpret.interp import run
+from gen.ir.rules.verify import verify
 from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
+from gen.lower.loop_bounds import hoist_guards
+from gen.targets.cuda.passes.guards import guards_as_bounds
 from gen.targets.cuda.passes.launch_form import launch_form
 from gen.targets.cuda.passes.lowering import LOWERING
 from gen.targets.registry import TARGETS
@@ -77,6 +80,31 @@ def test_a_copy_outside_of_launches_is_launched() -> None:
     assert "for t.i in blockIdx.y(m):" in text
     assert "for t.j_block in blockIdx.x((n + 255) // 256):" in text
     assert "for t.j_thread in threadIdx.x(256):" in text
+
+
+WAITING = """
+def k(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    for y.b in blockIdx.x((m + 31) // 32):
+        for y.t in threadIdx.x(32):
+            with allocate(s=float32[32] @ shared):
+                for y.j in range(n):
+                    with block("s", i=spatial(y.b * 32 + y.t, m), t=spatial(y.t), j=spatial(y.j),
+                               where=GUARD, origin=None):
+                        s[t] = x[i, j]
+                    barrier()
+                    with block("y", i=spatial(y.b * 32 + y.t, m), t=spatial(y.t), j=spatial(y.j),
+                               where=GUARD):
+                        y[i, j] = s[t]
+                    barrier()
+"""
+
+
+@pytest.mark.parametrize("guard", ["y.b * 32 + y.t < m", "y.j + y.t < n"])
+def test_guards_stay_with_blocks_where_threads_wait_for_each_other(guard: str) -> None:
+    kernel = from_text(WAITING.replace("GUARD", guard))
+    after = hoist_guards(guards_as_bounds(kernel))
+    verify(after, lowered=True)
+    assert to_text(after).count(f"where={guard}") == 2
 
 
 # ---------------------------------------------------------------- refusals
