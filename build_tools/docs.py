@@ -158,7 +158,7 @@ def _given(spec: KernelSpec) -> str:
     dtypes = specs.choices(spec)[0]
     machines = (target.at(level) for target in TARGETS.targets for level in target.levels)
     variants = (v for m in machines for v in schedule(spec, dtypes, m, unproved))
-    standing = reduce(or_, (v.lowered.standing for v in variants), PROVED)
+    standing = reduce(or_, (v.scheduled.standing for v in variants), PROVED)
     return f"{str(standing).capitalize()}; see [laws](../primitives.md#laws)."
 
 

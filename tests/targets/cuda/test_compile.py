@@ -1,8 +1,10 @@
 """Device text through nvcc and NVRTC, where they are: without a warning, and without spills."""
 
-import subprocess
-import sys
-import textwrap
+import ctypes
+import ctypes.util
+import sysconfig
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,24 +63,40 @@ ptxas info    : Used 12 registers, used 0 barriers
     ]
 
 
-NVRTC = """\
-import sys
-from cupy.cuda import nvrtc
+class Nvrtc:
+    """The library that compiles without nvcc: of the Python package, or of the system."""
 
-program = nvrtc.createProgram(sys.stdin.read(), "kernel.cu", (), ())
-try:
-    nvrtc.compileProgram(program, sys.argv[1:])
-finally:
-    print(nvrtc.getProgramLog(program))
-"""
+    def __init__(self, path: str) -> None:
+        self.library = ctypes.CDLL(path)
+
+    def log(self, source: str, options: Sequence[str]) -> tuple[int, str]:
+        """The status and the words of compiling."""
+        program, size = ctypes.c_void_p(), ctypes.c_size_t()
+        text = source.encode()
+        self.library.nvrtcCreateProgram(ctypes.byref(program), text, b"kernel.cu", 0, None, None)
+        given = [option.encode() for option in options]
+        array = (ctypes.c_char_p * len(given))(*given)
+        status = self.library.nvrtcCompileProgram(program, len(given), array)
+        self.library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        self.library.nvrtcGetProgramLog(program, log)
+        self.library.nvrtcDestroyProgram(ctypes.byref(program))
+        return status, log.value.decode()
+
+
+@cache
+def nvrtc() -> Nvrtc | None:
+    folder = Path(sysconfig.get_path("platlib")) / "nvidia" / "cu13" / "lib"
+    for path in folder.glob("libnvrtc-builtins.so.*"):
+        ctypes.CDLL(str(path))  # which the library looks for by its name alone
+    found = (*map(str, folder.glob("libnvrtc.so.*")), ctypes.util.find_library("nvrtc"))
+    return next((Nvrtc(path) for path in found if path), None)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nvrtc_takes_it_too(name: str) -> None:
-    pytest.importorskip("cupy", reason="NVRTC is called by CuPy, which is not there")
+    library = nvrtc()
+    if library is None:
+        pytest.skip("there is no NVRTC")
     options = ["--gpu-architecture=sm_90", *FLAGS, *(f"-I{folder}" for folder in HEADERS)]
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(NVRTC), *options],
-        input=sources(name)[0], capture_output=True, text=True,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+    assert library.log(sources(name)[0], options) == (0, "")
