@@ -16,6 +16,7 @@ from ..c.file import variants_table
 from ..c.layout import wrapped
 from ..c.marks import Owner, marked, unmarked
 from .host import Module, function
+from .strides import walked
 
 _DEVICE = '#include "ts_cuda.h"\n'
 _HOST = '#include "ts_abi.h"\n#include "ts_launch.h"\n'
@@ -63,7 +64,8 @@ def _table(
         if v.when is not None:
             when = f"{symbol}_when"
             texts.append(when_function(when, v.when, v.kernel))
-        rows.append(f'    {{{symbol}, {when}, 0, "{v.name}"}},')
+        unit = sum(1 << axis for axis in walked(v.kernel)) if v is not variants[-1] else 0
+        rows.append(f'    {{{symbol}, {when}, UINT64_C({unit}), "{v.name}"}},')
     return _broken("\n\n".join([*texts, variants_table(table, rows)]), keep_marks)
 
 

@@ -1,0 +1,59 @@
+"""The shipped kernels that have recipes for GPUs: proved, emitted, compiled where there is nvcc."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from gen.language import choices
+from gen.lower.variants import Plain, suffix
+from gen.pipeline import emit, schedule_to_emit
+from gen.poly.prove import prove
+from gen.targets.cuda.architectures import Architecture
+from gen.targets.cuda.compilers import compiled, nvcc
+from gen.targets.registry import TARGETS
+
+from .made import TARGET
+
+ROOT = Path(__file__).parents[3] / "kernels_spec"
+SHIPPED = ("blur", "exp", "gelu", "layer_norm", "matmul", "matvec", "softmax", "sum", "transpose")
+DTYPES = 2  # of each: float32 and float64
+
+
+@cache
+def sources(name: str) -> tuple[str, str]:
+    spec = TARGETS.load(ROOT / f"{name}.yaml")
+    made = {}
+    for dtypes in choices(spec)[:DTYPES]:
+        plain = Plain(spec, dtypes)
+        made[suffix(dtypes)] = schedule_to_emit(spec, dtypes, TARGET, prove, plain)
+    device, host = emit(spec, made, TARGET).values()
+    return device, host
+
+
+def test_these_are_all() -> None:
+    texts = {path.stem: path.read_text("utf-8") for path in ROOT.glob("*.yaml")}
+    assert sorted(name for name, text in texts.items() if "target: cuda" in text) == [*SHIPPED]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_kernel_has_code_for_gpus(name: str) -> None:
+    device, host = sources(name)
+    assert f"ts_{name}_float32" in device
+    assert f"ts_{name}_float64" in device
+    assert host.count("extern const ts_variant") == DTYPES
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")
+def test_it_compiles_without_spills(name: str, tmp_path: Path) -> None:
+    source = tmp_path / f"{name}.cu"
+    source.write_text(sources(name)[0])
+    for entry in compiled(source, Architecture.SM_90, tmp_path / "out.cubin"):
+        assert (entry.spilled, entry.stack) == (0, 0), entry
+
+
+def test_variants_before_the_last_are_for_the_strides_that_they_are_quick_with() -> None:
+    rows = re.findall(r"UINT64_C\((\d+)\), \"(\d)\"", sources("sum")[1])
+    assert rows[:3] == [("2", "0"), ("2", "1"), ("0", "2")]  # x has stride 1 along n
