@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 

@@ -66,7 +66,7 @@ FORMS = {
 
 @final
 @dataclass(frozen=True, slots=True)
-class Words:
+class Dialect:
     """How a C-like language writes what not all of them write alike.
 
     index: the type that indices are counted in. form: a function of two of them, by its name.
@@ -79,7 +79,7 @@ class Words:
     not_a_number: Mapping[DType, str]
 
 
-C11 = Words(
+C11 = Dialect(
     "int64_t",
     "ts_{}_i64_s",
     {DType.FLOAT32: "__builtin_inff()", DType.FLOAT64: "__builtin_inf()"},
@@ -101,7 +101,7 @@ class Scalars:
     names: Mapping[str, str]
     element: Callable[[str, tuple[Expr, ...], Facts], str]
     facts: Facts
-    words: Words = C11
+    words: Dialect = C11
 
     def index(self, expr: Expr) -> str:
         """An index expression, terms gathered and minima that the facts decide resolved."""
@@ -281,7 +281,7 @@ def const(ctype: str) -> str:
     return f"{target}*const {qualifier}".rstrip() if star else f"const {ctype}"
 
 
-def literal(value: bool | int | float | complex, dtype: DType, words: Words = C11) -> str:
+def literal(value: bool | int | float | complex, dtype: DType, words: Dialect = C11) -> str:
     """A constant of exactly that value and type."""
     if dtype is DType.BOOL:
         return "true" if value else "false"
@@ -308,7 +308,7 @@ def _integer(value: int) -> str:
     return "INT64_MIN" if value == -(2**63) else str(value)
 
 
-def _float_literal(value: float, dtype: DType, words: Words) -> str:
+def _float_literal(value: float, dtype: DType, words: Dialect) -> str:
     single = dtype is DType.FLOAT32
     if math.isnan(value):
         return words.not_a_number[dtype]
@@ -329,7 +329,7 @@ def _short(value: float) -> str:
 # ---------------------------------------------------------------- reductions
 
 
-def identity(combiner: AnyCombiner, dtype: DType, position: int, words: Words = C11) -> str:
+def identity(combiner: AnyCombiner, dtype: DType, position: int, words: Dialect = C11) -> str:
     """The combiner's identity for the target at `position`, of type `dtype`."""
     match combiner:
         case Combiner.SUM:
@@ -350,13 +350,13 @@ def identity(combiner: AnyCombiner, dtype: DType, position: int, words: Words = 
             assert_never(combiner)
 
 
-def _greatest(dtype: DType, words: Words) -> str:
+def _greatest(dtype: DType, words: Dialect) -> str:
     if dtype.is_float:
         return literal(math.inf, dtype, words)
     return f"({c_type(dtype)}){dtype.value.upper()}_MAX" if dtype.is_integer else "true"
 
 
-def _smallest(dtype: DType, words: Words) -> str:
+def _smallest(dtype: DType, words: Dialect) -> str:
     if dtype.is_float:
         return literal(-math.inf, dtype, words)
     if dtype.is_integer:

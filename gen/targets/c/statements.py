@@ -28,8 +28,12 @@ def counted(loop: Loop, scalars: Scalars, names: CNames, body: list[str]) -> lis
     return [head, *indented(body), "}"]
 
 
-def delinearized(node: Delinearize, scalars: Scalars, names: CNames, body: list[str]) -> list[str]:
-    """The variables of loops that were fused, and the body where they are all inside."""
+def delinearized(
+    node: Delinearize, scalars: Scalars, names: CNames, body: list[str], *, inside: bool = False
+) -> list[str]:
+    """The variables of loops that were fused, and the body where they are all inside. inside:
+    whether they always are.
+    """
     value = scalars.index(node.value)
     lines = []
     for k, var in enumerate(node.vars):
@@ -40,5 +44,7 @@ def delinearized(node: Delinearize, scalars: Scalars, names: CNames, body: list[
         if k:
             part = f"({part}) % ({scalars.index(node.extents[k])})"
         lines.append(f"const {scalars.words.index} {names.variables[var]} = {part};")
+    if inside:
+        return ["{", *indented([*lines, *body]), "}"]
     size = product([f"({scalars.index(e)})" for e in node.extents])
     return under(f"{value} < {size}", [*lines, *body])

@@ -14,7 +14,7 @@ from ...ir.index.facts import Facts
 from ...ir.index.linear import Linear, constant, linear
 from ...ir.nodes import Buffer, Expr, Var
 from ...ir.walk import substitute
-from .expr import C11, Scalars, Words, suffix
+from .expr import C11, Dialect, Scalars, suffix
 
 
 @final
@@ -222,7 +222,7 @@ def at_lane(indices: tuple[Expr, ...], lane: str, value: Expr) -> tuple[Expr, ..
 
 
 def plain_scalars(
-    names: Mapping[str, str], views: Mapping[str, View], facts: Facts, words: Words = C11
+    names: Mapping[str, str], views: Mapping[str, View], facts: Facts, words: Dialect = C11
 ) -> Scalars:
     """Scalar code over these views."""
 

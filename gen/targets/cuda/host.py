@@ -37,15 +37,15 @@ from ..c.marks import Owner, marked
 from ..c.names import CNames, c_names
 from ..c.statements import counted, delinearized, under
 from ..c.views import ArgumentView, Dense, View, plain_scalars
-from .launch import BLOCKS, THREADS, Launch, launch_of
-from .statements import Code, Launched
-from .width import Reach, reach
+from .launch import BLOCKS, THREADS, LaunchText, launch_of
+from .statements import DeviceCode, LaunchNeeds
+from .width import IndexReach, reach
 from .words import is_taken
 
 
 @final
 @dataclass(slots=True)
-class Module:
+class DeviceModule:
     """The device text of a file so far: functions, and the number of barriers in them."""
 
     functions: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class _Made:
     """The launches of a variant so far. symbol: what their names begin with."""
 
     symbol: str
-    launches: list[Launch] = field(default_factory=list)
+    launches: list[LaunchText] = field(default_factory=list)
 
 
 @final
@@ -67,7 +67,7 @@ class _Host:
     """What stands around a statement. around: the variables of the loops. code: for launches."""
 
     kernel: Kernel
-    code: Code
+    code: DeviceCode
     made: _Made
     around: tuple[str, ...] = ()
 
@@ -80,7 +80,7 @@ class _Host:
         return replace(self, code=self.code.inside(stmt), around=(*self.around, *bound))
 
 
-def function(symbol: str, launched: str, kernel: Kernel, module: Module) -> str:
+def function(symbol: str, launched: str, kernel: Kernel, module: DeviceModule) -> str:
     """The C of a variant. symbol: its name; launched: what the names of its launches begin with.
     The device text is added to the module.
 
@@ -90,12 +90,12 @@ def function(symbol: str, launched: str, kernel: Kernel, module: Module) -> str:
     declared = call.sizes(kernel, names.variables)[0]
     shared = [p.buffer.name for p in kernel.parameters]  # none is declared `restrict`
     taken, views = call.arguments(kernel, names, lambda _: frozenset(), (), shared)
-    state = Launched(module.barriers)
+    state = LaunchNeeds(module.barriers)
     temporaries = tuple(b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
     outside = tuple(b for b in temporaries if b.scope is Scope.DEVICE)
     for b in outside:
         views[b.name] = Dense(names.arrays[b.name], b)
-    code = Code(names, everywhere, views, of_kernel(kernel), state)
+    code = DeviceCode(names, everywhere, views, of_kernel(kernel), state)
     host = _Host(kernel, code, _Made(launched))
     body = _statement(kernel.body, host)
     module.barriers = state.barriers
@@ -153,7 +153,7 @@ def _wide(kernel: Kernel, names: CNames, views: Mapping[str, View], host: _Host)
     return f"const bool wide = !({' && '.join(tests)});"
 
 
-def _polynomial(most: Reach, names: CNames) -> str:
+def _polynomial(most: IndexReach, names: CNames) -> str:
     """C of a polynomial, in float64: its terms are not negative, so no rounding is more than some
     units in the last place, which TS_NARROW leaves room for.
     """
@@ -242,7 +242,7 @@ def _launch(loop: Loop, host: _Host) -> list[str]:
     return ["{", *indented(lines), "}"]
 
 
-def _extents(launch: Launch, kinds: Sequence[LoopKind], scalars: Scalars) -> Iterator[str]:
+def _extents(launch: LaunchText, kinds: Sequence[LoopKind], scalars: Scalars) -> Iterator[str]:
     for kind in kinds:
         extent: Expr | None = launch.axes.get(kind)
         yield "1" if extent is None else scalars.index(extent)

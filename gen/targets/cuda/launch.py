@@ -18,7 +18,7 @@ from ...ir.types import INDEX, DType
 from ...ir.walk import loops
 from ..c.expr import c_type, join
 from ..c.lines import indented
-from .statements import Code, Launched, first, in_parts, statement
+from .statements import DeviceCode, LaunchNeeds, first, in_parts, statement
 from .words import INDEX_TYPE
 
 BLOCKS = (LoopKind.BLOCK_X, LoopKind.BLOCK_Y, LoopKind.BLOCK_Z)
@@ -29,7 +29,7 @@ WIDTHS = {"i32": "int32_t", "i64": "int64_t"}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Passed:
+class LaunchParameter:
     """A parameter of a launch. inside: its type in the function; outside: in the entry points,
     where an index is of their width; value: C of the host side, of something that has an address.
     """
@@ -42,28 +42,28 @@ class Passed:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchText:
     """symbol: what the entry points' names begin with. text: of the device side."""
 
     symbol: str
     axes: Axes
-    passed: tuple[Passed, ...]
+    passed: tuple[LaunchParameter, ...]
     text: str
 
 
 def launch_of(
-    symbol: str, loop: Loop, kernel: Kernel, code: Code, around: tuple[str, ...]
-) -> Launch:
+    symbol: str, loop: Loop, kernel: Kernel, code: DeviceCode, around: tuple[str, ...]
+) -> LaunchText:
     """code: at the launch. around: the variables of the host's loops around it."""
     own = axes(loop)
     count = prod(constant(own[kind]) or 0 for kind in THREADS if kind in own)
-    launched = Launched(code.launched.barriers)
+    launched = LaunchNeeds(code.launched.barriers)
     body = statement(loop, replace(code, launched=launched))
     lines = _used([*launched.shared, *body])
     code.launched.barriers = launched.barriers
     used = set(re.findall(r"(?<![\w.])\w+", "\n".join(lines)))  # what is no member
     passed = tuple(p for p in _parameters(loop, kernel, code, around) if p.name in used)
-    return Launch(symbol, own, passed, _text(symbol, count, passed, lines))
+    return LaunchText(symbol, own, passed, _text(symbol, count, passed, lines))
 
 
 _DECLARED = re.compile(rf" *const {INDEX_TYPE} (\w+) = .*;( /\*.*\*/)?")
@@ -83,8 +83,8 @@ def _used(lines: list[str]) -> list[str]:
 
 
 def _parameters(
-    loop: Loop, kernel: Kernel, code: Code, around: tuple[str, ...]
-) -> Iterator[Passed]:
+    loop: Loop, kernel: Kernel, code: DeviceCode, around: tuple[str, ...]
+) -> Iterator[LaunchParameter]:
     """All that a launch may use: sizes, places, scalars, arrays with their strides, temporaries."""
     names = code.names
     for name in (*kernel.dims, *around):
@@ -100,7 +100,7 @@ def _parameters(
             yield _index(name)
         else:
             ctype = c_type(scalar.dtype)
-            yield Passed(name, f"const {ctype}", f"const {ctype}", name)
+            yield LaunchParameter(name, f"const {ctype}", f"const {ctype}", name)
     for p in kernel.parameters:
         yield _array(names.arrays[p.buffer.name], p.buffer.dtype, p.intent is Intent.IN)
         yield from map(_index, names.strides[p.buffer.name])
@@ -108,24 +108,24 @@ def _parameters(
         yield _array(names.arrays[buffer.name], buffer.dtype, False)
 
 
-def device_buffers(code: Code) -> Iterator[Buffer]:
+def device_buffers(code: DeviceCode) -> Iterator[Buffer]:
     """The temporaries outside of launches."""
     return (v.buffer for v in code.views.values() if v.buffer.scope is Scope.DEVICE)
 
 
-def _index(name: str) -> Passed:
-    return Passed(name, f"const {INDEX_TYPE}", f"const {INDEX_TYPE}", name)
+def _index(name: str) -> LaunchParameter:
+    return LaunchParameter(name, f"const {INDEX_TYPE}", f"const {INDEX_TYPE}", name)
 
 
-def _array(name: str, dtype: DType, read_only: bool) -> Passed:
+def _array(name: str, dtype: DType, read_only: bool) -> LaunchParameter:
     ctype = f"const {c_type(dtype)}" if read_only else c_type(dtype)
-    return Passed(name, f"ts_global<{ctype}>", f"{ctype} *", name)
+    return LaunchParameter(name, f"ts_global<{ctype}>", f"{ctype} *", name)
 
 
 # ---------------------------------------------------------------- text
 
 
-def _text(symbol: str, threads: int, passed: tuple[Passed, ...], body: list[str]) -> str:
+def _text(symbol: str, threads: int, passed: tuple[LaunchParameter, ...], body: list[str]) -> str:
     """The function, and its entry points."""
     given = ", ".join(join(p.inside, p.name) for p in passed)
     parts = [

@@ -6,12 +6,13 @@ every thread runs.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import prod
 from typing import assert_never, final
 
-from ...ir.algebra import TRUE
+from ...ir.algebra import TRUE, mul
 from ...ir.index.facts import Facts
-from ...ir.index.linear import constant
+from ...ir.index.linear import constant, linear
 from ...ir.nodes import (
     Allocate,
     Barrier,
@@ -42,7 +43,7 @@ from .words import CUDA, INDEX_TYPE
 
 @final
 @dataclass(slots=True)
-class Launched:
+class LaunchNeeds:
     """What the statements of a launch ask of what is around them.
 
     barriers: how many there are in the file so far, which numbers them. shared: declarations.
@@ -54,32 +55,33 @@ class Launched:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Code:
+class DeviceCode:
     """What stands around a statement. dtypes: of all buffers. launched: what is asked for."""
 
     names: CNames
     dtypes: Mapping[str, DType]
     views: Mapping[str, View]
     facts: Facts
-    launched: Launched
+    launched: LaunchNeeds
 
     @property
     def scalars(self) -> Scalars:
         return plain_scalars(self.names.variables, self.views, self.facts, CUDA)
 
-    def inside(self, stmt: Stmt) -> "Code":
+    def inside(self, stmt: Stmt) -> "DeviceCode":
         return replace(self, facts=self.facts.inside(stmt))
 
 
-def statement(stmt: Stmt, code: Code) -> list[str]:
+def statement(stmt: Stmt, code: DeviceCode) -> list[str]:
     match stmt:
         case Block():
             return marked(Owner.BLOCK, stmt.name, _block(stmt, code))
         case Loop():
             return marked(Owner.LOOP, stmt.var, _loop(stmt, code))
         case Delinearize():
-            lines = statement(stmt.body, code.inside(stmt))
-            return delinearized(stmt, code.scalars, code.names, lines)
+            lines, size = statement(stmt.body, code.inside(stmt)), linear(reduce(mul, stmt.extents))
+            inside = code.facts.holds(size - linear(stmt.value) - 1)
+            return delinearized(stmt, code.scalars, code.names, lines, inside=inside)
         case If(condition, body):
             return under(code.scalars.condition(condition), statement(body, code.inside(stmt)))
         case Allocate():
@@ -95,7 +97,7 @@ def statement(stmt: Stmt, code: Code) -> list[str]:
             assert_never(stmt)
 
 
-def _block(block: Block, code: Code) -> list[str]:
+def _block(block: Block, code: DeviceCode) -> list[str]:
     inner = replace(code, facts=code.facts.where(block.predicate))
     dtypes = tuple(code.dtypes[t.buffer] for t in targets(block.body))
     lines = scalar(block.body, dtypes, inner.scalars)
@@ -104,7 +106,7 @@ def _block(block: Block, code: Code) -> list[str]:
     return under(code.scalars.condition(block.predicate), lines)
 
 
-def _loop(loop: Loop, code: Code) -> list[str]:
+def _loop(loop: Loop, code: DeviceCode) -> list[str]:
     inner = code.inside(loop)
     body = statement(loop.body, inner)
     if loop.kind.is_bound:
@@ -139,7 +141,7 @@ def first(kind: LoopKind) -> str:
     return f"first_{kind.value[-1]}"
 
 
-def _allocate(allocate: Allocate, code: Code) -> list[str]:
+def _allocate(allocate: Allocate, code: DeviceCode) -> list[str]:
     lines: list[str] = []
     views = dict(code.views)
     for buffer in allocate.buffers:

@@ -13,7 +13,7 @@ from ...language import Dtypes
 from ...lower.finish import Finished
 from ...lower.index_limits import Limits
 from ...lower.passes import Finishing, Passes
-from ..target import Function
+from ..target import CompiledFunction
 from .architectures import ARCHITECTURES, WARP, Architecture
 from .emit import sources
 from .passes.lowering import FINISHING, LOWERING
@@ -73,5 +73,5 @@ class Cuda:
     ) -> NoReturn:
         raise TilesmithError("kernels for cuda are not run yet: there is no way to load them")
 
-    def instructions(self, sources: Mapping[str, str]) -> tuple[Function, ...]:
+    def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         raise TilesmithError("the target has no way to show instructions")

@@ -46,49 +46,48 @@ Monomial = tuple[str, ...]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reach:
+class IndexReach:
     """A polynomial. terms: the coefficient of each monomial, none of them below 0."""
 
     terms: Mapping[Monomial, Fraction] = field(default_factory=dict)
 
-    def __add__(self, other: "Reach") -> "Reach":
-        return Reach({m: self.at(m) + other.at(m) for m in {**self.terms, **other.terms}})
+    def __add__(self, other: "IndexReach") -> "IndexReach":
+        return IndexReach({m: self.at(m) + other.at(m) for m in {**self.terms, **other.terms}})
 
-    def __mul__(self, other: "Reach") -> "Reach":
+    def __mul__(self, other: "IndexReach") -> "IndexReach":
         found: dict[Monomial, Fraction] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
                 key = tuple(sorted((*m, *n)))
                 found[key] = found.get(key, Fraction(0)) + c * d
-        return Reach(found)
+        return IndexReach(found)
 
-    def __or__(self, other: "Reach") -> "Reach":
+    def __or__(self, other: "IndexReach") -> "IndexReach":
         """One that is at least both."""
-        return Reach({m: max(self.at(m), other.at(m)) for m in {**self.terms, **other.terms}})
+        return IndexReach({m: max(self.at(m), other.at(m)) for m in {**self.terms, **other.terms}})
 
     def at(self, monomial: Monomial) -> Fraction:
         return self.terms.get(monomial, Fraction(0))
 
 
-_Known = Mapping[str, Reach]
+_Known = Mapping[str, IndexReach]
 
 
-def _number(value: int) -> Reach:
-    return Reach({(): Fraction(abs(value))} if value else {})
+def _number(value: int) -> IndexReach:
+    return IndexReach({(): Fraction(abs(value))} if value else {})
 
 
 _ONE = _number(1)
 
 
-def reach(kernel: Kernel) -> Reach | None:
+def reach(kernel: Kernel) -> IndexReach | None:
     """The most that index arithmetic comes to; None where data takes part in it."""
-    known: dict[str, Reach] = {d: Reach({(d,): Fraction(1)}) for d in kernel.dims}
-    known |= {s.name: Reach({(s.name,): Fraction(1)}) for s in kernel.scalars if s.dtype is INDEX}
+    scalars = [s.name for s in kernel.scalars if s.dtype is INDEX]
+    known = {name: IndexReach({(name,): Fraction(1)}) for name in (*kernel.dims, *scalars)}
     known |= {p.name: _number(p.size) for p in kernel.phases}
     total = _ONE
-    for s in kernel.scalars:
-        if s.dtype is INDEX:
-            total |= known[s.name]
+    for name in scalars:
+        total |= known[name]
     for found in _below(kernel.body, known):
         if found is None:
             return None
@@ -96,7 +95,7 @@ def reach(kernel: Kernel) -> Reach | None:
     return total
 
 
-def _below(stmt: Node, known: _Known) -> Iterator[Reach | None]:
+def _below(stmt: Node, known: _Known) -> Iterator[IndexReach | None]:
     """Of all index expressions of a statement."""
     match stmt:
         case Loop(var, lower, upper, _, body):
@@ -127,7 +126,7 @@ def _below(stmt: Node, known: _Known) -> Iterator[Reach | None]:
                 yield from _below(child, known)
 
 
-def _inside(node: Node, known: _Known) -> Iterator[Reach | None]:
+def _inside(node: Node, known: _Known) -> Iterator[IndexReach | None]:
     """Of the index expressions that a body or a condition is made of, each with all its parts."""
     for n in walk(node):
         if isinstance(n, Load):
@@ -142,7 +141,7 @@ def _inside(node: Node, known: _Known) -> Iterator[Reach | None]:
         yield from (part for i in target.indices for part in _parts(i, known))
 
 
-def _parts(expr: Expr, known: _Known) -> Iterator[Reach | None]:
+def _parts(expr: Expr, known: _Known) -> Iterator[IndexReach | None]:
     """Of the expression and of what it divides: its other parts come to no more than it does."""
     yield _of(expr, known)
     for n in walk(expr):
@@ -150,15 +149,15 @@ def _parts(expr: Expr, known: _Known) -> Iterator[Reach | None]:
             yield _sum(_of(n.lhs, known), _of(n.rhs, known))
 
 
-def _sum(a: Reach | None, b: Reach | None) -> Reach | None:
+def _sum(a: IndexReach | None, b: IndexReach | None) -> IndexReach | None:
     return None if a is None or b is None else a + b
 
 
-def _either(a: Reach | None, b: Reach | None) -> Reach | None:
+def _either(a: IndexReach | None, b: IndexReach | None) -> IndexReach | None:
     return None if a is None or b is None else a | b
 
 
-def _product(parts: list[Reach | None]) -> Reach | None:
+def _product(parts: list[IndexReach | None]) -> IndexReach | None:
     total = _ONE
     for part in parts:
         if part is None:
@@ -167,7 +166,7 @@ def _product(parts: list[Reach | None]) -> Reach | None:
     return total
 
 
-def _of(expr: Expr, known: _Known) -> Reach | None:
+def _of(expr: Expr, known: _Known) -> IndexReach | None:
     """Of an index expression, for any order in which its terms are added; None where something is
     not told.
     """
@@ -187,8 +186,8 @@ def _of(expr: Expr, known: _Known) -> Reach | None:
         case Binary(BinaryOp.MUL, lhs, rhs):
             return _product([_of(lhs, known), _of(rhs, known)])
         case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
-            whole = _of(lhs, known)
-            return None if whole is None else whole * Reach({(): Fraction(1, int(divisor))}) + _ONE
+            part, whole = IndexReach({(): Fraction(1, int(divisor))}), _of(lhs, known)
+            return None if whole is None else whole * part + _ONE
         case Binary(BinaryOp.MIN | BinaryOp.MAX, lhs, rhs):
             return _either(_of(lhs, known), _of(rhs, known))
         case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.FLOORDIV | BinaryOp.MOD, lhs, rhs):

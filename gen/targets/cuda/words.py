@@ -3,13 +3,13 @@
 import re
 
 from ...ir.types import DType
-from ..c.expr import Words
+from ..c.expr import Dialect
 from ..c.names import is_reserved
 
 INDEX_TYPE = "index_t"
 """The template parameter that indices are counted in: int32_t or int64_t."""
 
-CUDA = Words(
+CUDA = Dialect(
     INDEX_TYPE,
     "ts_{}_index<" + INDEX_TYPE + ">",
     {DType.FLOAT32: "TS_INF_F32", DType.FLOAT64: "TS_INF_F64"},

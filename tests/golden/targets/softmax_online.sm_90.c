@@ -32,5 +32,5 @@ static int ts_softmax_online_float32_sm_90_0(const ts_call *call)
 
 extern const ts_variant ts_softmax_online_float32_sm_90[1];
 const ts_variant ts_softmax_online_float32_sm_90[1] = {
-    {ts_softmax_online_float32_sm_90_0, NULL, 0, "0"},
+    {ts_softmax_online_float32_sm_90_0, NULL, UINT64_C(0), "0"},
 };

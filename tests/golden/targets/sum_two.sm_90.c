@@ -49,5 +49,5 @@ static int ts_sum_two_float32_sm_90_0(const ts_call *call)
 
 extern const ts_variant ts_sum_two_float32_sm_90[1];
 const ts_variant ts_sum_two_float32_sm_90[1] = {
-    {ts_sum_two_float32_sm_90_0, NULL, 0, "0"},
+    {ts_sum_two_float32_sm_90_0, NULL, UINT64_C(0), "0"},
 };

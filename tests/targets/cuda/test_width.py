@@ -14,14 +14,14 @@ from gen.ir.text.parser import from_text
 from gen.ir.types import INDEX
 from gen.ir.walk import children, loads, walk
 from gen.lower.finish import finish
-from gen.targets.cuda.width import Reach, reach
+from gen.targets.cuda.width import IndexReach, reach
 
 from .made import NAMES, TARGET, variants
 
 SIZES = (0, 1, 7, 129, 100_000)
 
 
-def at(most: Reach, sizes: Mapping[str, int]) -> Fraction:
+def at(most: IndexReach, sizes: Mapping[str, int]) -> Fraction:
     return sum(
         (c * prod(abs(sizes[name]) for name in m) for m, c in most.terms.items()), Fraction(0)
     )
