@@ -55,6 +55,10 @@ class NoCode(ScheduleError):
     """A schedule that is right for a target for which no code is made yet."""
 
 
+class KernelFault(TilesmithError):
+    """What a kernel may not do, found while it ran."""
+
+
 @contextmanager
 def located(span: Span | None) -> Iterator[None]:
     """Errors from inside that do not know their place are at this one."""

@@ -43,6 +43,7 @@ SET = {
 # What the world outside may say. None of it changes what is generated.
 ENVIRONMENT = {
     "gen/targets/c/library.py: CC": "the compiler of `run`, `bench` and notebooks",
+    "gen/targets/cuda/emulator/library.py: CXX": "the compiler of `run --emulate`",
     "gen/cache.py: TILESMITH_CACHE": "where libraries and proofs are kept",
     "gen/cache.py: XDG_CACHE_HOME": "likewise, where that is not set",
     "gen/progress.py: TERM": "whether the terminal takes a line that is written over",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import TilesmithError
+from ..errors import KernelFault, TilesmithError
 from ..ir.algebra import dtype_of
 from ..ir.interpret.evaluate import numpy_dtype
 from ..ir.interpret.sizes import value
@@ -180,6 +180,8 @@ def strided(spec: KernelSpec, kernel: Call, rng: np.random.Generator) -> Call:
             try:
                 kernel({n: view for n, (_, view) in laid.items()}, sizes)
                 break
+            except KernelFault:
+                raise
             except TilesmithError:
                 if unit:
                     raise

@@ -56,6 +56,7 @@ class _Call(ctypes.Structure):
         ("threads", ctypes.c_int),
         ("stream_above", ctypes.c_double),
         ("prefetch_above", ctypes.c_double),
+        ("device", ctypes.c_void_p),
     )
 
 
@@ -114,8 +115,8 @@ class Compiled:
         variant: str | None = None,
     ) -> Callable[[], None]:
         """The call with everything checked and found beforehand: what it takes is the kernel's."""
-        chosen, call, kept = self._found(
-            arrays, scalars or {}, dims or {}, threads, stream, variant
+        chosen, call, kept = self.prepared(
+            arrays, scalars or {}, dims=dims, threads=threads, stream=stream, variant=variant
         )
 
         def run(keep: object = kept) -> None:  # the call holds their addresses alone
@@ -132,7 +133,7 @@ class Compiled:
         dims: Mapping[str, int] | None = None,
     ) -> str:
         """The name of the variant that the call runs, as `names` has it."""
-        chosen, _, _ = self._found(arrays, scalars or {}, dims or {}, 1, None, None)
+        chosen, _, _ = self.prepared(arrays, scalars or {}, dims=dims)
         return str(chosen.name.decode())
 
     @property
@@ -140,21 +141,24 @@ class Compiled:
         """The variants' names, in the order in which they are tried."""
         return tuple(v.name.decode() for v in self._table())
 
-    def _found(
+    def prepared(
         self,
         arrays: Mapping[str, Array],
         scalars: Mapping[str, Number],
-        dims: Mapping[str, int],
-        threads: int,
-        stream: bool | None,
-        variant: str | None,
+        *,
+        dims: Mapping[str, int] | None = None,
+        threads: int = 1,
+        stream: bool | None = None,
+        variant: str | None = None,
     ) -> tuple[_Variant, _Call, object]:
-        """The variant that runs, the call, and what must live as long as that."""
+        """The variant that runs, the call, and what must live as long as that: arguments and errors
+        as of a call.
+        """
         kernel = self.kernel
         for p in kernel.parameters:
             _check(p.buffer.name, arrays[p.buffer.name], p.buffer.dtype.value)
         given = [arrays[p.buffer.name] for p in kernel.parameters]
-        sizes = _sizes(kernel, given, dims)
+        sizes = _sizes(kernel, given, dims or {})
         check(kernel.name, self.limits, scalars, sizes)
         strides = [s // a.itemsize for a in given for s in a.strides]
         words = _scalars(kernel, scalars)
@@ -172,10 +176,10 @@ class Compiled:
 
     def _limits(self, threads: int, stream: bool | None) -> tuple[float, float]:
         """The bytes above which a call stores past the caches, and reads ahead."""
-        library = opened(self.library)
-        library.ts_stream_above.restype = library.ts_prefetch_above.restype = ctypes.c_double
         if stream is not None:
             return (-1.0, -1.0) if stream else (math.inf, math.inf)
+        library = opened(self.library)
+        library.ts_stream_above.restype = library.ts_prefetch_above.restype = ctypes.c_double
         return library.ts_stream_above(threads), library.ts_prefetch_above()
 
     def _table(self) -> "ctypes.Array[_Variant]":

@@ -1,0 +1,80 @@
+"""A kernel that the emulator runs: its host side calls, its device text is emulated.
+
+Input: what `emit` made. Output: a `targets.target.Runnable`.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import final
+
+from ....errors import KernelFault
+from ....ir.nodes import Intent
+from ...c.library import Array, Compiled, Number
+from . import library
+from .counts import Count
+from .library import Emulator, Settings
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """A compiled kernel, and the defaults of its scalars."""
+
+    compiled: Compiled
+    scalars: Mapping[str, Number]
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.compiled.names
+
+    def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+        self.bound(arrays, sizes)()
+
+    def variant(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> str:
+        chosen, _, _ = self.compiled.prepared(arrays, self.scalars, dims=sizes, stream=False)
+        return str(chosen.name.decode())
+
+    def bound(
+        self,
+        arrays: Mapping[str, Array],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Number] | None = None,
+        threads: int = 1,
+    ) -> Callable[[], None]:
+        return self._bound(arrays, sizes, scalars, self.settings)[0]
+
+    def counts(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Count, ...]:
+        """Runs the kernel, and tells what its warps asked of memory."""
+        run, found = self._bound(arrays, sizes, None, replace(self.settings, counted=True))
+        run()
+        return tuple(found)
+
+    def _bound(
+        self,
+        arrays: Mapping[str, Array],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Number] | None,
+        settings: Settings,
+    ) -> tuple[Callable[[], None], list[Count]]:
+        """The call, and a list that it fills."""
+        kernel, emulator = self.compiled.kernel, Emulator(self.compiled.library)
+        given = {**self.scalars, **(scalars or {})}
+        variant, call, kept = self.compiled.prepared(arrays, given, dims=sizes, stream=False)
+        outputs = [p.buffer.name for p in kernel.parameters if p.intent is Intent.OUT]
+        told = " ".join(f"{name}={size}" for name, size in sizes.items())
+        device, counts = emulator.device, list[Count]()
+        call.device = ctypes.cast(ctypes.pointer(device), ctypes.c_void_p).value
+
+        def run(keep: object = (kept, device)) -> None:  # the call holds their addresses alone
+            with emulator.memory(arrays, outputs, settings):
+                match variant.run(ctypes.byref(call)):
+                    case 0:
+                        counts[:] = emulator.counts()
+                    case library.NOT_LAUNCHED:
+                        raise KernelFault(f"{kernel.name} at {told}: {emulator.error}")
+                    case _:
+                        raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
+
+        return run, counts
