@@ -20,6 +20,12 @@ def add(commands: Commands) -> None:
     size = "a dim's size (default: 64, or less where there are many dims)"
     command.add_argument("--size", action="append", default=[], metavar="DIM=N", help=size)
     command.add_argument("--seed", type=int, default=0, help="of the random arrays")
+    command.add_argument(
+        "--emulate",
+        action="store_true",
+        help="run code for a GPU on the processor: find races, accesses out of bounds and threads"
+        " at different barriers, and count what each launch asks of memory",
+    )
     dtype(command)
     level(command, "this machine's best")
     command.set_defaults(run=run)
@@ -28,7 +34,11 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     sizes = dict(size(text) for text in options.size)
     spec = options.targets.load(options.file)
-    target, wanted = one(options, lambda t: t.here()[-1]), dtypes(spec, options.dtype)
+    wanted = dtypes(spec, options.dtype)
+    if options.emulate:
+        target = one(options, lambda t: t.shown).emulating()
+    else:
+        target = one(options, lambda t: t.here()[-1])
     with progress(2) as shown:
         report = trial.run(spec, wanted, target, sizes, options.seed, shown)
     print(report)

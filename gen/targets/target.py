@@ -74,6 +74,11 @@ class Runnable(Protocol):
     ) -> Callable[[], None]:
         """The call with all checked and found beforehand, to be made often. Raises as the call."""
 
+    def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
+        """What the call, which is made, asks of memory, as lines of a table; none where that is not
+        counted. Raises as the call.
+        """
+
 
 class Target(Protocol):
     """Machines that code is made for, at one level.
@@ -154,6 +159,11 @@ class Target(Protocol):
         kernel: any tree of it, for its signature. dtypes: the suffix of the choice to take. limits:
             of sizes and scalars. scalars: their defaults.
         Raises TilesmithError, with the compiler's words where it refuses.
+        """
+
+    def emulating(self) -> Self:
+        """The same, but what it loads runs on this machine's processor, and every access to memory
+        is watched. Raises TilesmithError where there is no emulator.
         """
 
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import final
 
 import numpy as np
@@ -42,7 +43,8 @@ class RunReport:
     """A kernel's run: the asked-for case and its time, the edge cases, and those of other inputs.
 
     oracle: whether there is one; without it the kernel is compared with its plain schedule.
-    variants: the names of all, in the order in which they are tried.
+    variants: the names of all, in the order in which they are tried. traffic: what the case asks of
+    memory, as a table, where it was emulated.
     """
 
     kernel: str
@@ -54,6 +56,7 @@ class RunReport:
     oracle: bool
     variants: tuple[str, ...] = ()
     others: tuple[Comparison, ...] = ()
+    traffic: tuple[str, ...] = ()
 
     @property
     def mute(self) -> bool:
@@ -67,7 +70,7 @@ class RunReport:
         random, others = _wrong((self.case, *self.edges)), _wrong(self.others)
         lines = [
             f"{self.kernel} {self.dtypes} {self.level}  {_sizes(self.case)}",
-            f"  time   {self.milliseconds:.3f} ms on one thread, median of 7",
+            f"  time   {self.milliseconds:.3f} ms {self._where()}",
             f"  error  {self._error()}",
             f"  edges  {len(self.edges)} small sizes, {len(random)} wrong",
         ]
@@ -82,7 +85,13 @@ class RunReport:
             lines.append(f"  wrong  {_sizes(c)}{inputs}: error {c.error:.2e} at {c.place}")
         if self.mute and not random:
             lines.append(f"  wrong  {MUTE}")
+        if self.traffic:
+            lines += ["  memory", *(f"    {line}" for line in self.traffic)]
         return "\n".join(lines)
+
+    def _where(self) -> str:
+        emulated = "under the emulator, which says nothing of the machine"
+        return emulated if self.traffic else "on one thread, median of 7"
 
     def _error(self) -> str:
         case, other = self.case, "oracle" if self.oracle else "plain schedule"
@@ -162,7 +171,8 @@ def run(
     reference = Reference(spec, dtypes)
     case = tried(reference, kernel, arrays, full, rng)
     case = replace(case, variant=kernel.variant(arrays, dims))
-    for _ in range(7):
+    traffic = kernel.traffic(arrays, dims)
+    for _ in range(1 if traffic else 7):
         start = time.perf_counter()
         kernel(arrays, dims)
         times.append(time.perf_counter() - start)
@@ -176,11 +186,12 @@ def run(
         suffix(dtypes),
         target.level,
         case,
-        sorted(times)[3] * 1e3,
+        median(times) * 1e3,
         tuple(small),
         bool(spec.oracle),
         kernel.names,
         tuple(others(reference, target, kernel, rng)),
+        traffic,
     )
 
 

@@ -224,6 +224,9 @@ class Loaded:
         given = {**self.scalars, **(scalars or {})}
         return self.compiled.bound(arrays, given, dims=sizes, threads=threads)
 
+    def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
+        return ()
+
 
 def compiled(
     kernel: Kernel, symbol: str, source: str, command: Sequence[str], limits: Limits
@@ -233,10 +236,16 @@ def compiled(
     kernel: any tree of it, for its signature. command: of the C compiler, without files. Raises
     TilesmithError with the compiler's words where it refuses.
     """
+    variants = variants_of(source, symbol)
+    return Compiled(kernel, source, build(source, command), symbol, variants, limits)
+
+
+def variants_of(source: str, symbol: str) -> int:
+    """How many the table has. Raises TilesmithError where there is no such table."""
     found = re.search(rf"extern const ts_variant {symbol}\[(\d+)\]", source)
     if found is None:
         raise TilesmithError(f"there is no table {symbol} in the C source")
-    return Compiled(kernel, source, build(source, command), symbol, int(found[1]), limits)
+    return int(found[1])
 
 
 def _sizes(kernel: Kernel, given: Sequence[Array], dims: Mapping[str, int]) -> Mapping[str, int]:

@@ -5,8 +5,9 @@ Input: a level. Output: what `targets.target.Target` asks for.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, NoReturn, final
 
+from ...errors import TilesmithError
 from ...ir.nodes import Kernel
 from ...ir.types import DType
 from ...language import Dtypes
@@ -96,6 +97,9 @@ class Cpu:
         )
         made = compiled(kernel, symbol, joined(sources), command, limits)
         return Loaded(made, scalars)
+
+    def emulating(self) -> NoReturn:
+        raise TilesmithError("kernels for cpu run as they are: there is nothing to emulate")
 
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         return assembly(joined(sources), self.level)

@@ -4,8 +4,8 @@ Input: an architecture. Output: what `targets.target.Target` asks for.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NoReturn, final
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
 
 from ...errors import TilesmithError
 from ...ir.nodes import Kernel
@@ -16,15 +16,17 @@ from ...lower.passes import Finishing, Passes
 from ..target import CompiledFunction
 from .architectures import ARCHITECTURES, WARP, Architecture
 from .emit import sources
+from .emulator.emulated import Emulated, load
 from .passes.lowering import FINISHING, LOWERING
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cuda:
-    """GPUs of one architecture."""
+    """GPUs of one architecture. emulated: whether kernels are loaded into the emulator."""
 
     level: Architecture
+    emulated: bool = False
     name: ClassVar[str] = "cuda"
     levels: ClassVar[tuple[str, ...]] = ARCHITECTURES
     usual: ClassVar[tuple[str, ...]] = (Architecture.SM_90,)
@@ -36,7 +38,7 @@ class Cuda:
 
     @classmethod
     def here(cls) -> tuple[str, ...]:
-        raise TilesmithError("kernels for cuda are not run yet: there is no way to load them")
+        raise TilesmithError(_NO_GPU)
 
     def parameters(self, dtypes: Dtypes) -> dict[str, int]:
         """warp: threads of a warp."""
@@ -70,8 +72,19 @@ class Cuda:
         sources: Mapping[str, str],
         limits: Limits,
         scalars: Mapping[str, complex],
-    ) -> NoReturn:
-        raise TilesmithError("kernels for cuda are not run yet: there is no way to load them")
+    ) -> Emulated:
+        if not self.emulated:
+            raise TilesmithError(_NO_GPU)
+        return load(kernel, f"ts_{kernel.name}_{dtypes}_{self.level}", sources, limits, scalars)
+
+    def emulating(self) -> "Cuda":
+        return replace(self, emulated=True)
 
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         raise TilesmithError("the target has no way to show instructions")
+
+
+_NO_GPU = (
+    "there is no GPU that a kernel for cuda could run on: `tilesmith run --target cuda --emulate`"
+    " runs it on the processor"
+)

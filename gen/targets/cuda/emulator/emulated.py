@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from ....errors import KernelFault
-from ....ir.nodes import Intent
-from ...c.library import Array, Compiled, Number
+from ....ir.nodes import Intent, Kernel
+from ....lower.index_limits import Limits
+from ...c.library import Array, Compiled, Number, variants_of
+from ...target import joined
 from . import library
-from .counts import Count
+from .counts import Count, table
 from .library import Emulator, Settings
 
 
@@ -51,6 +53,9 @@ class Emulated:
         run()
         return tuple(found)
 
+    def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
+        return tuple(table(self.counts(arrays, sizes)))
+
     def _bound(
         self,
         arrays: Mapping[str, Array],
@@ -78,3 +83,18 @@ class Emulated:
                         raise MemoryError(f"'{kernel.name}' could not allocate its temporaries")
 
         return run, counts
+
+
+def load(
+    kernel: Kernel,
+    symbol: str,
+    sources: Mapping[str, str],
+    limits: Limits,
+    scalars: Mapping[str, Number],
+) -> Emulated:
+    """What `emit` made for a kernel, whose table of variants is `symbol`, compiled and loaded.
+    Raises TilesmithError with the compiler's words where it refuses.
+    """
+    text = joined(sources)
+    made = Compiled(kernel, text, library.build(sources), symbol, variants_of(text, symbol), limits)
+    return Emulated(made, scalars)
