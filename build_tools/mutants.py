@@ -36,6 +36,7 @@ SEEN_BY = {
     "tools": ("tests",),
     "runtime": ("tests",),
     "gpu": ("tests",),
+    "emulator": ("tests",),
 }
 """The checks that run what a part does; others are not run on its bugs."""
 TESTS = {
@@ -75,6 +76,10 @@ TESTS = {
         *(f"tests/targets/cuda/test_{name}.py" for name in ("launch_form", "recipes", "host")),
         "tests/targets/cuda/test_width.py",
         "tests/ir/test_facts.py",
+    ),
+    "emulator": (
+        "tests/targets/cuda/test_emulator.py",
+        "tests/targets/cuda/test_emulator_counts.py",
     ),
 }
 """The tests of a part, as pytest takes them; those of primitives are their examples. Code is tried

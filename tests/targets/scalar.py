@@ -6,7 +6,7 @@ It shows what a target has to supply; docs/new-target.md is about this file.
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self, assert_never, cast
+from typing import ClassVar, NoReturn, Self, assert_never, cast
 
 from gen.cli import main
 from gen.errors import TilesmithError
@@ -79,6 +79,9 @@ class Scalar:
         command, symbol = library.compiler_command(("-march=native",)), f"{dtypes}_plain"
         text, table = joined(sources), f"ts_{kernel.name}_{symbol}"
         return library.Loaded(library.compiled(kernel, table, text, command, limits), scalars)
+
+    def emulating(self) -> NoReturn:
+        raise TilesmithError("this machine runs it as it is")
 
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         raise TilesmithError("the target has no way to show instructions")

@@ -1,15 +1,20 @@
 """The emulator: right kernels run right, and each fault that it claims to find is found."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gen.errors import KernelFault, TilesmithError
+from gen.language import choices
 from gen.targets.cuda.emulator.library import Emulator, Settings, build, pieces
+from gen.targets.registry import TARGETS
+from gen.trial.inputs import random_arrays, strided
 
 from .emulated import emulator, launched
 
+ROOT = Path(__file__).parents[3]
 RNG = np.random.default_rng(0)
 
 
@@ -117,7 +122,12 @@ FAULTS = {
     r" \(0, 0, 0\) wrote",
     "blocks_read_first": rf"block \(2, 0, 0\), {T} writes y\[\d+\] at line \d+:\d+, which block"
     r" \([01], 0, 0\) read",
+    "block_writes_what_others_read": rf"block \(2, 0, 0\), {T} writes y\[\d+\] at line \d+:\d+,"
+    r" which block \([01], 0, 0\) read",
     "threads_of_a_block": rf"{T} (reads|writes) y\[\d+\] at line .* {NONE}",
+    "past_local": rf"{T} takes element 4 of an array of its own that has less, at line 131:\d+",
+    "too_large": rf"{T} multiplies to more than fits at line 137:\d+",
+    "by_nothing": rf"{T} divides by 0, or the least by -1, at line 143:\d+",
     "nowhere": "reads through a pointer into no array, at line ",
 }
 
@@ -132,11 +142,11 @@ def fault(
 
 @pytest.mark.parametrize("symbol", FAULTS)
 def test_faults(symbol: str) -> None:
-    size = 64 * 3 if symbol.startswith("blocks") else 64
-    written = "blocks_read" in symbol
+    size = 64 * 3 if symbol.startswith("block") else 64
+    written = symbol.startswith("block") and "read" in symbol
     for seed in range(3):
         y, grid = np.zeros(size, np.float32), size // 64
-        arguments = {"n": np.int32(64), "y": y}
+        arguments = {"n": np.int32(66 if symbol == "past_local" else 64), "y": y}
         with pytest.raises(KernelFault) as found:
             launched(
                 emulator("faults"), symbol, (grid, 1, 1), (64, 1, 1), arguments,
@@ -151,6 +161,48 @@ def test_blocks_may_go_on_after_a_barrier() -> None:
     arguments = {"n": np.int32(64), "y": y}
     launched(emulator("faults"), "blocks_in_order", (2, 1, 1), (64, 1, 1), arguments, [])
     assert np.array_equal(y, np.full(128, 2))
+
+
+def test_a_race_is_found_whoever_comes_first() -> None:
+    found = set()
+    for seed in range(8):
+        y = np.zeros(64, np.float32)
+        with pytest.raises(KernelFault) as fault:
+            launched(
+                emulator("faults"), "one_writes_what_others_read", (1, 1, 1), (64, 1, 1),
+                {"n": np.int32(64), "y": y}, settings=Settings(seed),
+            )  # fmt: skip
+        said = re.search(
+            r"(reads|writes) the shared array part\[63\] .* which thread \((0|63), .* "
+            f"(wrote|read) at .* {NONE}",
+            fault.value.message,
+        )
+        assert said, fault.value.message
+        found.add(said.groups())
+    assert found == {("reads", "0", "wrote"), ("writes", "63", "read")}
+
+
+def test_launches_come_one_after_another() -> None:
+    y = np.zeros(64, np.float32)
+    kernel, block = emulator("faults"), (64, 1, 1)
+    with kernel.memory({"y": y}, ["y"], Settings()):
+        for _ in range(2):
+            kernel.launch("blocks_write", (1, 1, 1), block, [np.int32(64), y])
+        with pytest.raises(KernelFault):
+            kernel.launch("blocks_write", (2, 1, 1), block, [np.int32(64), y])
+
+
+def test_a_fault_is_no_reason_to_try_other_strides() -> None:
+    spec, called = TARGETS.load(ROOT / "kernels_spec" / "softmax.yaml"), []
+
+    def faulty(arrays: object, sizes: object) -> None:
+        called.append(sizes)
+        raise KernelFault("a race")
+
+    arrays = random_arrays(spec, choices(spec)[0], {"m": 2, "n": 3}, RNG)
+    with pytest.raises(KernelFault):
+        strided(spec, faulty, RNG)(arrays, {"m": 2, "n": 3})
+    assert len(called) == 1
 
 
 def test_a_missing_guard() -> None:
@@ -234,16 +286,6 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ---------------------------------------------------------------- memory
-
-
-def test_offsets_past_2_to_the_31() -> None:
-    """A row of 2**31 elements is never written: only its first and the next row's are touched."""
-    far = 2**31 + 5
-    space = np.empty(far + 200, np.float32)  # the system gives pages when they are touched
-    x = np.lib.stride_tricks.as_strided(space, (2, 3), (far * 4, 4))
-    x[...] = [[1, 2, 3], [4, 5, 6]]
-    y = softmax(x, "softmax_i64")
-    assert np.allclose(y, softmax_of(x), rtol=1e-6)
 
 
 def test_arrays_that_overlap_are_one_piece() -> None:

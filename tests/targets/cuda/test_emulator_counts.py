@@ -86,6 +86,14 @@ def test_banks(banks: tuple[Count, ...], line: str) -> None:
     assert (count.idle, count.asked, count.needed, count.shared) == (0, 0, 0, True)
 
 
+def test_a_barrier_ends_instructions() -> None:
+    arguments = {"x": np.zeros(32, np.float32), "y": np.zeros(32, np.float32)}
+    counts = launched(
+        emulator("patterns"), "halves", (1, 1, 1), (32, 1, 1), arguments, ["y"], COUNTED
+    )
+    assert [(c.instructions, c.idle, c.asked) for c in counts] == [(2, 32, 4), (2, 32, 4)]
+
+
 @pytest.mark.parametrize(
     ("dtype", "pitch", "conflicts"),
     [("float32", 33, 0), ("float32", 32, 31 * 32), ("float64", 33, 0), ("float64", 32, 30 * 32)],

@@ -38,7 +38,6 @@ FLAGS = (
     "-pthread",
     "-ffp-contract=off",  # what is rounded is rounded as on a GPU
     "-fno-math-errno",
-    "-fwrapv",
     "-fno-strict-aliasing",
     "-fno-exceptions",
     "-fno-rtti",
@@ -247,24 +246,28 @@ def build(sources: Mapping[str, str]) -> Path:
     """The library of a kernel's sources, by file name: `.cu` is device text, `.c` the host side.
     Raises TilesmithError with the compiler's words where it refuses.
     """
-    device = "".join(text for name, text in sources.items() if name.endswith(".cu"))
+    device = with_entries("".join(t for name, t in sources.items() if name.endswith(".cu")))
     c = "".join(text for name, text in sources.items() if name.endswith(".c"))
     command, host_command = _compiler(), host.compiler_command((f"-I{CUDA}",))
-    key = "\0".join((device, c, *command, *host_command, _digest()))
+    key = "\0".join((device, c, CHECKS, *command, *host_command, _digest()))
     library = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
     if library.exists():
         return library
     engine = _engine()
     with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
         folder = Path(scratch)
-        (folder / "kernel.cu").write_text(with_entries(device), "utf-8")
+        (folder / "kernel.cu").write_text(device, "utf-8")
         (folder / "host.c").write_text(c, "utf-8")
-        _run([*command, "-x", "c++", "-c", "kernel.cu", "-o", "kernel.o"], folder)
+        _run([*command, CHECKS, "-x", "c++", "-c", "kernel.cu", "-o", "kernel.o"], folder)
         _run([*host_command, "-c", "host.c", "-o", "host.o"], folder)
         linked = ["-shared", "kernel.o", "host.o", str(engine), "-o", "kernel.so", "-lm"]
         _run([*command, *linked], folder)
         (folder / "kernel.so").replace(library)
     return library
+
+
+CHECKS = "-fsanitize=bounds,signed-integer-overflow,shift,integer-divide-by-zero"
+"""Of device text alone; the engine has the functions that they call."""
 
 
 def _compiler() -> tuple[str, ...]:

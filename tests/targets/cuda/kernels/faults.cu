@@ -123,3 +123,42 @@ extern "C" __global__ void __launch_bounds__(64) nowhere(const int32_t n, float 
     ts_global<float> out = y;
     out[threadIdx.x] = none[n];
 }
+
+extern "C" __global__ void __launch_bounds__(64) past_local(const int32_t n, float *y)
+{
+    ts_global<float> out = y;
+    float own[4] = {0.0f, 1.0f, 2.0f, 3.0f};
+    out[threadIdx.x] = own[threadIdx.x * (uint32_t)n / 1024];
+}
+
+extern "C" __global__ void __launch_bounds__(64) too_large(const int32_t n, float *y)
+{
+    ts_global<float> out = y;
+    out[((int32_t)threadIdx.x << 22) * n / (1 << 28)] = 1.0f;
+}
+
+extern "C" __global__ void __launch_bounds__(64) by_nothing(const int32_t n, float *y)
+{
+    ts_global<float> out = y;
+    out[((int32_t)threadIdx.x) % (n - 64)] = 1.0f;
+}
+
+extern "C" __global__ void __launch_bounds__(64) block_writes_what_others_read(const int32_t n, float *y)
+{
+    ts_global<float> out = y;
+    const float first = out[threadIdx.x];
+    if (blockIdx.x == 2)
+        out[threadIdx.x] = first + (float)n;
+}
+
+extern "C" __global__ void __launch_bounds__(64) one_writes_what_others_read(const int32_t n, float *y)
+{
+    ts_global<float> out = y;
+    TS_SHARED(float, part, 64);
+    part[threadIdx.x] = 1.0f;
+    ts_barrier(0);
+    if (threadIdx.x == 0)
+        part[n - 1] = 2.0f;
+    else
+        out[threadIdx.x] = part[threadIdx.x];
+}

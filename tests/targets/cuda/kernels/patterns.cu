@@ -48,3 +48,16 @@ extern "C" __global__ void __launch_bounds__(32) banks(float *y)
     sum += (float)b[32 * t];
     ys[t] = sum;
 }
+
+/* Half of a warp before a barrier, the other half after it: 32 threads. */
+extern "C" __global__ void __launch_bounds__(32) halves(const float *x, float *y)
+{
+    ts_global<const float> xs = x;
+    ts_global<float> ys = y;
+    const int32_t t = (int32_t)threadIdx.x;
+    for (int32_t k = 0; k < 2; k++) {
+        if (t / 16 == k)
+            ys[t] = xs[t];
+        ts_barrier(1);
+    }
+}

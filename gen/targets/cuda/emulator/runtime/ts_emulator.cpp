@@ -145,33 +145,26 @@ void watch(const ts_object *object, const char *address, ts_site site, bool writ
     ts_cell &cell = object->cells[(address - object->low) / object->item];
     uint16_t thread = (uint16_t)now.thread;
     watch_write(object, address, cell, site, write);
-    bool read_here = cell.read_block >= now.first_block;
     if (write) {
         uint32_t block = cell.read_block != now.block ? cell.read_block : cell.other_block;
         if (block >= now.first_block)
             race(object, address, site, true, "read", of_block(block), cell.read_site, true);
-        bool same = cell.read_interval == now.interval;
-        if (same && (cell.reader != thread || cell.several))
-            race(object, address, site, true, "read",
-                 of_thread(cell.reader != thread ? cell.reader : cell.other_reader), cell.read_site,
-                 false);
+        if (cell.read_interval == now.interval && cell.reader != thread)
+            race(object, address, site, true, "read", of_thread(cell.reader), cell.read_site, false);
         cell.write_block = now.block, cell.write_interval = now.interval;
         cell.writer = thread, cell.write_site = site, cell.written = 1;
         return;
     }
     if (!cell.written && !object->written)
         stop("reads " + element(object, address) + " at " + line(site) + ", which nothing has written");
-    if (cell.read_interval == now.interval) {
-        if (cell.reader != thread)
-            cell.other_reader = thread, cell.several = 1;
+    if (cell.read_interval == now.interval)
         return;
-    }
-    if (!read_here)
+    if (cell.read_block < now.first_block)
         cell.other_block = 0;
     else if (cell.read_block != now.block)
         cell.other_block = cell.read_block;
     cell.read_block = now.block, cell.read_interval = now.interval;
-    cell.reader = thread, cell.several = 0, cell.read_site = site;
+    cell.reader = thread, cell.read_site = site;
 }
 
 size_t cells_of(ptrdiff_t bytes, size_t item)
@@ -307,6 +300,33 @@ void ts_emulator_barrier(int number, ts_site site)
         return;
     threads[now.thread] = {State::Waits, number, site};
     ts_fiber_leave(now.thread);
+}
+
+/* ------------------------------------------------------------------------------ for the compiler */
+
+/* What code that is compiled with -fsanitize calls; `at` begins with the place in the text. */
+struct Checked {
+    const char *file;
+    uint32_t line, column;
+};
+
+[[noreturn]] static void arithmetic(const Checked *at, const char *what)
+{
+    stop(what + text(" at line %u:%u", at->line, at->column));
+}
+
+extern "C" {
+void __ubsan_handle_out_of_bounds(Checked *at, uintptr_t index)
+{
+    arithmetic(at, text("takes element %ld of an array of its own that has less,",
+                        (long)(intptr_t)index).c_str());
+}
+void __ubsan_handle_add_overflow(Checked *at) { arithmetic(at, "adds up to more than fits"); }
+void __ubsan_handle_sub_overflow(Checked *at) { arithmetic(at, "subtracts to more than fits"); }
+void __ubsan_handle_mul_overflow(Checked *at) { arithmetic(at, "multiplies to more than fits"); }
+void __ubsan_handle_negate_overflow(Checked *at) { arithmetic(at, "negates what has no negative"); }
+void __ubsan_handle_shift_out_of_bounds(Checked *at) { arithmetic(at, "shifts too far"); }
+void __ubsan_handle_divrem_overflow(Checked *at) { arithmetic(at, "divides by 0, or the least by -1,"); }
 }
 
 /* ------------------------------------------------------------------------------ for hosts */

@@ -30,14 +30,15 @@ inline ts_site ts_site_of(const std::source_location &at)
     return at.line() << 12 | (at.column() < 4095 ? at.column() : 4095);
 }
 
-/* Who wrote and who read an element last. Intervals and blocks are numbered through all launches:
-   an interval is what a block does between two barriers. 0: nobody. */
+/* Who wrote an element last, and who read it. Intervals and blocks are numbered through all
+   launches: an interval is what a block does between two barriers. 0: nobody. The reader is the
+   first one in the interval: others do not matter, since each thread runs an interval in one go. */
 struct ts_cell {
     uint32_t write_block, write_interval, read_block, read_interval;
     uint32_t other_block; /* another block that read it in this launch */
     ts_site write_site, read_site;
-    uint16_t writer, reader, other_reader; /* threads of a block; other_reader: in read_interval */
-    uint16_t written, several;             /* whether it has a value; whether other_reader counts */
+    uint16_t writer, reader; /* threads of a block */
+    uint32_t written;        /* whether it has a value */
 };
 
 /* An array of shared memory, or a piece of global memory. */

@@ -70,10 +70,8 @@ const char *launch_counted = nullptr;
 void count_sectors(ts_count &count, const std::vector<uint64_t> &offsets)
 {
     std::vector<uint64_t> sectors;
-    for (uint64_t offset : offsets)
-        for (uint64_t k = offset / SECTOR; k <= (offset + count.bytes - 1) / SECTOR; k++)
-            sectors.push_back(k);
-    std::sort(sectors.begin(), sectors.end());
+    for (uint64_t offset : offsets) /* in order; elements lie where their size goes into */
+        sectors.push_back(offset / SECTOR);
     count.asked += (uint64_t)(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
     count.needed += (offsets.size() * count.bytes + SECTOR - 1) / SECTOR;
 }
