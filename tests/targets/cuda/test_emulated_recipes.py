@@ -12,7 +12,7 @@ import pytest
 
 from gen.cli import main
 from gen.errors import KernelFault, TilesmithError
-from gen.language import choices
+from gen.language import Dtypes, choices
 from gen.language.model import KernelSpec
 from gen.lower.variants import Variant, suffix
 from gen.pipeline import emit, load, schedule
@@ -28,7 +28,13 @@ from gen.trial.inputs import InputKind, random_arrays, strided
 from gen.trial.plain import Reference
 from gen.trial.sizes import allowed, kernel_dims
 
+SHIPPED = {
+    path.stem: path
+    for path in sorted((Path(__file__).parents[3] / "kernels_spec").glob("*.yaml"))
+    if "- target: cuda" in path.read_text("utf-8")
+}
 SPECS = {path.stem: path for path in sorted((Path(__file__).parent / "specs").glob("*.yaml"))}
+SPECS |= SHIPPED
 TARGET = Cuda.at("sm_90").emulating()
 
 # Around the tiles of each recipe, dim by dim; sizes are taken from these lists side by side.
@@ -44,17 +50,28 @@ SIZES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "sum_two": ((1, 255, 256, 257, 3), (257, 256, 255, 1, 600)),
     "transpose_gpu": ((1, 31, 32, 33, 70), (33, 32, 31, 1, 65)),
 }
+AS = {  # whose sizes a shipped kernel is tried at
+    **{"blur": "blur_gpu", "exp": "gelu_gpu", "gelu": "gelu_gpu", "layer_norm": "layer_gpu"},
+    **{"matmul": "matmul_gpu", "matvec": "gemv_gpu", "softmax": "softmax_gpu"},
+    **{"sum": "softmax_gpu", "transpose": "transpose_gpu"},
+}
 
 
 def proved_elsewhere(*_: object) -> None:
     """In test_recipes.py."""
 
 
+def dtypes_of(spec: KernelSpec) -> Dtypes:
+    return choices(spec)[spec.name in SHIPPED]
+
+
 @cache
 def made(name: str) -> tuple[KernelSpec, tuple[Variant, ...], Emulated, str]:
-    """A spec, its variants for its first dtypes, the kernel, and its device text."""
+    """A spec, its variants, the kernel, and its device text. Of a shipped kernel for float64, since
+    the others are for float32.
+    """
     spec = TARGETS.load(SPECS[name])
-    dtypes = choices(spec)[0]
+    dtypes = dtypes_of(spec)
     variants = schedule(spec, dtypes, TARGET, proved_elsewhere, each_step=False)
     kernel = load(spec, dtypes, variants, TARGET)
     assert isinstance(kernel, Emulated)
@@ -64,26 +81,27 @@ def made(name: str) -> tuple[KernelSpec, tuple[Variant, ...], Emulated, str]:
 
 def sizes_of(name: str) -> list[dict[str, int]]:
     spec, *_ = made(name)
-    of_dims = zip(*SIZES[name], strict=True)
+    of_dims = zip(*SIZES[AS.get(name, name)], strict=True)
     zeros = ({d: 0 if d == zero else 3 for d in spec.dims} for zero in spec.dims)
     found = [*zeros, *(dict(zip(spec.dims, sizes, strict=True)) for sizes in of_dims)]
     return [sizes for sizes in found if allowed(spec, sizes)]
 
 
 def test_all_recipes_are_here() -> None:
-    assert SIZES.keys() == SPECS.keys()
+    assert {*SIZES, *AS} == SPECS.keys()
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_right_at_sizes_around_tiles(name: str) -> None:
     spec, _, kernel, _ = made(name)
-    reference, rng = Reference(spec, choices(spec)[0]), np.random.default_rng(0)
+    reference, rng = Reference(spec, dtypes_of(spec)), np.random.default_rng(0)
     assert len(sizes_of(name)) > 4
     for seed, sizes in enumerate(sizes_of(name)):
         ordered = replace(kernel, settings=Settings(seed))
         arrays = random_arrays(spec, reference.dtypes, sizes, rng)
         assert compare(reference, ordered, arrays, sizes).worst <= 1, sizes
-        laid = strided(spec, ordered, rng)
+    for sizes in sizes_of(name)[-2:]:
+        laid = strided(spec, kernel, rng)
         arrays = random_arrays(spec, reference.dtypes, sizes, rng)
         assert compare(reference, laid, arrays, sizes, InputKind.STRIDED).worst <= 1, sizes
 
@@ -94,7 +112,7 @@ def test_right_in_place(name: str) -> None:
     spec, variants, kernel, _ = made(name)
     rng, sizes = np.random.default_rng(0), sizes_of(name)[-1]
     for pair in variants[0].in_place:
-        arrays = random_arrays(spec, choices(spec)[0], sizes, rng)
+        arrays = random_arrays(spec, dtypes_of(spec), sizes, rng)
         apart = {n: x.copy() for n, x in arrays.items()}
         kernel(apart, kernel_dims(spec, sizes))
         given, output = sorted(pair, key=lambda n: n not in "xab")
@@ -108,7 +126,7 @@ def test_every_barrier_is_needed(name: str) -> None:
     test_recipes.py."""
     spec, _, kernel, text = made(name)
     sizes = dict.fromkeys(spec.dims, 64)
-    arrays = random_arrays(spec, choices(spec)[0], sizes, np.random.default_rng(0))
+    arrays = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
     for barrier in {int(number) for number in re.findall(r"ts_barrier\((\d+)\)", text)}:
         for seed in range(2):
             without = replace(kernel, settings=Settings(seed, off=frozenset({barrier})))
@@ -118,7 +136,7 @@ def test_every_barrier_is_needed(name: str) -> None:
 
 def test_bits_are_those_of_a_cpu() -> None:
     spec, _, kernel, _ = made("gelu_gpu")
-    dtypes, rng = choices(spec)[0], np.random.default_rng(0)
+    dtypes, rng = dtypes_of(spec), np.random.default_rng(0)
     arrays = random_arrays(spec, dtypes, {"m": 2000}, rng)
     arrays["x"] *= 3
     cpu = Cpu(Level.V3)
@@ -149,7 +167,7 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
 def test_wrong_text_is_found(name: str) -> None:
     """All mutants are one library, in which each is a kernel with a name of its own."""
     spec, variants, kernel, text = made(name)
-    texts = emit(spec, {suffix(choices(spec)[0]): variants}, TARGET)
+    texts = emit(spec, {suffix(dtypes_of(spec)): variants}, TARGET)
     host = next(t for file, t in texts.items() if file.endswith(".c"))
     planted = [*mutants(text)]
     together = build(
@@ -168,7 +186,7 @@ def found(name: str, kernel: Emulated) -> bool:
     """Whether the kernel does what it may not, or is not right; guards of what a block's threads
     copy may be true of every turn (`_turn *`)."""
     spec, *_ = made(name)
-    reference, rng = Reference(spec, choices(spec)[0]), np.random.default_rng(0)
+    reference, rng = Reference(spec, dtypes_of(spec)), np.random.default_rng(0)
     for sizes in sizes_of(name):
         arrays = random_arrays(spec, reference.dtypes, sizes, rng)
         try:
@@ -179,6 +197,18 @@ def found(name: str, kernel: Emulated) -> bool:
     return False
 
 
+@pytest.mark.parametrize("name", ["exp", "gelu", "layer_norm", "softmax", "sum", "transpose"])
+def test_shipped_kernels_ask_for_what_they_need(name: str) -> None:
+    """Where rows are whole sectors long, and so is a transpose's every column."""
+    spec, _, kernel, _ = made(name)
+    sizes = dict(zip(spec.dims, (32, 64), strict=False))
+    arrays = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
+    counts = kernel.counts(arrays, kernel_dims(spec, sizes))
+    for count in (c for c in counts if not c.shared):
+        assert count.asked <= 1.1 * count.needed, count
+    assert not sum(c.conflicts for c in counts)
+
+
 @pytest.mark.parametrize("name", ["softmax_gpu", "transpose_gpu"])
 def test_offsets_past_2_to_the_31(name: str) -> None:
     """Rows so far apart that only 64 bits have their offsets; between them is memory that nothing
@@ -186,7 +216,7 @@ def test_offsets_past_2_to_the_31(name: str) -> None:
     """
     spec, _, kernel, _ = made(name)
     sizes = {"m": 2, "n": 40}
-    arrays = random_arrays(spec, choices(spec)[0], sizes, np.random.default_rng(0))
+    arrays = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
     near = {n: x.copy() for n, x in arrays.items()}
     kernel(near, sizes)
     far, flags = 2**31 + 5, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
@@ -204,7 +234,7 @@ def test_a_gpu_is_not_here() -> None:
         Cuda.here()
     spec, variants, *_ = made("gelu_gpu")
     with pytest.raises(TilesmithError, match=said):
-        load(spec, choices(spec)[0], variants, Cuda.at("sm_90"))
+        load(spec, dtypes_of(spec), variants, Cuda.at("sm_90"))
     with pytest.raises(
         TilesmithError, match="kernels for cpu run as they are: there is nothing to"
     ):

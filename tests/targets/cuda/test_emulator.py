@@ -83,6 +83,17 @@ def test_what_is_not_watched_runs_as_well() -> None:
     assert np.array_equal(softmax(x, watched=False), softmax(x))
 
 
+def test_the_system_s_own_switch_of_fibers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on machines that the engine has no switch for."""
+    x = RNG.standard_normal((2, 100)).astype(np.float32)
+    expected, usual = softmax(x), emulator("softmax")
+    monkeypatch.setenv("CXX", "c++ -DTS_UCONTEXT")
+    assert emulator("softmax") != usual
+    assert np.array_equal(softmax(x), expected)
+    arguments = {"n": np.int32(64), "y": np.zeros(64, np.float32)}
+    assert "waits at barrier 7" in fault("faults", "one_is_gone", arguments)
+
+
 def test_threads_run_in_an_order_that_differs_by_interval_and_by_seed() -> None:
     orders = []
     for seed in (0, 0, 1):
@@ -286,6 +297,20 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ---------------------------------------------------------------- memory
+
+
+def test_what_strides_leave_out_is_out_of_bounds() -> None:
+    x = np.ones(128, np.float32)[::2]
+    kernel, symbol = emulator("elementwise", STEP=2), "elementwise_float32_i32"
+    arguments = {"n": np.int32(64), "x": x, "y": np.zeros(64, np.float32)}
+    launched(kernel, symbol, (1, 1, 1), (64, 1, 1), arguments)
+    assert np.array_equal(arguments["y"], np.full(64, 3))
+    with pytest.raises(KernelFault, match=r"reads x\[\d*[13579]\] at .* which is between the ele"):
+        launched(emulator("elementwise"), symbol, (1, 1, 1), (64, 1, 1), arguments)
+    y = np.zeros((8, 16), np.float32)[:, ::-2]
+    arguments = {"n": np.int32(64), "x": np.ones(64, np.float32), "y": y.T}
+    with pytest.raises(KernelFault, match=r"writes y\[\d*[13579]\] at .* which is between the ele"):
+        launched(emulator("elementwise"), symbol, (1, 1, 1), (64, 1, 1), arguments)
 
 
 def test_arrays_that_overlap_are_one_piece() -> None:

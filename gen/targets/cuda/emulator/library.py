@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
@@ -121,6 +121,10 @@ class Emulator:
                 int(piece.written),
                 piece.name.encode(),
             )
+            for offsets in piece.elements:
+                library.ts_emulator_elements(
+                    offsets.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(offsets.size)
+                )
         try:
             yield
         finally:
@@ -188,13 +192,28 @@ def _address(array: Array) -> Array:
 @final
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Memory from the lowest byte of an array to its highest, or of several that overlap."""
+    """Memory from the lowest byte of an array to its highest, or of several that overlap. arrays:
+    those, which may have gaps.
+    """
 
     name: str
     low: int
     bytes: int
     item: int
     written: bool
+    arrays: tuple[Array, ...] = field(compare=False, repr=False)
+
+    @property
+    def elements(self) -> Iterator[NDArray[np.int64]]:
+        """The offsets of the arrays' elements in bytes, where these do not fill the memory."""
+        if sum(a.nbytes for a in self.arrays) >= self.bytes:
+            return
+        for array in self.arrays:
+            offsets = np.full(array.shape, array.ctypes.data - self.low, np.int64)
+            for axis, (size, step) in enumerate(zip(array.shape, array.strides, strict=True)):
+                along = np.arange(size, dtype=np.int64) * step
+                offsets += along.reshape((-1,) + (1,) * (array.ndim - axis - 1))
+            yield offsets
 
 
 def pieces(arrays: Mapping[str, Array], unwritten: Collection[str]) -> list[Piece]:
@@ -205,7 +224,7 @@ def pieces(arrays: Mapping[str, Array], unwritten: Collection[str]) -> list[Piec
     for name, array in arrays.items():
         if array.size:
             low, high = byte_bounds(array)
-            own = Piece(name, low, high - low, array.itemsize, name not in unwritten)
+            own = Piece(name, low, high - low, array.itemsize, name not in unwritten, (array,))
             together = [p for p in found if low < p.low + p.bytes and p.low < high]
             found = [*(p for p in found if p not in together), _union([*together, own])]
     return found
@@ -214,7 +233,8 @@ def pieces(arrays: Mapping[str, Array], unwritten: Collection[str]) -> list[Piec
 def _union(parts: Sequence[Piece]) -> Piece:
     low, high = min(p.low for p in parts), max(p.low + p.bytes for p in parts)
     name, item = "/".join(p.name for p in parts), min(p.item for p in parts)
-    return Piece(name, low, high - low, item, any(p.written for p in parts))
+    arrays = tuple(array for p in parts for array in p.arrays)
+    return Piece(name, low, high - low, item, any(p.written for p in parts), arrays)
 
 
 def poison(array: Array) -> None:

@@ -53,7 +53,7 @@ std::deque<std::string> names;
 std::vector<void *> reserved;
 std::vector<Thread> threads;
 std::string message;
-const ts_object nowhere = {"", nullptr, nullptr, nullptr, 1, false, false, 0};
+const ts_object nowhere = {"", nullptr, nullptr, nullptr, 1, false, false, false, 0};
 
 std::string text(const char *format, ...)
 {
@@ -144,6 +144,9 @@ void watch(const ts_object *object, const char *address, ts_site site, bool writ
 {
     ts_cell &cell = object->cells[(address - object->low) / object->item];
     uint16_t thread = (uint16_t)now.thread;
+    if (object->gaps && !cell.inside)
+        stop((write ? "writes " : "reads ") + element(object, address) + " at " + line(site)
+             + ", which is between the elements of the array");
     watch_write(object, address, cell, site, write);
     if (write) {
         uint32_t block = cell.read_block != now.block ? cell.read_block : cell.other_block;
@@ -357,7 +360,17 @@ void ts_emulator_memory(void *low, size_t bytes, unsigned item, int written, con
     names.push_back(name);
     memory.push_back({names.back().c_str(), first, first + bytes,
                       watched == MAP_FAILED ? nullptr : (ts_cell *)watched, item, false,
-                      written != 0, 0});
+                      written != 0, false, 0});
+}
+
+/* The elements of an array in the piece of memory that was told of last, by their offsets in bytes:
+   once this was called, what lies between them is out of bounds. */
+void ts_emulator_elements(const int64_t *offsets, size_t count)
+{
+    ts_object &piece = memory.back();
+    piece.gaps = piece.cells != nullptr;
+    for (size_t k = 0; k < count && piece.cells; k++)
+        piece.cells[offsets[k] / piece.item].inside = 1;
 }
 
 /* As ts_abi.h has it: memory of the device for one call. */

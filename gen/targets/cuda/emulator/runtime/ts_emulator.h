@@ -38,7 +38,8 @@ struct ts_cell {
     uint32_t other_block; /* another block that read it in this launch */
     ts_site write_site, read_site;
     uint16_t writer, reader; /* threads of a block */
-    uint32_t written;        /* whether it has a value */
+    uint16_t written;        /* whether it has a value */
+    uint16_t inside;         /* whether it is one of an array that has gaps */
 };
 
 /* An array of shared memory, or a piece of global memory. */
@@ -49,6 +50,7 @@ struct ts_object {
     uint32_t item;
     bool shared;
     bool written;   /* what it holds at first counts as written */
+    bool gaps;      /* some of it is in no array: strides leave it out */
     uint32_t block; /* of shared memory: the block that it was poisoned for */
 };
 
@@ -140,7 +142,7 @@ template <typename T> class ts_shared
     static ts_cell name##_cells[count];                                                           \
     static ts_object name##_object = {                                                            \
         #name, name##_bytes, name##_bytes + sizeof name##_bytes, name##_cells, sizeof(type), true, \
-        false, 0};                                                                                \
+        false, false, 0};                                                                                \
     const ts_shared<type> name(&name##_object)
 
 /* A kernel's entry: its parameters lie where cuLaunchKernel would look for them. */

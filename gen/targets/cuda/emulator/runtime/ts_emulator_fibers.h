@@ -9,9 +9,11 @@
 
 #include <vector>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if !defined(__ELF__) || !(defined(__x86_64__) || defined(__aarch64__))
+#define TS_UCONTEXT /* the system's own switch, which is slower */
+#endif
+#ifdef TS_UCONTEXT
 #include <ucontext.h>
-#define TS_UCONTEXT
 #endif
 
 namespace
@@ -40,7 +42,8 @@ void *scheduler;
 extern "C" void ts_fiber_switch(void **from, void *to);
 #endif
 
-#if defined(__x86_64__)
+#if defined(TS_UCONTEXT)
+#elif defined(__x86_64__)
 asm(R"(
 .text
 .type ts_fiber_switch, @function
