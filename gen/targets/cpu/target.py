@@ -99,7 +99,9 @@ class Cpu:
         return Loaded(made, scalars)
 
     def emulating(self) -> NoReturn:
-        raise TilesmithError("kernels for cpu run as they are: there is nothing to emulate")
+        hint = "name another target, as in `--target cuda`"
+        what = "kernels for cpu run as they are: there is nothing to emulate"
+        raise TilesmithError(what, hint=hint)
 
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         return assembly(joined(sources), self.level)

@@ -209,23 +209,24 @@ def test_shipped_kernels_ask_for_what_they_need(name: str) -> None:
     assert not sum(c.conflicts for c in counts)
 
 
+@pytest.mark.parametrize(("far", "width"), [(2**31 + 5, "i64"), (1_073_200_000, "i32")])
 @pytest.mark.parametrize("name", ["softmax_gpu", "transpose_gpu"])
-def test_offsets_past_2_to_the_31(name: str) -> None:
-    """Rows so far apart that only 64 bits have their offsets; between them is memory that nothing
-    touches, and the system gives none for it.
+def test_rows_far_apart(name: str, far: int, width: str) -> None:
+    """So far that only 64 bits have their offsets, and as far as 32 bits are taken for. Between the
+    rows is memory that nothing touches, and the system gives none for it.
     """
     spec, _, kernel, _ = made(name)
     sizes = {"m": 2, "n": 40}
     arrays = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
     near = {n: x.copy() for n, x in arrays.items()}
     kernel(near, sizes)
-    far, flags = 2**31 + 5, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
     space = np.frombuffer(mmap.mmap(-1, far * 4 + 4096, flags=flags), np.float32)
     x = np.lib.stride_tricks.as_strided(space, (2, 40), (far * 4, 4), writeable=True)
     x[...] = arrays["x"]
     counts = kernel.counts({**arrays, "x": x}, sizes)
     assert np.array_equal(arrays["y"], near["y"])
-    assert {c.launch.rpartition("_")[2] for c in counts} == {"i64"}
+    assert {c.launch.rpartition("_")[2] for c in counts} == {width}
 
 
 def test_a_gpu_is_not_here() -> None:
@@ -236,7 +237,7 @@ def test_a_gpu_is_not_here() -> None:
     with pytest.raises(TilesmithError, match=said):
         load(spec, dtypes_of(spec), variants, Cuda.at("sm_90"))
     with pytest.raises(
-        TilesmithError, match="kernels for cpu run as they are: there is nothing to"
+        TilesmithError, match="kernels for cpu run as they are: there is nothing to emulate"
     ):
         Cpu(Level.V3).emulating()
 
