@@ -20,7 +20,7 @@ from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.cuda.emulator import library
 from gen.targets.cuda.emulator.emulated import Emulated
-from gen.targets.cuda.emulator.library import Settings, build
+from gen.targets.cuda.emulator.library import Array, Settings, build
 from gen.targets.cuda.target import Cuda
 from gen.targets.registry import TARGETS
 from gen.trial.comparison import compare
@@ -100,6 +100,9 @@ def test_right_at_sizes_around_tiles(name: str) -> None:
         ordered = replace(kernel, settings=Settings(seed))
         arrays = random_arrays(spec, reference.dtypes, sizes, rng)
         assert compare(reference, ordered, arrays, sizes).worst <= 1, sizes
+    for variant, arrays, dims in calls(name):
+        sizes = {d: dims[d] for d in spec.dims}
+        assert compare(reference, kernel, arrays, sizes).worst <= 1, variant
     for sizes in sizes_of(name)[-2:]:
         laid = strided(spec, kernel, rng)
         arrays = random_arrays(spec, reference.dtypes, sizes, rng)
@@ -120,18 +123,49 @@ def test_right_in_place(name: str) -> None:
         assert np.array_equal(arrays[given], apart[output], equal_nan=True)
 
 
+def calls(name: str) -> Iterator[tuple[str, dict[str, Array], dict[str, int]]]:
+    """For each variant one that runs it: arrays in C's order, in Fortran's, and long ones."""
+    spec, variants, kernel, _ = made(name)
+    asked, long = {variant.name for variant in variants}, dict.fromkeys(spec.dims, 2)
+    near, long[spec.dims[-1]] = dict.fromkeys(spec.dims, 64), 66_000
+    for sizes, order in ((near, "C"), (near, "F"), (long, "C")):
+        if not asked:
+            return
+        drawn = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
+        arrays = {n: np.array(x, order=order) for n, x in drawn.items()}
+        dims = kernel_dims(spec, sizes)
+        if (variant := kernel.variant(arrays, dims)) in asked:
+            asked.remove(variant)
+            yield variant, arrays, dims
+    assert not asked
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_every_barrier_is_needed(name: str) -> None:
     """Each one that threads pass as if it were not there is found; the prover's part of this is in
-    test_recipes.py."""
-    spec, _, kernel, text = made(name)
-    sizes = dict.fromkeys(spec.dims, 64)
-    arrays = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
-    for barrier in {int(number) for number in re.findall(r"ts_barrier\((\d+)\)", text)}:
-        for seed in range(2):
-            without = replace(kernel, settings=Settings(seed, off=frozenset({barrier})))
-            with pytest.raises(KernelFault, match=r"no barrier between|nothing has written"):
-                without(arrays, kernel_dims(spec, sizes))
+    test_recipes.py.
+    """
+    *_, kernel, text = made(name)
+    left = {int(number) for number in re.findall(r"ts_barrier\((\d+)\)", text)}
+    for _, arrays, dims in calls(name):
+        for barrier in sorted(left):
+            try:
+                replace(kernel, settings=Settings(off=frozenset({barrier})))(arrays, dims)
+            except KernelFault as fault:
+                assert re.search("no barrier between|nothing has written", fault.message)
+                left.remove(barrier)
+    assert not left
+
+
+@pytest.mark.parametrize("name", ["exp", "gelu", "layer_norm", "softmax", "sum", "transpose"])
+def test_shipped_kernels_ask_for_what_they_need(name: str) -> None:
+    """Each variant, where rows are whole sectors long, and so is a transpose's every column."""
+    *_, kernel, _ = made(name)
+    for variant, arrays, dims in calls(name):
+        counts = kernel.counts(arrays, dims)
+        for count in (c for c in counts if not c.shared):
+            assert count.asked <= 1.1 * count.needed, (variant, count)
+        assert not sum(c.conflicts for c in counts), variant
 
 
 def test_bits_are_those_of_a_cpu() -> None:
@@ -195,18 +229,6 @@ def found(name: str, kernel: Emulated) -> bool:
         except KernelFault:
             return True
     return False
-
-
-@pytest.mark.parametrize("name", ["exp", "gelu", "layer_norm", "softmax", "sum", "transpose"])
-def test_shipped_kernels_ask_for_what_they_need(name: str) -> None:
-    """Where rows are whole sectors long, and so is a transpose's every column."""
-    spec, _, kernel, _ = made(name)
-    sizes = dict(zip(spec.dims, (32, 64), strict=False))
-    arrays = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
-    counts = kernel.counts(arrays, kernel_dims(spec, sizes))
-    for count in (c for c in counts if not c.shared):
-        assert count.asked <= 1.1 * count.needed, count
-    assert not sum(c.conflicts for c in counts)
 
 
 @pytest.mark.parametrize(("far", "width"), [(2**31 + 5, "i64"), (1_073_200_000, "i32")])
