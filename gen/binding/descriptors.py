@@ -68,7 +68,7 @@ def _tables(kernel: int, entry: Entry) -> str:
     lines = [
         f"extern const ts_variant {table_symbol(name, dtypes, level)}[];"
         for dtypes in overloads(entry)
-        for level in entry.levels
+        for level in _levels(entry, dtypes)
     ]
     for number, argument in enumerate(entry.arguments):
         axes = ", ".join(_axis(entry, extent) for extent in argument.core) or "0"
@@ -150,11 +150,16 @@ def _overloads(kernel: int, entry: Entry) -> list[str]:
     for number, dtypes in enumerate(overloads(entry)):
         variants = ", ".join(
             f"[TS_{level.upper()}] = {table_symbol(entry.kernel, dtypes, level)}"
-            for level in entry.levels
+            for level in _levels(entry, dtypes)
         )
         told = declaration(entry, dict(zip(entry.types, dtypes, strict=True)))
         items.append(f'{{"{told}", {kernel}, {entry.kernel}_types_{number}, {{{variants}}}}}')
     return items
+
+
+def _levels(entry: Entry, dtypes: Sequence[str]) -> tuple[str, ...]:
+    """The levels that there is a table for: of processors, then of GPUs."""
+    return (*entry.levels, *entry.architectures.get("_".join(dtypes), ()))
 
 
 def _arguments(entry: Entry) -> list[str]:

@@ -21,7 +21,7 @@ from ..ir.nodes import Binary, BinaryOp, Expr, Intent, Var
 from ..ir.types import INDEX, DType
 from ..ir.walk import variables, walk
 from ..lower.index_limits import SIZES
-from ..targets.runtime import LEVELS, RUNTIME
+from ..targets.runtime import ARCHITECTURES, LEVELS, RUNTIME
 
 _DECLARATIONS = RUNTIME / "ts_declarations.pxi"
 
@@ -77,7 +77,8 @@ class Entry:
         else calls are checked for, as text. named: sizes that have a name, and what they come to,
         as text. limits: of scalars that index, as `lower.index_limits` has them; largest: of
         sizes; products: of sizes, which calls work out, as text. ordered: whether a result depends
-        on where along the core axis an element is, as positions and running sums do.
+        on where along the core axis an element is, as positions and running sums do. architectures:
+        of GPUs, those that there is code for, by the choice of dtypes: names with `_` between.
     """
 
     kernel: str
@@ -98,6 +99,7 @@ class Entry:
     limits: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     largest: int = SIZES[-1]
     products: tuple[str, ...] = ()
+    architectures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[EntryArgument, ...]:
@@ -180,6 +182,7 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
         "largest": entry.largest,
         "products": list(entry.products),
         "levels": list(entry.levels),
+        "architectures": {types: list(names) for types, names in entry.architectures.items()},
         "ordered": entry.ordered,
         "details": dict(entry.details),
     }
@@ -209,6 +212,9 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
             largest=_integer(fields["largest"]),
             products=_strings(fields["products"]),
             levels=_strings(fields["levels"]),
+            architectures={
+                k: _strings(v) for k, v in _mapping(fields["architectures"]).items()
+            },
             ordered=bool(fields["ordered"]),
             details=_mapping(fields["details"]),
         )
@@ -231,10 +237,12 @@ def manifest_text(entries: Sequence[Entry], version: str) -> str:
 
 # What the binding itself is called and calls: a kernel of that name would take its place.
 _USED_BY_THE_BINDING = (
-    *("AxisError", "False", "ImportError", "MemoryError", "None", "OverflowError", "SystemError"),
+    *("AttributeError", "AxisError", "BaseException", "Exception", "False", "ImportError"),
+    *("MemoryError", "None", "OSError", "OverflowError", "RuntimeError", "SystemError"),
     *("True", "TypeError", "ValueError", "bool", "cnp", "complex", "float", "getattr", "importlib"),
-    *("PyCapsule_New", "int64_t", "uint32_t"),
-    *("hasattr", "int", "isinstance", "json", "len", "list", "np", "operator", "os", "print"),
+    *("PyCapsule_New", "int64_t", "uint32_t", "uintptr_t"),
+    *("ctypes", "hasattr", "int", "isinstance", "json", "len", "list", "np", "open", "operator"),
+    *("os", "print"),
     *("range", "str"),
     *("sorted", "sys", "tuple", "type", "zip"),
 )
@@ -282,6 +290,9 @@ def _problem(entry: Entry) -> str | None:
         return problem
     if unknown := sorted(set(entry.levels) - set(LEVELS)):
         return f"unknown ISA level {unknown[0]!r}"
+    named = {name for names in entry.architectures.values() for name in names}
+    if unknown := sorted(named - set(ARCHITECTURES)):
+        return f"unknown architecture {unknown[0]!r}"
     return next(filter(None, (_argument_problem(entry, a) for a in entry.arguments)), None)
 
 

@@ -24,6 +24,7 @@ RUNTIME_SOURCES = (
     "ts_caller.c",
     "ts_carry.c",
     "ts_engine.c",
+    "ts_gpu.c",
     "ts_levels.c",
     "ts_measure.c",
     "ts_move.c",

@@ -1,18 +1,23 @@
 """The stand-in package: hand-written kernels, built through Meson by the runtime's real sources."""
 
 import fcntl
+import functools
 import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 
 from gen.binding.manifest import entry_to_json
+from tests.runtime import stub_cupy
 from tests.runtime.standin_entries import ENTRIES
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +50,10 @@ def _build(folder: Path) -> None:
     (package / "__init__.py").write_text("from ._kernels import *\n")
     for product in (*build.glob("_kernels.*.so"), build / "manifest.json", build / "_kernels.pyi"):
         shutil.copy(product, package)
+    (package / "cuda").mkdir()
+    for entry in ENTRIES:
+        (package / "cuda" / f"{entry.kernel}.sm_90.fatbin").touch()
+    shutil.copy(next(build.glob("libcuda*.so")), site)
     (package / "include").mkdir()
     for product in (build / "standin.h", build / "standin.pxd"):
         shutil.copy(product, package / "include")
@@ -57,6 +66,75 @@ def _run(command: list[str]) -> None:
 
 
 @pytest.fixture(scope="session")
-def ts(standin_site: Path) -> ModuleType:
+def standin(standin_site: Path) -> ModuleType:
     sys.path.insert(0, str(standin_site))
     return importlib.import_module("standin")
+
+
+@pytest.fixture(scope="session")
+def ts(standin: ModuleType) -> ModuleType:
+    return standin
+
+
+@pytest.fixture(scope="module")
+def cupy(standin_site: Path) -> Iterator[ModuleType]:
+    """What stands for CuPy, where `import cupy` finds it."""
+    with stub_cupy.installed(next(standin_site.glob("libcuda*.so"))) as module:
+        yield module
+
+
+class OnGpu:
+    """The stand-in's functions for arrays on a GPU: NumPy's arrays are given to them as a GPU's
+    that share their memory, and results come back as NumPy's. Arrays that are misaligned, or
+    in another order of bytes, which a GPU has not, are given as copies.
+    """
+
+    def __init__(self, functions: ModuleType) -> None:
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._functions, name)
+        if name not in KERNELS:
+            return function
+        return functools.wraps(function)(functools.partial(_call, function))
+
+
+KERNELS = {entry.kernel for entry in ENTRIES}
+
+
+def _is_plain(x: Any) -> bool:
+    return x.dtype.isnative and x.flags.aligned and all(s % x.itemsize == 0 for s in x.strides)
+
+
+def _call(function: Any, *arguments: Any, **options: Any) -> Any:
+    moved: dict[int, Any] = {}  # by the array given for it
+    of: dict[int, Any] = {}  # the other way
+
+    def there(x: Any) -> Any:
+        if isinstance(x, tuple):
+            return tuple(map(there, x))
+        if type(x) is not np.ndarray or not x.ndim or x.dtype.kind not in "biufc":
+            return x
+        if id(x) not in moved:
+            moved[id(x)] = stub_cupy.ndarray.of(
+                x if _is_plain(x) else x.astype(x.dtype.newbyteorder("="))
+            )
+            of[id(moved[id(x)])] = x
+        return moved[id(x)]
+
+    def here(x: Any) -> Any:
+        if isinstance(x, tuple):
+            return tuple(map(here, x))
+        return of.get(id(x), x.host[()]) if isinstance(x, stub_cupy.ndarray) else x
+
+    given = [*map(there, arguments)], {name: there(x) for name, x in options.items()}
+    result = function(*given[0], **given[1])
+    for x, array in ((of[id(array)], array) for array in moved.values()):
+        if not _is_plain(x) and x.flags.writeable:
+            x[...] = array.host
+    return here(result)
+
+
+@pytest.fixture(scope="module")
+def on_gpu(standin: ModuleType, cupy: ModuleType) -> OnGpu:
+    return OnGpu(standin)

@@ -5,6 +5,8 @@ import math
 from gen.binding.manifest import Entry, EntryArgument, EntryParameter
 from gen.ir.nodes import Intent
 
+_BOTH = {"float32": ("sm_90",), "float64": ("sm_90",)}
+
 
 def _in(name: str, *core: str | int, looped: bool = True) -> EntryArgument:
     return EntryArgument(name, Intent.IN, "T", looped, core)
@@ -28,6 +30,8 @@ def _entry(
     named: dict[str, str] | None = None,
     types: dict[str, tuple[str, ...]] | None = None,
     following: dict[str, str] | None = None,
+    architectures: dict[str, tuple[str, ...]] = _BOTH,
+    ordered: bool = True,
 ) -> Entry:
     return Entry(
         kernel=kernel,
@@ -43,6 +47,8 @@ def _entry(
         constraints=constraints,
         named=named or {},
         levels=("v2", "v3", "v4"),
+        architectures=architectures,
+        ordered=ordered,
         details={"proof": "tested"},
     )
 
@@ -56,8 +62,16 @@ _CLAMP = (
 ENTRIES = (
     _entry("square", "()->()", _in("x"), _out("y", in_place=("x",))),
     _entry("softmax", "(n)->(n)", _in("x", "n"), _out("y", "n"), dims=("m", "n")),
-    _entry("total", "(n)->()", _in("x", "n"), _out("y"), dims=("m", "n")),
-    _entry("max", "(n)->()", _in("x", "n"), _out("y"), dims=("m", "n"), requires={"n": 1}),
+    _entry("total", "(n)->()", _in("x", "n"), _out("y"), dims=("m", "n"), ordered=False),
+    _entry(
+        "max",
+        "(n)->()",
+        _in("x", "n"),
+        _out("y"),
+        dims=("m", "n"),
+        requires={"n": 1},
+        ordered=False,
+    ),
     _entry(
         "matmul",
         "(m,k),(k,n)->(m,n)",
@@ -94,12 +108,18 @@ ENTRIES = (
         parameters=(EntryParameter("by", "T"), EntryParameter("gain", "real(T)", 1.0)),
         types={"T": ("complex64", "complex128"), "real(T)": ("float32", "float64")},
         following={"real(T)": "T"},
+        architectures={"complex64_float32": ("sm_90",)},
     ),
     _entry("grey", "(3)->()", _in("x", 3), _out("y")),
     _entry(
-        "scaled", "(),()->()", _in("x"), EntryArgument("by", Intent.IN, "int8", True, ()), _out("y")
+        "scaled",
+        "(),()->()",
+        _in("x"),
+        EntryArgument("by", Intent.IN, "int8", True, ()),
+        _out("y"),
+        architectures={"float32": ("sm_90",)},
     ),
-    _entry("greedy", "()->()", _in("x"), _out("y")),
+    _entry("greedy", "()->()", _in("x"), _out("y"), architectures={"float64": ("sm_90",)}),
     _entry(
         "windows",
         "(n)->(count)",
@@ -114,5 +134,5 @@ ENTRIES = (
         constraints=("length >= 1", "step <= n"),
         named={"length": "int64(seconds * rate + 0.5)", "count": "(n - length) // step + 1"},
     ),
-    _entry("limits", "(n)->(n)", _in("x", "n"), _out("y", "n"), dims=("m", "n")),
+    _entry("limits", "(n)->(n)", _in("x", "n"), _out("y", "n"), dims=("m", "n"), architectures={}),
 )

@@ -74,7 +74,10 @@ cdef const ts_overload *_exact_overload(const ts_kernel *kernel, tuple given) no
 
 
 cdef object _as_array(const ts_kernel *kernel, const ts_argument *argument, object given):
-    """What np.asarray gives, unless that would pass over what the object itself says of NumPy."""
+    """What np.asarray gives, unless that would pass over what the object itself says of NumPy; what is on
+    a GPU stays there."""
+    if _is_on_gpu(given):
+        return given
     cdef str where = f"{_text(kernel.name)}: argument {_text(argument.name)}"
     if argument.intent == TS_INOUT and not isinstance(given, np.ndarray):
         raise TypeError(f"{where} is changed in place and must be an ndarray, "
@@ -306,9 +309,8 @@ cdef inline void _give_outputs(const ts_kernel *kernel, ts_given *given, list ou
             taken += 1
 
 
-cdef int _measure(ts_invocation *v, ts_given *given, tuple inputs, int axis) except -1:
-    """Finds the extents of the call from the inputs' shapes; `given` gets the inputs."""
-    _give_inputs(v.kernel, given, inputs)
+cdef int _measure(ts_invocation *v, const ts_given *given, int axis) except -1:
+    """Finds the extents of the call from the inputs' shapes."""
     cdef int status = ts_measure(v, given, axis)
     if status == TS_WRONG_AXIS:
         raise AxisError(axis, v.axis_ndim, _message())

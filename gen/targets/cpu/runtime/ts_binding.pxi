@@ -5,7 +5,7 @@
 # Kernels may be named after builtins (max, sum, any): this code calls none of those.
 
 from cpython.pycapsule cimport PyCapsule_New
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uintptr_t
 
 import numpy as np
 cimport numpy as cnp
@@ -17,6 +17,7 @@ include "ts_package.pxi"
 include "ts_arguments.pxi"
 include "ts_outputs.pxi"
 include "ts_reductions.pxi"
+include "ts_gpu.pxi"
 
 # Below this many points the call is shorter than releasing the GIL and taking it again.
 cdef enum:
@@ -31,21 +32,24 @@ cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object
     cdef int axis_number = -1 if axis is _LAST else _axis_number(kernel, axis, "an integer")
     cdef ts_given arrays[TS_MAX_ARGUMENTS]
     v.kernel = kernel
-    v.threads = _threads(kernel, num_threads)
     cdef const ts_overload *overload = _exact_overload(kernel, given)
+    if overload is NULL and _any_on_gpu(given):
+        return _call_on_gpu(kernel, given, parameters, axis_number, out, num_threads)
+    v.threads = _threads(kernel, num_threads)
     if overload is NULL:
         inputs = _converted(kernel, given, &overload)
     v.overload = overload
     v.variants = overload.variants[<int> ts_level_used()]
     if kernel.parameters_count:
         _set_scalars(&v, overload, parameters)
-    _measure(&v, arrays, inputs, axis_number)
-    cdef list outputs = _outputs(&v, overload, inputs, axis_number, out)
+    _give_inputs(kernel, arrays, inputs)
+    _measure(&v, arrays, axis_number)
+    cdef list outputs = _outputs(&v, overload, inputs, axis_number, out, False)
     cdef tuple apart = inputs
     cdef list used = outputs
     _give_outputs(kernel, arrays, outputs)
     if out is not None or _has_inout(kernel):
-        apart, used = _without_overlap(&v, arrays, inputs, outputs, axis_number)
+        apart, used = _without_overlap(&v, arrays, inputs, outputs, axis_number, False)
     v.copied = apart is not inputs or used is not outputs
     if v.copied:
         _give_inputs(kernel, arrays, apart)

@@ -7,9 +7,13 @@ cdef extern from "ts_abi.h" nogil:
         double parts[2]
     ctypedef struct ts_variant:
         const char *name
+    ctypedef struct ts_device:
+        void *(*reserve)(const ts_device *device, size_t bytes) noexcept
 
 cdef extern from "ts_caller.h" nogil:
     enum: TS_OK
+    enum: TS_NO_MEMORY
+    enum: TS_WRONG_ARGUMENT
     ctypedef struct ts_array:
         void *data
         int ndim
@@ -22,6 +26,8 @@ cdef extern from "ts_engine.h" nogil:
     enum: TS_MAX_ARGUMENTS
     enum: TS_MOST_THREADS
     enum: TS_WRONG_AXIS
+    enum: TS_NEEDS_COPY
+    enum: TS_ARCHITECTURES
     enum: TS_LEVELS
     ctypedef enum ts_dtype:
         TS_BOOL, TS_INT8, TS_INT16, TS_INT32, TS_INT64, TS_UINT8, TS_UINT16, TS_UINT32, TS_UINT64,
@@ -84,11 +90,34 @@ cdef extern from "ts_engine.h" nogil:
         const char *variant
         bint packed
         bint copied
+        const char *architecture
+    ctypedef struct ts_gpu:
+        ts_device device
+        const ts_kernel *kernel
+        ts_level level
+        int number
+        void *stream
+        int failure
+        void *notes
+        void *(*load)(ts_gpu *gpu, const char *function) noexcept
+        void (*enter)(ts_gpu *gpu) noexcept
+    ctypedef struct ts_view:
+        int ndim
+        int64_t *shape
+        int64_t *strides
+        int64_t *dense
+        void *data
+        int64_t bytes
+        void *copy
+    ctypedef struct ts_prepared:
+        uint32_t copies
+        ts_view *views
 
     const ts_kernel *ts_kernels
     const uint32_t ts_levels_built
     const char **ts_level_names
     const ts_caller_api ts_this_api
+    int64_t ts_itemsize(ts_dtype dtype)
     ts_dtype ts_dtype_of(const ts_overload *overload, int type_variable, ts_dtype fixed)
     int ts_measure(ts_invocation *v, const ts_given *given, int axis)
     int ts_shape_of(const ts_invocation *v, int k, int axis, int64_t *shape)
@@ -99,6 +128,11 @@ cdef extern from "ts_engine.h" nogil:
     bint ts_overlaps_itself(const ts_array *array, int64_t itemsize)
     int ts_clash(const ts_invocation *v, const ts_given *given, int k)
     int ts_carry_out(ts_invocation *v, const ts_given *given, int axis)
+    int ts_launch_out(ts_invocation *v, const ts_given *given, int axis, const ts_gpu *gpu,
+                      ts_prepared *prepared)
+    int ts_launch_copies(ts_invocation *v, const ts_gpu *gpu, const ts_prepared *prepared)
+    void ts_prepare_gpu(ts_gpu *gpu)
+    void ts_use_libcuda(void *launch)
     ts_record ts_last_run()
     bint ts_level_supported(ts_level level)
     void ts_use_level(ts_level level)

@@ -21,7 +21,10 @@ typedef enum ts_dtype { /* as in gen/ir/types.py */
 
 typedef enum ts_intent { TS_IN, TS_OUT, TS_INOUT } ts_intent;
 
-typedef enum ts_level { TS_V2, TS_V3, TS_V4, TS_NEON, TS_LEVELS } ts_level;
+typedef enum ts_level { /* of processors, then architectures of GPUs, the least first */
+    TS_V2, TS_V3, TS_V4, TS_NEON, TS_ARCHITECTURES,
+    TS_SM_75 = TS_ARCHITECTURES, TS_SM_80, TS_SM_86, TS_SM_89, TS_SM_90, TS_SM_100, TS_SM_120, TS_LEVELS
+} ts_level;
 
 typedef struct ts_argument {
     const char *name;
@@ -68,7 +71,7 @@ typedef struct ts_overload { /* one choice of dtypes */
     const char *declaration;               /* as in ts_caller.h */
     int kernel;                            /* its number in ts_kernels */
     const ts_dtype *types;                 /* the type variables' values */
-    const ts_variant *variants[TS_LEVELS]; /* NULL on the levels that were not built */
+    const ts_variant *variants[TS_LEVELS]; /* NULL on the levels that it was not built for */
 } ts_overload;
 
 typedef struct ts_kernel {
@@ -123,9 +126,10 @@ typedef struct ts_invocation {
 typedef struct ts_record { /* what ran; kernel is NULL if nothing did */
     const char *kernel, *variant;
     bool packed, copied;
+    const char *architecture; /* of the GPU that it ran on, or NULL */
 } ts_record;
 
-/* Generated, in ts_kernels.c: this extension's kernels, and its ISA levels as bits. */
+/* Generated, in ts_kernels.c: this extension's kernels, and its levels of processors as bits. */
 extern const ts_kernel ts_kernels[];
 extern const int ts_kernels_count;
 extern const uint32_t ts_levels_built;
@@ -205,7 +209,52 @@ int ts_carry_out(ts_invocation *invocation, const ts_given *given, int axis);
    with `convert` set must be looped. TS_OK, TS_NO_MEMORY or TS_NEEDS_COPY. */
 int ts_run(ts_invocation *invocation);
 
-/* The calling thread's latest ts_run: for benchmarks and tests. */
+/* A call's GPU, as the runtime has it. */
+typedef struct ts_gpu {
+    ts_device device; /* the first member: kernels are given its address */
+    const ts_kernel *kernel;
+    ts_level level;
+    int number;       /* of the device */
+    void *stream;
+    int failure;      /* what libcuda returned, where a launch failed */
+    void *notes;      /* the binding's own */
+    /* The binding's. load: the address of a function of the kernel's module, or NULL. enter: makes the
+       device this thread's. */
+    void *(*load)(struct ts_gpu *gpu, const char *function);
+    void (*enter)(struct ts_gpu *gpu);
+} ts_gpu;
+
+/* Fills in what the runtime does itself. cuLaunchKernel's address has been given to ts_use_libcuda. */
+void ts_prepare_gpu(ts_gpu *gpu);
+void ts_use_libcuda(void *launch);
+
+/* An argument's array with its axes in the order of the call, and what its copy is to be. */
+typedef struct ts_view {
+    int ndim;
+    int64_t shape[TS_MAX_OUTER + 1 + TS_MAX_CORE]; /* leading axes, the loop dim, core axes */
+    int64_t strides[TS_MAX_OUTER + 1 + TS_MAX_CORE], dense[TS_MAX_OUTER + 1 + TS_MAX_CORE]; /* bytes */
+    void *data;    /* its element 0 */
+    int64_t bytes; /* of the copy */
+    void *copy;    /* the caller's: its element 0 */
+} ts_view;
+
+typedef struct ts_prepared { /* a call on a GPU that needs copies: bit k, argument k */
+    uint32_t copies;
+    ts_view views[TS_MAX_ARGUMENTS];
+    int64_t loop_extent, loop_strides[TS_MAX_ARGUMENTS];
+} ts_prepared;
+
+/* Launches a call on a GPU, all checks passed: `given` has an array for each argument. TS_OK,
+   TS_NO_MEMORY, TS_NOT_LAUNCHED; TS_WRONG_ARGUMENT, and a message: an array's elements are not aligned;
+   TS_NEEDS_COPY: nothing was launched, since some arrays have strides that no variant takes, or would
+   make it many launches. The caller copies those, then calls ts_launch_copies. */
+int ts_launch_out(ts_invocation *invocation, const ts_given *given, int axis, const ts_gpu *gpu,
+                  ts_prepared *prepared);
+
+/* The same call, on the copies. TS_NEEDS_COPY: no variant takes those, either. */
+int ts_launch_copies(ts_invocation *invocation, const ts_gpu *gpu, const ts_prepared *prepared);
+
+/* The calling thread's latest ts_run or ts_launch_out: for benchmarks and tests. */
 ts_record ts_last_run(void);
 
 /* Copies elements between two layouts of one shape; strides in bytes. `swap` as in ts_operand. */

@@ -1,7 +1,8 @@
 /* Which ISA levels this machine runs. */
 #include "ts_engine.h"
 
-const char *const ts_level_names[TS_LEVELS] = {"v2", "v3", "v4", "neon"};
+const char *const ts_level_names[TS_LEVELS] = {
+    "v2", "v3", "v4", "neon", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
 
 bool ts_level_supported(ts_level level)
 {
@@ -32,7 +33,7 @@ bool ts_cpu_has_avx512bf16(void) { return TS_CPU_HAS("avx512bf16"); }
 int ts_best_level(void)
 {
     int best = -1;
-    for (int level = 0; level < TS_LEVELS; level++)
+    for (int level = 0; level < TS_ARCHITECTURES; level++)
         if (ts_level_supported((ts_level)level))
             best = level;
     return best;

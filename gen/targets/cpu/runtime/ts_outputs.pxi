@@ -14,7 +14,8 @@ cdef tuple _shape_tuple(int ndim, const cnp.npy_intp *shape):
     return tuple([shape[i] for i in range(ndim)])
 
 
-cdef list _outputs(ts_invocation *v, const ts_overload *overload, tuple inputs, int axis, object out):
+cdef list _outputs(ts_invocation *v, const ts_overload *overload, tuple inputs, int axis, object out,
+                   bint on_gpu):
     """One array for each argument of intent out, in order."""
     cdef const ts_kernel *kernel = v.kernel
     cdef int count = kernel.arguments_count, k, given = 0
@@ -29,7 +30,10 @@ cdef list _outputs(ts_invocation *v, const ts_overload *overload, tuple inputs, 
         type_number = _number_of(ts_dtype_of(
             overload, kernel.arguments[k].type_variable, kernel.arguments[k].dtype))
         if out is not None and outs[given] is not None:
-            outputs.append(_checked_out(kernel, k, outs[given], ndim, shape, type_number))
+            outputs.append(_checked_out(kernel, k, outs[given], ndim, shape, type_number, on_gpu))
+        elif on_gpu:
+            outputs.append(_new_output_on_gpu(inputs, _shape_tuple(ndim, shape), np.dtype(
+                cnp.PyArray_DescrFromType(type_number))))
         else:
             outputs.append(_new_output(inputs, ndim, shape, type_number))
         given += 1
@@ -69,24 +73,45 @@ cdef str _out_name(const ts_kernel *kernel, int k):
 
 
 cdef object _checked_out(const ts_kernel *kernel, int k, object out, int ndim, cnp.npy_intp *shape,
-                         int type_number):
+                         int type_number, bint on_gpu):
     cdef cnp.ndarray array
+    if on_gpu:
+        return _checked_out_on_gpu(kernel, k, out, ndim, shape, type_number)
     if not cnp.PyArray_Check(out):
-        raise TypeError(
-            f"{_out_name(kernel, k)} must be an ndarray, got {type(out).__name__}")
+        what = type(out).__name__
+        if _is_on_gpu(out):
+            what = f"{_place(out)}; the arguments are not on a GPU"
+        raise TypeError(f"{_out_name(kernel, k)} must be an ndarray, got {what}")
     if not cnp.PyArray_CheckExact(out):
         _refuse_own_rules(_out_name(kernel, k), out)
     array = <cnp.ndarray> out
     if not cnp.PyArray_EquivTypenums(cnp.PyArray_TYPE(array), type_number):
-        expected = np.dtype(cnp.PyArray_DescrFromType(type_number))
-        raise TypeError(
-            f"{_out_name(kernel, k)} must have dtype {expected}, got {array.dtype}")
+        raise _wrong_dtype(kernel, k, type_number, array.dtype)
     if not _has_shape(array, ndim, shape):
-        raise ValueError(f"{_out_name(kernel, k)} must have shape {_shape_tuple(ndim, shape)}, "
-                         f"got {out.shape}")
+        raise _wrong_shape(kernel, k, _shape_tuple(ndim, shape), out.shape)
     if not cnp.PyArray_ISWRITEABLE(array):
         raise ValueError(f"{_out_name(kernel, k)} is read-only")
     return array
+
+
+cdef object _checked_out_on_gpu(const ts_kernel *kernel, int k, object out, int ndim,
+                                cnp.npy_intp *shape, int type_number):
+    if not _is_on_gpu(out):
+        raise TypeError(f"{_out_name(kernel, k)} must be an ndarray, got {type(out).__name__}")
+    if (<cnp.dtype> out.dtype).type_num != type_number:
+        raise _wrong_dtype(kernel, k, type_number, out.dtype)
+    if out.shape != _shape_tuple(ndim, shape):
+        raise _wrong_shape(kernel, k, _shape_tuple(ndim, shape), out.shape)
+    return out
+
+
+cdef object _wrong_dtype(const ts_kernel *kernel, int k, int type_number, object got):
+    expected = np.dtype(cnp.PyArray_DescrFromType(type_number))
+    return TypeError(f"{_out_name(kernel, k)} must have dtype {expected}, got {got}")
+
+
+cdef object _wrong_shape(const ts_kernel *kernel, int k, tuple expected, tuple got):
+    return ValueError(f"{_out_name(kernel, k)} must have shape {expected}, got {got}")
 
 
 cdef bint _extents_suffice(const ts_invocation *v, list outputs) except -1:
@@ -112,23 +137,18 @@ cdef bint _has_inout(const ts_kernel *kernel) noexcept:
     return False
 
 
-cdef bint _overlap(cnp.ndarray a, cnp.ndarray b) noexcept:
+cdef inline int64_t _itemsize(const ts_invocation *v, int k) noexcept:
+    cdef const ts_argument *argument = &v.kernel.arguments[k]
+    return ts_itemsize(ts_dtype_of(v.overload, argument.type_variable, argument.dtype))
+
+
+cdef bint _overlap(const ts_invocation *v, const ts_given *arrays, int k, int other) noexcept:
     """Exact, but True where finding out would take long."""
-    cdef ts_given x, y
-    _give(&x, a)
-    _give(&y, b)
-    return ts_overlap(&x.array, cnp.PyArray_ITEMSIZE(a), &y.array, cnp.PyArray_ITEMSIZE(b))
-
-
-cdef bint _overlaps_itself(cnp.ndarray array) noexcept:
-    cdef ts_given x
-    _give(&x, array)
-    return not cnp.PyArray_IS_C_CONTIGUOUS(array) and ts_overlaps_itself(
-        &x.array, cnp.PyArray_ITEMSIZE(array))
+    return ts_overlap(&arrays[k].array, _itemsize(v, k), &arrays[other].array, _itemsize(v, other))
 
 
 cdef tuple _without_overlap(const ts_invocation *v, const ts_given *arrays, tuple inputs,
-                            list outputs, int axis):
+                            list outputs, int axis, bint on_gpu):
     """(inputs, outputs) with copies of inputs and temporaries for outputs wherever writing one array
     would change another, but for the very array where the kernel is proved to run in place."""
     cdef const ts_kernel *kernel = v.kernel
@@ -138,21 +158,27 @@ cdef tuple _without_overlap(const ts_invocation *v, const ts_given *arrays, tupl
         if kernel.arguments[k].intent == TS_OUT:
             if _needs_temporary(v, k, arrays):
                 used = list(used)
-                used[given] = np.empty_like(outputs[given], subok=False,
-                                            dtype=outputs[given].dtype.newbyteorder("="))
+                used[given] = _temporary(outputs[given], on_gpu)
             given += 1
-    taken = 0
     for k in range(kernel.arguments_count):
-        if kernel.arguments[k].intent == TS_OUT:
+        if kernel.arguments[k].intent != TS_INOUT:
             continue
-        if kernel.arguments[k].intent == TS_INOUT:
-            _check_inout(v, k, inputs, taken, outputs, axis)
-            for other in range(len(inputs)):
-                if other != taken and _overlap(inputs[taken], inputs[other]):
-                    reads = list(inputs) if reads is None else reads
-                    reads[other] = inputs[other].copy()
-        taken += 1
+        _check_inout(v, k, arrays, inputs, axis, on_gpu)
+        taken = 0
+        for other in range(kernel.arguments_count):
+            if kernel.arguments[other].intent == TS_OUT:
+                continue
+            if other != k and _overlap(v, arrays, k, other):
+                reads = list(inputs) if reads is None else reads
+                reads[taken] = inputs[taken].copy()
+            taken += 1
     return (inputs if reads is None else tuple(reads)), used
+
+
+cdef object _temporary(object result, bint on_gpu):
+    if on_gpu:
+        return _cupy.empty_like(result)
+    return np.empty_like(result, subok=False, dtype=result.dtype.newbyteorder("="))
 
 
 cdef bint _needs_temporary(const ts_invocation *v, int k, const ts_given *arrays) except -1:
@@ -165,29 +191,29 @@ cdef bint _needs_temporary(const ts_invocation *v, int k, const ts_given *arrays
     return other >= 0
 
 
-cdef int _check_inout(const ts_invocation *v, int k, tuple inputs, int taken, list outputs,
-                      int axis) except -1:
+cdef int _check_inout(const ts_invocation *v, int k, const ts_given *arrays, tuple inputs, int axis,
+                      bint on_gpu) except -1:
     cdef const ts_kernel *kernel = v.kernel
     cdef str where = f"{_text(kernel.name)}: argument {_text(kernel.arguments[k].name)}"
-    cdef cnp.ndarray array = <cnp.ndarray> inputs[taken]
-    cdef int number, other = 0, ndim
+    cdef const ts_array *array = &arrays[k].array
+    cdef int other, number = 0, ndim
     cdef cnp.npy_intp shape[_MOST_AXES]
+    for other in range(k):
+        number += kernel.arguments[other].intent != TS_OUT
     ndim = ts_shape_of(v, k, axis, <int64_t *> shape)
-    if not _has_shape(array, ndim, shape):
+    if array.ndim != ndim or not cnp.PyArray_CompareLists(
+            <const cnp.npy_intp *> array.shape, shape, ndim):
         raise ValueError(f"{where} is changed in place and must have shape "
-                         f"{_shape_tuple(ndim, shape)}, got {(<object> array).shape}")
-    if not cnp.PyArray_ISWRITEABLE(array):
+                         f"{_shape_tuple(ndim, shape)}, got {inputs[number].shape}")
+    if not on_gpu and not cnp.PyArray_ISWRITEABLE(<cnp.ndarray> inputs[number]):
         raise ValueError(f"{where} is changed in place and is read-only")
-    if _overlaps_itself(array):
+    if ts_overlaps_itself(array, _itemsize(v, k)):
         raise ValueError(f"{where} is changed in place and has several elements in one place")
-    for number in range(kernel.arguments_count):
-        if kernel.arguments[number].intent == TS_OUT:
-            continue
-        if kernel.arguments[number].intent == TS_INOUT and number != k and _overlap(array, inputs[other]):
-            raise ValueError(f"{where} and {_text(kernel.arguments[number].name)} are both changed in "
+    for other in range(kernel.arguments_count):
+        if kernel.arguments[other].intent == TS_INOUT and other != k and _overlap(v, arrays, k, other):
+            raise ValueError(f"{where} and {_text(kernel.arguments[other].name)} are both changed in "
                              "place and overlap")
-        other += 1
-    for output in outputs:
-        if _overlap(array, output):
+    for other in range(kernel.arguments_count):
+        if kernel.arguments[other].intent == TS_OUT and _overlap(v, arrays, k, other):
             raise ValueError(f"{where} is changed in place and overlaps out")
     return 0

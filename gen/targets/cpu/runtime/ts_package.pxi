@@ -132,13 +132,16 @@ def kernels():
 def last_call():
     """What the calling thread's latest kernel call ran, or None.
 
-    A dict: kernel, level, variant (its name), packed (whether slices were copied block by block for
-    their strides or byte order), copied (whether whole arrays were).
+    A dict: kernel, level (of a GPU its architecture), variant (its name), packed (whether slices were
+    copied block by block for their strides or byte order), copied (whether whole arrays were).
     """
     record = ts_last_run()
     if record.kernel is NULL:
         return None
-    return {"kernel": _text(record.kernel), "level": _text(ts_level_names[<int> ts_level_used()]),
+    level = ts_level_names[<int> ts_level_used()]
+    if record.architecture is not NULL:
+        level = record.architecture
+    return {"kernel": _text(record.kernel), "level": _text(level),
             "variant": _text(record.variant), "packed": bool(record.packed),
             "copied": bool(record.copied)}
 

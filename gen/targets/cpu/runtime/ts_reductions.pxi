@@ -28,8 +28,8 @@ cdef object _reduce(const ts_kernel *kernel, bint ordered, object x, tuple param
     if out is None:
         results = _call(kernel, (merged,), parameters, number, None, num_threads)
         if not isinstance(results, tuple):
-            return np.asarray(results).reshape(whole)
-        return tuple([np.asarray(result).reshape(whole) for result in results])
+            return _reshaped(results, whole)
+        return tuple([_reshaped(result, whole) for result in results])
     given = out if isinstance(out, tuple) else (out,)
     _call(kernel, (merged,), parameters, number, tuple([
         None if o is None else _squeezed(kernel, o, axes, whole) for o in given]), num_threads)
@@ -71,9 +71,13 @@ cdef object _merged(object array, tuple axes, tuple kept, bint ordered):
     return array.transpose(kept + axes).reshape([array.shape[i] for i in kept] + [size])
 
 
+cdef object _reshaped(object result, tuple shape):
+    return (result if _is_on_gpu(result) else np.asarray(result)).reshape(shape)
+
+
 cdef object _squeezed(const ts_kernel *kernel, object out, tuple axes, tuple whole):
     """The result array that the kernel sees: a view without the axes that keepdims keeps."""
-    if not isinstance(out, np.ndarray):
+    if not isinstance(out, np.ndarray) and not _is_on_gpu(out):
         raise TypeError(f"{_text(kernel.name)}: out must be an ndarray, got {type(out).__name__}")
     if out.shape != whole:
         raise ValueError(f"{_text(kernel.name)}: out must have shape {whole}, as keepdims keeps the "
