@@ -1,4 +1,5 @@
-"""Checks that kernels_spec/meson.build lists exactly the specs in its folder, in order.
+"""Checks that kernels_spec/meson.build lists exactly the specs in its folder, in order, and those
+with a recipe for GPUs once more.
 
 Input: the folder (by default kernels_spec/). Output: nothing, or what differs and exit status 1.
 """
@@ -8,12 +9,12 @@ import sys
 from pathlib import Path
 
 
-def listed(folder: Path) -> list[str]:
-    """The names in the list `kernels` of the folder's meson.build."""
+def listed(folder: Path, name: str = "kernels") -> list[str]:
+    """The names in a list of the folder's meson.build."""
     text = (folder / "meson.build").read_text("utf-8")
-    match = re.search(r"^kernels = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)
+    match = re.search(rf"^{name} = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)
     if match is None:
-        raise SystemExit(f"{folder / 'meson.build'}: there is no list `kernels = [...]`")
+        raise SystemExit(f"{folder / 'meson.build'}: there is no list `{name} = [...]`")
     return re.findall(r"'([^']*)'", match[1])
 
 
@@ -25,7 +26,15 @@ def differences(folder: Path) -> list[str]:
         f"{name} is in the list, but there is no {name}.yaml" for name in names if name not in files
     ]
     order = ["the list is not sorted, or repeats a name"] if names != sorted(set(names)) else []
-    return missing + gone + order
+    return missing + gone + order + _differences_of_gpus(folder)
+
+
+def _differences_of_gpus(folder: Path) -> list[str]:
+    has_recipe = re.compile(r"^\s*(- )?target: *cuda\b", re.MULTILINE)
+    files = sorted(p.stem for p in folder.glob("*.yaml") if has_recipe.search(p.read_text("utf-8")))
+    if listed(folder, "cuda_kernels") == files:
+        return []
+    return [f"`cuda_kernels` must be {files}, the kernels that have a recipe for GPUs"]
 
 
 def main() -> int:

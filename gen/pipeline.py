@@ -130,7 +130,8 @@ def load(spec: KernelSpec, dtypes: Dtypes, variants: Sequence[Variant], target: 
 
 
 def generate(spec: KernelSpec, targets: Sequence[Target], prove: Prover) -> Generated:
-    """The sources of a spec for some targets, and its manifest entry.
+    """The sources of a spec for some targets, and its manifest entry. What a target has no code
+    for, of the choices of dtypes, is left out.
 
     Raises TilesmithError; nothing is generated where a proof fails.
     """
@@ -141,6 +142,7 @@ def generate(spec: KernelSpec, targets: Sequence[Target], prove: Prover) -> Gene
         made[target.level] = {
             suffix(plain.dtypes): schedule_to_emit(spec, plain.dtypes, target, prove, plain)
             for plain in plains
+            if all(target.has_code_for(dtype) for dtype in plain.dtypes.values())
         }
         files |= emit(spec, made[target.level], target)
     return Generated(files, entry_to_json(entry_of(spec, made)))

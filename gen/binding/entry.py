@@ -1,6 +1,7 @@
 """A spec's entry of the manifest: what the binding and the documentation know of the kernel."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
@@ -12,11 +13,14 @@ from ..lower.index_limits import NO_LIMITS, Limits
 from ..lower.variants import Variant, limits_of
 from ..poly.certificate import PROVED
 from ..poly.checks.in_place import of_other_sizes
+from ..targets.runtime import ARCHITECTURES, LEVELS
 from .manifest import Entry, EntryArgument, EntryParameter
 
 
 def entry_of(spec: KernelSpec, made: Mapping[str, Mapping[str, Sequence[Variant]]]) -> Entry:
-    """The entry of a kernel whose variants are made: by level and suffix of dtypes."""
+    """The entry of a kernel whose variants are made: by level and suffix of dtypes. Those of GPUs
+    may lack some dtypes.
+    """
     variants = [v for by_dtypes in made.values() for vs in by_dtypes.values() for v in vs]
     standing = reduce(or_, (v.lowered.standing for v in variants), PROVED)
     steps = {
@@ -29,7 +33,16 @@ def entry_of(spec: KernelSpec, made: Mapping[str, Mapping[str, Sequence[Variant]
     shared = frozenset[tuple[str, str]]().union(*(v.in_place for v in variants))
     harmless = (v.in_place | of_other_sizes(v.lowered.kernel) for v in variants)
     in_place = shared.intersection(*harmless)
-    return manifest_entry(spec, [*made], proof, in_place, limits_of(variants))
+    levels = [level for level in made if level in LEVELS]
+    entry = manifest_entry(spec, levels, proof, in_place, limits_of(variants))
+    return replace(entry, architectures=_architectures(made))
+
+
+def _architectures(made: Mapping[str, Mapping[str, object]]) -> dict[str, tuple[str, ...]]:
+    """Those of GPUs, by the suffix of dtypes."""
+    of_gpus = [level for level in ARCHITECTURES if level in made]
+    suffixes = dict.fromkeys(dtypes for level in of_gpus for dtypes in made[level])
+    return {s: tuple(level for level in of_gpus if s in made[level]) for s in suffixes}
 
 
 def manifest_entry(

@@ -212,9 +212,7 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
             largest=_integer(fields["largest"]),
             products=_strings(fields["products"]),
             levels=_strings(fields["levels"]),
-            architectures={
-                k: _strings(v) for k, v in _mapping(fields["architectures"]).items()
-            },
+            architectures={k: _strings(v) for k, v in _mapping(fields["architectures"]).items()},
             ordered=bool(fields["ordered"]),
             details=_mapping(fields["details"]),
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from ..binding import cython, descriptors, header, stubs
 from ..binding.manifest import Entry, entry_from_json, entry_to_json, manifest_text
 from ..errors import TilesmithError
-from ..targets.runtime import RUNTIME
+from ..targets.runtime import CUDA, DEVICE_HEADERS, RUNTIME
 
 GENERATOR = Path(__file__).parents[1]
 RUNTIME_SOURCES = (
@@ -25,6 +25,7 @@ RUNTIME_SOURCES = (
     "ts_carry.c",
     "ts_engine.c",
     "ts_gpu.c",
+    "ts_launches.c",
     "ts_levels.c",
     "ts_measure.c",
     "ts_move.c",
@@ -36,15 +37,20 @@ RUNTIME_SOURCES = (
 
 
 def generate(
-    specs: Sequence[Path], levels: Sequence[str], folder: Path, depfile: Path | None
+    specs: Sequence[Path],
+    levels: Sequence[str],
+    folder: Path,
+    depfile: Path | None,
+    architectures: Sequence[str] = (),
 ) -> None:
     """Writes of each spec `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into
-    the folder.
+    the folder; where it has a recipe for GPUs, for each architecture `.c`, the host side, and `.cu`.
 
     A spec's file is named after its kernel. Raises TilesmithError.
     """
     from .. import pipeline  # the prover's libraries load only here
     from ..poly.cache import prover
+    from ..schedule.recipe import choose
     from ..targets.registry import TARGETS
 
     chosen = TARGETS.chosen(None, levels)
@@ -52,7 +58,10 @@ def generate(
     for spec in specs:
         gc.disable()  # trees have no cycles to look for
         try:
-            generated = pipeline.generate(TARGETS.load(spec), chosen, prove)
+            read = TARGETS.load(spec)
+            on = [a for a in architectures if choose(read.recipes, "cuda", a)]
+            targets = (*chosen, *(TARGETS.chosen("cuda", on) if on else ()))
+            generated = pipeline.generate(read, targets, prove)
         finally:
             gc.enable()
         entry = entry_from_json(generated.manifest)
@@ -60,14 +69,19 @@ def generate(
             raise TilesmithError(
                 f"{spec.name} defines kernel {entry.kernel}: name it {entry.kernel}.yaml"
             )
-        write_kernel(entry, generated.c_files, folder)
+        write_kernel(entry, generated.c_files, folder, on)
     if depfile is not None:
         write_if_changed(depfile, dependencies(folder / f"{specs[0].stem}.json", specs))
 
 
-def write_kernel(entry: Entry, c_files: dict[str, str], folder: Path) -> None:
-    """Writes a kernel's C files and fragment; there must be one file a level."""
-    expected = {f"{entry.kernel}.{level}.c" for level in entry.levels}
+def write_kernel(
+    entry: Entry, c_files: dict[str, str], folder: Path, architectures: Sequence[str] = ()
+) -> None:
+    """Writes a kernel's C files and fragment; there must be one file a level, two of GPUs."""
+    expected = {
+        *(f"{entry.kernel}.{level}.c" for level in entry.levels),
+        *(f"{entry.kernel}.{level}.{kind}" for level in architectures for kind in ("c", "cu")),
+    }
     if set(c_files) != expected:
         raise TilesmithError(
             f"kernel {entry.kernel}: generated {sorted(c_files)}, not {sorted(expected)}"
@@ -150,7 +164,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         match options.command:
             case "generate":
                 generate(
-                    options.specs, options.levels.split(","), options.output_dir, options.depfile
+                    options.specs,
+                    options.levels.split(","),
+                    options.output_dir,
+                    options.depfile,
+                    options.architectures.split(",") if options.architectures else (),
                 )
             case "merge":
                 merge(
@@ -162,6 +180,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 )
             case "includedir":
                 print(RUNTIME)
+            case "cuda-includedir":
+                print(CUDA)
+            case "device-headers":
+                print("\n".join(map(str, DEVICE_HEADERS)))
             case "sources":
                 print("\n".join(str(RUNTIME / name) for name in RUNTIME_SOURCES))
     except TilesmithError as error:
@@ -177,7 +199,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("generate", help="the specs' C files and binding fragments")
     command.add_argument("specs", type=Path, nargs="+")
-    command.add_argument("--levels", required=True, help="of the target, with commas between")
+    command.add_argument("--levels", required=True, help="of CPUs, with commas between")
+    command.add_argument("--architectures", help="of GPUs, with commas between")
     command.add_argument("--output-dir", type=Path, required=True)
     command.add_argument("--depfile", type=Path)
     command = commands.add_parser("merge", help="the extension's sources from all fragments")
@@ -187,6 +210,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--output-dir", type=Path, required=True)
     command.add_argument("--depfile", type=Path)
     commands.add_parser("includedir", help="print the folder of the runtime's headers")
+    commands.add_parser("cuda-includedir", help="print the folder of what GPUs' host sides include")
+    commands.add_parser("device-headers", help="print the headers of GPUs' sources, one a line")
     commands.add_parser("sources", help="print the runtime's C files, one a line")
     return parser
 

@@ -2,15 +2,32 @@
 
 RUNTIME: the folder of the C and Cython that every extension compiles in. LEVELS: in the order of
 its `ts_level`, which tables of kernels have, too. ARCHITECTURES: the levels behind those, which are
-of GPUs.
+of GPUs. CUDA: the folder of what their sources include besides.
 """
 
 from pathlib import Path
 
 from .cpu.levels import LEVELS
-
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+from .cuda.architectures import ARCHITECTURES
 
 RUNTIME = Path(__file__).parent / "cpu" / "runtime"
+CUDA = Path(__file__).parent / "cuda" / "runtime"
 
-__all__ = ["ARCHITECTURES", "LEVELS", "RUNTIME"]
+DEVICE_HEADERS = (
+    CUDA / "ts_cuda.h",
+    *(
+        RUNTIME / name
+        for name in (
+            "ts_math.h",
+            "ts_math_coefficients.h",
+            "ts_math_f32.h",
+            "ts_math_f64.h",
+            "ts_math_turns.h",
+            "ts_scalar.h",
+            "ts_types.h",
+        )
+    ),
+)
+"""What a GPU's source includes, for where it is compiled after it was installed."""
+
+__all__ = ["ARCHITECTURES", "CUDA", "DEVICE_HEADERS", "LEVELS", "RUNTIME"]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import language as specs
 from ..errors import SpecError, TilesmithError
 from ..ir.nodes import Kernel
+from ..ir.types import DType
 from ..language import Dtypes, yaml
 from ..language.model import KernelSpec, Param, Recipe
 from ..lower.finish import Finished
@@ -119,6 +120,11 @@ class Target(Protocol):
 
     def width(self, dtypes: Dtypes) -> int:
         """How many elements code takes at once: a kernel is tried at sizes around that."""
+
+    def has_code_for(self, dtype: DType) -> bool:
+        """Whether kernels may have arrays of the type. Levels of GPUs are made for the choices of
+        dtypes of which this is so; a CPU's for all.
+        """
 
     @property
     def lowering(self) -> Passes:

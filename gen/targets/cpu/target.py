@@ -64,6 +64,9 @@ class Cpu:
         first: DType = next(iter(dtypes.values()))
         return self.machine.lanes(first.computed)
 
+    def has_code_for(self, dtype: DType) -> bool:
+        return True
+
     @property
     def lowering(self) -> Passes:
         return PASSES

@@ -74,11 +74,16 @@ def _broken(text: str, keep_marks: bool) -> str:
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
 
 
+def has_code_for(dtype: DType) -> bool:
+    """Whether a GPU's arrays may have the type; complex numbers are for later."""
+    return not dtype.is_complex
+
+
 def _require_types(kernel: Kernel) -> None:
     """Raises TilesmithError for what device text has no form for yet."""
     for node in walk(kernel):
         dtype = getattr(node, "dtype", None)
-        if isinstance(dtype, DType) and dtype.is_complex:
+        if isinstance(dtype, DType) and not has_code_for(dtype):
             raise TilesmithError(
                 f"there is no code for {dtype.value} on a GPU yet", node.span, "use float32"
             )

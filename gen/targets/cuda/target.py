@@ -9,13 +9,14 @@ from typing import ClassVar, final
 
 from ...errors import TilesmithError
 from ...ir.nodes import Kernel
+from ...ir.types import DType
 from ...language import Dtypes
 from ...lower.finish import Finished
 from ...lower.index_limits import Limits
 from ...lower.passes import Finishing, Passes
 from ..target import CompiledFunction
 from .architectures import ARCHITECTURES, WARP, Architecture
-from .emit import sources
+from .emit import has_code_for, sources
 from .emulator.emulated import Emulated, load
 from .passes.lowering import FINISHING, LOWERING
 
@@ -46,6 +47,9 @@ class Cuda:
 
     def width(self, dtypes: Dtypes) -> int:
         return WARP
+
+    def has_code_for(self, dtype: DType) -> bool:
+        return has_code_for(dtype)
 
     @property
     def lowering(self) -> Passes:

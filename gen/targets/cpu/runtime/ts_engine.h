@@ -256,6 +256,7 @@ int ts_launch_copies(ts_invocation *invocation, const ts_gpu *gpu, const ts_prep
 
 /* The calling thread's latest ts_run or ts_launch_out: for benchmarks and tests. */
 ts_record ts_last_run(void);
+void ts_set_last_run(ts_record record);
 
 /* Copies elements between two layouts of one shape; strides in bytes. `swap` as in ts_operand. */
 void ts_move(char *to, const int64_t *to_strides, const char *from, const int64_t *from_strides,

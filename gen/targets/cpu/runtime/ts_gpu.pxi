@@ -148,24 +148,23 @@ cdef object _loaded(str kernel, str level, object device, str function):
     key = (kernel, level, device)
     if key in _modules:
         return _modules[key].get_function(function)
-    folder = os.fspath(importlib.resources.files(__name__.rpartition(".")[0]).joinpath("cuda"))
-    binary, source = (os.path.join(folder, f"{kernel}.{level}.{kind}") for kind in ("fatbin", "cu"))
+    folder = importlib.resources.files(__name__.rpartition(".")[0]).joinpath("cuda")
+    names = [f"{kernel}.{level}.{kind}" for kind in ("fatbin", "cu")]
     reasons = []
-    for path in (binary, source):
-        if not os.path.exists(path):
+    for name in names:
+        file = folder.joinpath(name)
+        if not file.is_file():
             continue
         try:
-            if path is binary:
-                module = _cupy.RawModule(path=path)
+            if name is names[0]:
+                module = _cupy.RawModule(path=os.fspath(file))
             else:
-                with open(path, encoding="utf-8") as file:
-                    text = file.read()
-                module = _cupy.RawModule(code=text, options=(
-                    "--std=c++17", "--fmad=false", f"-I{folder}"))
+                module = _cupy.RawModule(
+                    code=file.read_text("utf-8"), options=_options(folder))
             found = module.get_function(function)
             found.kernel  # loads the module
         except Exception as error:
-            reasons.append(f"{os.path.basename(path)}: {type(error).__name__}: {error}")
+            reasons.append(f"{name}: {type(error).__name__}: {error}")
             continue
         _modules[key] = module
         return found
@@ -175,8 +174,13 @@ cdef object _loaded(str kernel, str level, object device, str function):
         raise RuntimeError(f"{kernel}: its code for {level} cannot be loaded; {advice}: "
                            + "; ".join(reasons))
     raise RuntimeError(f"{kernel}: the package {_PACKAGE} lacks its code for GPUs: there is neither "
-                       f"{os.path.basename(binary)} nor {os.path.basename(source)} in {folder}; "
-                       "install the package again")
+                       f"{names[0]} nor {names[1]} in {folder}; install the package again")
+
+
+cdef tuple _options(object folder):
+    """Of NVRTC. The headers are together where the package is installed, but not where it is built."""
+    places = [os.path.dirname(os.fspath(folder.joinpath(name))) for name in ("ts_cuda.h", "ts_math.h")]
+    return ("--std=c++17", "--fmad=false", "--device-int128", *[f"-I{place}" for place in places])
 
 
 # ---- what the runtime calls, without the GIL ----
