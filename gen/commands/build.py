@@ -44,7 +44,7 @@ def generate(
     architectures: Sequence[str] = (),
 ) -> None:
     """Writes of each spec `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into
-    the folder; where it has a recipe for GPUs, for each architecture `.c`, the host side, and `.cu`.
+    the folder; where it has a recipe for GPUs, of each architecture `.c`, the host side, and `.cu`.
 
     A spec's file is named after its kernel. Raises TilesmithError.
     """

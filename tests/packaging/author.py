@@ -57,8 +57,10 @@ def machine(folder: Path) -> Author:
     return Author(python, os.environ | variables)
 
 
-def package(folder: Path, specs: list[Path]) -> Path:
-    """A project `fixture-package` in the folder with these specs instead of the first one."""
+def package(folder: Path, specs: list[Path], for_gpus: bool = False) -> Path:
+    """A project `fixture-package` in the folder with these specs instead of the first one, which
+    have a recipe for GPUs or have none.
+    """
     source = folder / "fixture-package"
     project.create("fixture-package", source, TARGETS)
     kernels = source / "kernels_spec"
@@ -67,5 +69,6 @@ def package(folder: Path, specs: list[Path]) -> Path:
         (kernels / path.name).write_text(path.read_text("utf-8"), encoding="utf-8")
     names = "".join(f"  '{path.stem}',\n" for path in sorted(specs))
     listed = kernels / "meson.build"
-    listed.write_text(listed.read_text("utf-8").replace("  'normalize',\n", names))
+    text = listed.read_text("utf-8").replace("  'normalize',\n", names)
+    listed.write_text(text + ("cuda_kernels = kernels\n" if for_gpus else ""))
     return source

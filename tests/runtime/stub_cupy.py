@@ -7,7 +7,8 @@ so that nothing but a launch reads it. The driver's library is the stand-in's (s
 import ctypes
 import sys
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -48,6 +49,7 @@ class ndarray:
     def of(cls, host: Any, device: int | None = None) -> "ndarray":
         array = cls.__new__(cls)
         array.host = np.asarray(host)
+        _remember(array.host)
         array.device = SimpleNamespace(id=here.device if device is None else device)
         return array
 
@@ -96,6 +98,16 @@ class ndarray:
 
     def squeeze(self, axes: Any) -> "ndarray":
         return self._like(self.host.squeeze(axes))
+
+
+memories: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""What arrays and memory of the pool lie in."""
+
+
+def _remember(host: Any) -> None:
+    while isinstance(host.base, np.ndarray):
+        host = host.base
+    memories[id(host)] = host
 
 
 def empty(shape: Any, dtype: Any = float) -> ndarray:
@@ -151,6 +163,7 @@ def _alloc(size: int) -> Pointer:
     if size > MOST_BYTES:
         raise MemoryError(f"Out of memory allocating {size} bytes")
     memory = np.full(max(size, 1), 0xAB, np.uint8)
+    _remember(memory)
     return Pointer(memory.__array_interface__["data"][0] + FAR, memory)
 
 
@@ -167,8 +180,11 @@ cuda = SimpleNamespace(
 
 
 class RawModule:
-    """Machine code, or source; `refused`: the kinds that cannot be loaded."""
+    """Machine code, or source. refused: the kinds that cannot be loaded. load: gives the handle of
+    a function, where that is not the driver's function of the name.
+    """
 
+    load: ClassVar[Callable[["RawModule", str], int] | None] = None
     refused: tuple[str, ...] = ()
     loaded: ClassVar[list[str]] = []
 
@@ -182,6 +198,8 @@ class RawModule:
         if self.kind in self.refused:
             raise RuntimeError(f"the driver refuses this {self.kind}")
         self.loaded.append(f"{self.kind} {name} on {here.device}")
+        if self.load is not None:
+            return SimpleNamespace(kernel=SimpleNamespace(ptr=self.load(name)))
         address = ctypes.cast(getattr(driver(), name), ctypes.c_void_p).value
         return SimpleNamespace(kernel=SimpleNamespace(ptr=address))
 

@@ -1,0 +1,137 @@
+"""A package with recipes for GPUs, built as an author builds it, called with CuPy's arrays: the
+emulator runs its device text where a GPU would, all else is the real thing. CuPy is a stand-in.
+"""
+
+import ctypes
+import importlib
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gen.targets.c.library import opened
+from gen.targets.cuda.emulator import library
+from tests.packaging import author
+from tests.runtime import stub_cupy
+
+SPECS = Path(__file__).parents[1] / "targets" / "cuda" / "specs"
+KERNELS = ("gelu_gpu", "softmax_gpu", "sum_two", "transpose_gpu")
+RNG = np.random.default_rng(9)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the installed package."""
+    return Path("/tmp/w/night/cc_emusite")
+
+
+class Emulated:
+    """What stands behind the driver: emulated functions, by handle."""
+
+    def __init__(self) -> None:
+        self.functions: list[tuple[Path, str]] = [(Path(), "")]
+        self.errors: list[str] = []
+
+    def load(self, module: stub_cupy.RawModule, name: str) -> int:
+        assert module.code is not None
+        assert {"--fmad=false", "--std=c++17"} <= set(module.options)
+        built = library.build({"kernel.cu": module.code})
+        self.functions.append((built, name))
+        return len(self.functions) - 1
+
+    def launch(self, handle: int, grid: Any, block: Any, parameters: Any) -> int:
+        path, name = self.functions[handle]
+        emulator = library.Emulator(path)
+        memory = {f"memory {k}": m for k, m in enumerate(stub_cupy.memories.values()) if m.size}
+        with emulator.memory(memory, (), library.Settings(seed=handle)):
+            launch = opened(path).ts_emulator_launch
+            if launch(None, name.encode(), grid, block, parameters):
+                self.errors.append(emulator.error)
+                return 719
+        return 0
+
+
+HOOK = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)
+
+
+@pytest.fixture(scope="module")
+def package(site: Path, cupy: ModuleType) -> Iterator[ModuleType]:
+    emulated = Emulated()
+
+    def launch(handle: int, *rest: int) -> int:
+        return emulated.launch(handle, *map(ctypes.c_void_p, rest))
+
+    hook = HOOK(launch)
+    ctypes.c_void_p.in_dll(stub_cupy.driver(), "stub_hook").value = ctypes.cast(
+        hook, ctypes.c_void_p
+    ).value
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stub_cupy, "FAR", 0)  # the emulator follows pointers as they are
+        patch.setattr(stub_cupy.RawModule, "load", lambda module, name: emulated.load(module, name))
+        patch.syspath_prepend(str(site))
+        yield importlib.import_module("fixture_package")
+        assert emulated.errors == []
+    del sys.modules["fixture_package"]
+
+
+def same(package: ModuleType, name: str, x: Any, *others: Any, **options: Any) -> None:
+    """A call with a GPU's arrays gives what a call with NumPy's does."""
+    expected = getattr(package, name)(x, *others, **options)
+    there = [stub_cupy.ndarray.of(array) for array in (x, *others)]
+    got = getattr(package, name)(*there, **options)
+    assert package.last_call()["level"] == "sm_90" or not expected.size
+    assert (type(got), got.dtype, got.shape) == (
+        stub_cupy.ndarray,
+        expected.dtype,
+        np.shape(expected),
+    )
+    np.testing.assert_allclose(got.host, expected, rtol=3e-6, atol=3e-5)
+
+
+@pytest.mark.parametrize("name", ["gelu_gpu", "softmax_gpu"])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (1, 1), (3, 255), (2, 257), (2, 3, 40)])
+def test_sizes(package: ModuleType, name: str, shape: tuple[int, ...]) -> None:
+    same(package, name, RNG.standard_normal(shape).astype("f"))
+
+
+@pytest.mark.parametrize("name", ["gelu_gpu", "softmax_gpu"])
+def test_strides(package: ModuleType, name: str) -> None:
+    x = RNG.standard_normal((12, 10, 14)).astype("f")
+    for view in (x[::2], x[:, ::3], x[..., ::-1], x.T, x[3], np.broadcast_to(x[:1, :1], x.shape)):
+        same(package, name, view)
+    if name == "softmax_gpu":
+        same(package, name, x, axis=0)
+        same(package, name, x, axis=1)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (3, 5000), (2, 4, 100)])
+def test_several_launches_with_memory_between(package: ModuleType, shape: tuple[int, ...]) -> None:
+    a, x = RNG.standard_normal(shape), RNG.standard_normal(shape[-1])
+    same(package, "sum_two", a.astype("f"), x.astype("f"))
+
+
+def test_matrices(package: ModuleType) -> None:
+    same(package, "transpose_gpu", RNG.standard_normal((35, 65)).astype("f"))
+    same(package, "transpose_gpu", RNG.standard_normal((3, 33, 32)).astype("f"))
+
+
+def test_out(package: ModuleType) -> None:
+    x = RNG.standard_normal((5, 40)).astype("f")
+    expected = package.softmax_gpu(x)
+    wide = np.zeros((10, 80), "f")
+    for out in (wide[::2, ::2], x):
+        given = stub_cupy.ndarray.of(out)
+        assert package.softmax_gpu(stub_cupy.ndarray.of(x), out=given) is given
+        np.testing.assert_allclose(out, expected, rtol=3e-6)
+
+
+def test_the_packages_files(site: Path) -> None:
+    files = {path.name for path in (site / "fixture_package" / "cuda").iterdir()}
+    assert {f"{name}.sm_90.cu" for name in KERNELS} | {"ts_cuda.h", "ts_math.h"} <= files
