@@ -9,13 +9,18 @@ import sys
 from pathlib import Path
 
 
-def listed(folder: Path, name: str = "kernels") -> list[str]:
-    """The names in a list of the folder's meson.build."""
+def listed(folder: Path) -> list[str]:
+    """The names in the list `kernels` of the folder's meson.build."""
+    names = _names(folder, "kernels")
+    if names is None:
+        raise SystemExit(f"{folder / 'meson.build'}: there is no list `kernels = [...]`")
+    return names
+
+
+def _names(folder: Path, name: str) -> list[str] | None:
     text = (folder / "meson.build").read_text("utf-8")
     match = re.search(rf"^{name} = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)
-    if match is None:
-        raise SystemExit(f"{folder / 'meson.build'}: there is no list `{name} = [...]`")
-    return re.findall(r"'([^']*)'", match[1])
+    return None if match is None else re.findall(r"'([^']*)'", match[1])
 
 
 def differences(folder: Path) -> list[str]:
@@ -32,7 +37,7 @@ def differences(folder: Path) -> list[str]:
 def _differences_of_gpus(folder: Path) -> list[str]:
     has_recipe = re.compile(r"^\s*(- )?target: *cuda\b", re.MULTILINE)
     files = sorted(p.stem for p in folder.glob("*.yaml") if has_recipe.search(p.read_text("utf-8")))
-    if listed(folder, "cuda_kernels") == files:
+    if (_names(folder, "cuda_kernels") or []) == files:
         return []
     return [f"`cuda_kernels` must be {files}, the kernels that have a recipe for GPUs"]
 

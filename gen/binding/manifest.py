@@ -224,10 +224,11 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
     return entry
 
 
-def manifest_text(entries: Sequence[Entry], version: str) -> str:
-    """manifest.json: the kernels by name, each as `entry_to_json` gives it."""
+def manifest_text(entries: Sequence[Entry], version: str, cuda_sources: str | None = None) -> str:
+    """manifest.json: the kernels by name. cuda_sources: the digest of GPUs' sources, if any."""
     kernels = {e.kernel: entry_to_json(e) for e in sorted(entries, key=lambda e: e.kernel)}
-    document = {"manifest": 1, "version": version, "kernels": kernels}
+    gpus = {} if cuda_sources is None else {"cuda_sources": cuda_sources}
+    document = {"manifest": 1, "version": version, **gpus, "kernels": kernels}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -236,12 +237,12 @@ def manifest_text(entries: Sequence[Entry], version: str) -> str:
 # What the binding itself is called and calls: a kernel of that name would take its place.
 _USED_BY_THE_BINDING = (
     *("AttributeError", "AxisError", "BaseException", "Exception", "False", "ImportError"),
-    *("MemoryError", "None", "OSError", "OverflowError", "RuntimeError", "SystemError"),
+    *("MemoryError", "ModuleNotFoundError", "None", "OSError", "OverflowError", "RuntimeError"),
+    *("RuntimeWarning", "SystemError"),
     *("True", "TypeError", "ValueError", "bool", "cnp", "complex", "float", "getattr", "importlib"),
     *("PyCapsule_New", "int64_t", "uint32_t", "uintptr_t"),
     *("ctypes", "hasattr", "int", "isinstance", "json", "len", "list", "np", "open", "operator"),
-    *("os", "print"),
-    *("range", "str"),
+    *("os", "print", "range", "str"),
     *("sorted", "sys", "tuple", "type", "zip"),
 )
 _USED_BY_THE_STUBS = (

@@ -96,6 +96,14 @@ def chosen(options: argparse.Namespace) -> tuple[Target, ...]:
     return targets.chosen(options.target, options.levels)
 
 
+def shipped(options: argparse.Namespace, spec: specs.KernelSpec) -> tuple[Target, ...]:
+    """As `chosen`, but by default all that the spec has recipes for."""
+    if options.target is None and options.levels is None:
+        targets: Registry = options.targets
+        return targets.shipped(spec)
+    return chosen(options)
+
+
 def here(options: argparse.Namespace) -> tuple[Target, ...]:
     """As `chosen`, but by default at the best level that this machine runs."""
     targets: Registry = options.targets

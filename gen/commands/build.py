@@ -1,8 +1,9 @@
-"""What a build calls: specs to C files and fragments, all fragments to the binding.
+"""What a build calls: specs to C files and fragments, all fragments to the binding; and, for
+GPUs, sources to machine code.
 
-Input: specs; fragments. Output: files in the build's folder, written only if their text changes, so
-that nothing is compiled again without need. Invariant: the same input gives the same bytes in any
-folder; the depfile names all that an output was made from.
+Input: specs; fragments; sources. Output: files in the build's folder, written only if their text
+changes, so that nothing is compiled again without need. Invariant: the same input gives the same
+bytes in any folder; the depfile names all that an output was made from.
 """
 
 import argparse
@@ -15,8 +16,10 @@ from pathlib import Path
 
 from ..binding import cython, descriptors, header, stubs
 from ..binding.manifest import Entry, entry_from_json, entry_to_json, manifest_text
+from ..cache import cache_folder
 from ..errors import TilesmithError
-from ..targets.runtime import CUDA, DEVICE_HEADERS, RUNTIME
+from ..targets.runtime import CUDA, DEVICE_HEADERS, RUNTIME, digest
+from .data_wheel import data_wheel
 
 GENERATOR = Path(__file__).parents[1]
 RUNTIME_SOURCES = (
@@ -42,11 +45,13 @@ def generate(
     folder: Path,
     depfile: Path | None,
     architectures: Sequence[str] = (),
+    cuda_kernels: Sequence[str] | None = None,
 ) -> None:
     """Writes of each spec `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into
     the folder; where it has a recipe for GPUs, of each architecture `.c`, the host side, and `.cu`.
 
-    A spec's file is named after its kernel. Raises TilesmithError.
+    A spec's file is named after its kernel. Raises TilesmithError, also where cuda_kernels are
+    given and not all those that have such a recipe.
     """
     from .. import pipeline  # the prover's libraries load only here
     from ..poly.cache import prover
@@ -60,6 +65,8 @@ def generate(
         try:
             read = TARGETS.load(spec)
             on = [a for a in architectures if choose(read.recipes, "cuda", a)]
+            if cuda_kernels is not None and (spec.stem in cuda_kernels) != bool(on):
+                raise TilesmithError(_listed_wrongly(spec, bool(on)))
             targets = (*chosen, *(TARGETS.chosen("cuda", on) if on else ()))
             generated = pipeline.generate(read, targets, prove)
         finally:
@@ -72,6 +79,13 @@ def generate(
         write_kernel(entry, generated.c_files, folder, on)
     if depfile is not None:
         write_if_changed(depfile, dependencies(folder / f"{specs[0].stem}.json", specs))
+
+
+def _listed_wrongly(spec: Path, has_recipe: bool) -> str:
+    """What to do where kernels_spec/meson.build and a spec differ."""
+    if has_recipe:
+        return f"{spec.name} has a recipe for cuda: name it in cuda_kernels of meson.build"
+    return f"{spec.name} has no recipe for cuda: take it out of cuda_kernels of meson.build"
 
 
 def write_kernel(
@@ -118,10 +132,10 @@ def merge(
     package = package.replace("/", ".")
     if not all(part.isidentifier() and part.isascii() for part in package.split(".")):
         raise TilesmithError(f"{package!r} cannot be the name of a package")
-    entries = sorted(
-        (entry_from_json(json.loads(path.read_text("utf-8"))) for path in fragments),
-        key=lambda entry: entry.kernel,
-    )
+    read = {path: _read(path) for path in fragments}
+    entries = sorted(read.values(), key=lambda entry: entry.kernel)
+    device = [path.with_name(name) for path, entry in read.items() for name in _sources(entry)]
+    device += DEVICE_HEADERS if device else ()
     for first, second in pairwise(entries):
         if first.kernel == second.kernel:
             raise TilesmithError(f"two kernels are named {first.kernel}")
@@ -129,13 +143,39 @@ def merge(
     write_if_changed(folder / "_kernels.pyx", cython.module(entries, package, version))
     write_if_changed(folder / "ts_kernels.c", descriptors.descriptors(entries))
     write_if_changed(folder / "_kernels.pyi", stubs.stubs(entries))
-    write_if_changed(folder / "manifest.json", manifest_text(entries, version))
+    sources = digest(device) if device else None
+    write_if_changed(folder / "manifest.json", manifest_text(entries, version, sources))
     name = header.c_name(package)
     write_if_changed(folder / f"{name}.h", header.header(entries, package))
     write_if_changed(folder / f"{name}.pxd", header.pxd(entries, package))
     if depfile is not None:
-        inputs = [*fragments, *sorted(RUNTIME.glob("*.pxi")), RUNTIME / "ts_caller.h"]
+        own = [*sorted(RUNTIME.glob("*.pxi")), RUNTIME / "ts_caller.h"]
+        inputs = [*fragments, *own, *device]
         write_if_changed(depfile, dependencies(folder / "_kernels.pyx", inputs))
+
+
+def _read(fragment: Path) -> Entry:
+    return entry_from_json(json.loads(fragment.read_text("utf-8")))
+
+
+def _sources(entry: Entry) -> list[str]:
+    """The names of a kernel's files of device text."""
+    levels = {level for levels in entry.architectures.values() for level in levels}
+    return [f"{entry.kernel}.{level}.cu" for level in sorted(levels)]
+
+
+def compile_source(source: Path, folder: Path) -> None:
+    """Writes the machine code of `<kernel>.<architecture>.cu` for that architecture and all later
+    ones, and what its functions take of each: `.fatbin` and `.functions.json`.
+
+    Raises TilesmithError as `machine_code`.
+    """
+    from ..targets.cuda.machine_code import machine_code
+
+    name, architecture = source.stem, source.stem.rpartition(".")[2]
+    to = folder / f"{name}.fatbin"
+    functions = machine_code(source, architecture, to, cache_folder() / "machine-code")
+    write_if_changed(folder / f"{name}.functions.json", json.dumps(functions, indent=1) + "\n")
 
 
 def _check_symbols(entries: Sequence[Entry]) -> None:
@@ -169,6 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     options.output_dir,
                     options.depfile,
                     options.architectures.split(",") if options.architectures else (),
+                    options.cuda_kernels,
                 )
             case "merge":
                 merge(
@@ -178,6 +219,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     options.output_dir,
                     options.depfile,
                 )
+            case "compile":
+                compile_source(options.source, options.output_dir)
+            case "data-wheel":
+                print(data_wheel(options.wheel, options.output_dir))
             case "includedir":
                 print(RUNTIME)
             case "cuda-includedir":
@@ -201,6 +246,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("specs", type=Path, nargs="+")
     command.add_argument("--levels", required=True, help="of CPUs, with commas between")
     command.add_argument("--architectures", help="of GPUs, with commas between")
+    command.add_argument("--cuda-kernels", nargs="*", help="all that have a recipe for GPUs")
     command.add_argument("--output-dir", type=Path, required=True)
     command.add_argument("--depfile", type=Path)
     command = commands.add_parser("merge", help="the extension's sources from all fragments")
@@ -209,6 +255,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--version", required=True, help="the package's version")
     command.add_argument("--output-dir", type=Path, required=True)
     command.add_argument("--depfile", type=Path)
+    command = commands.add_parser("compile", help="a GPU's source to machine code, by nvcc")
+    command.add_argument("source", type=Path)
+    command.add_argument("--output-dir", type=Path, required=True)
+    command = commands.add_parser(
+        "data-wheel", help="the wheel with the machine code of a package's wheel, by nvcc"
+    )
+    command.add_argument("wheel", type=Path, help="the package's, with its sources for GPUs")
+    command.add_argument("-o", "--output-dir", type=Path, default=Path("dist"))
     commands.add_parser("includedir", help="print the folder of the runtime's headers")
     commands.add_parser("cuda-includedir", help="print the folder of what GPUs' host sides include")
     commands.add_parser("device-headers", help="print the headers of GPUs' sources, one a line")

@@ -10,7 +10,7 @@ from ..poly.cache import prover
 from ..progress import progress
 from ..trial import run as trial
 from . import build
-from .arguments import Commands, chosen, files, many_files
+from .arguments import Commands, files, many_files, shipped
 
 
 def add(commands: Commands) -> None:
@@ -28,7 +28,8 @@ def run(options: argparse.Namespace) -> int:
         for path in paths:
             shown.part(path.stem)
             prove = trial.counting(prover(cache_folder() / "proofs"), shown)
-            made = generate(options.targets.load(path), chosen(options), prove)
+            spec = options.targets.load(path)
+            made = generate(spec, shipped(options, spec), prove)
             texts = {
                 **made.c_files,
                 f"{path.stem}.json": json.dumps(made.manifest, indent=1) + "\n",

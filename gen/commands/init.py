@@ -16,10 +16,14 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("name", help="of the project, such as my-kernels; imported as my_kernels")
     command.add_argument("-o", "--output", type=Path, help="the new folder (default: the name)")
+    command.add_argument(
+        "--cuda", action="store_true", help="with a recipe for GPUs, and what their code needs"
+    )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     folder = options.output or Path(options.name)
-    print(*project.create(options.name, folder, options.targets), sep="\n")
+    made = project.create(options.name, folder, options.targets, cuda=options.cuda)
+    print(*made, sep="\n")
     return 0

@@ -22,6 +22,7 @@ FILES = {
     "README.md": "README.md",
     "pyproject.toml": "pyproject.toml.in",
     "meson.build": "meson.build",
+    "meson.options": "meson.options",
     "kernels_spec/meson.build": "kernels_spec/meson.build",
     "kernels_spec/normalize.yaml": "kernels_spec/normalize.yaml",
     "src/%package/__init__.py": "package/__init__.py.in",
@@ -30,6 +31,13 @@ FILES = {
     ".gitignore": "gitignore",
 }
 """The template of each file of a project."""
+
+CUDA = {
+    "README.md": "cuda/README.md",
+    "kernels_spec/meson.build": "cuda/meson.build",
+    "kernels_spec/normalize.yaml": "cuda/recipe.yaml",
+}
+"""What files end with where kernels run on GPUs, too."""
 
 _TAKEN = frozenset({"numpy", "tilesmith", "tests", "build", "dist", "kernels_spec"})
 
@@ -40,10 +48,11 @@ class _Template(string.Template):
     delimiter = "%"
 
 
-def create(name: str, folder: Path, targets: Registry) -> list[Path]:
+def create(name: str, folder: Path, targets: Registry, *, cuda: bool = False) -> list[Path]:
     """Writes the project `name` into `folder`, which must not exist. Returns the files.
 
-    The package is the name with underscores. targets: those that its recipes can be for. Raises
+    The package is the name with underscores. targets: those that its recipes can be for. cuda:
+    whether the first kernel has a recipe for GPUs, too. Raises
     TilesmithError for a name that is none, and where the folder exists; OSError where it cannot be
     written.
     """
@@ -52,8 +61,8 @@ def create(name: str, folder: Path, targets: Registry) -> list[Path]:
         raise TilesmithError(f"{folder} exists already: init makes a new folder")
     words = {"name": name, "package": package, "version": __version__}
     texts = {
-        _Template(path).substitute(words): _Template(_read(template)).substitute(words)
-        for path, template in FILES.items()
+        _Template(path).substitute(words): _Template(_text(path, cuda)).substitute(words)
+        for path in FILES
     }
     texts |= {f"src/{package}/py.typed": "", "tilesmith.schema.json": schema.text(targets)}
     for path, text in texts.items():
@@ -73,6 +82,11 @@ def package_name(name: str) -> str:
     if keyword.iskeyword(package) or package in sys.stdlib_module_names | _TAKEN:
         raise TilesmithError(f"Python or the build has another {package!r}: take another name")
     return package
+
+
+def _text(path: str, cuda: bool) -> str:
+    """The template of a file, whole."""
+    return _read(FILES[path]) + (_read(CUDA[path]) if cuda and path in CUDA else "")
 
 
 def _read(template: str) -> str:

@@ -5,6 +5,8 @@ its `ts_level`, which tables of kernels have, too. ARCHITECTURES: the levels beh
 of GPUs. CUDA: the folder of what their sources include besides.
 """
 
+import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from .cpu.levels import LEVELS
@@ -30,4 +32,12 @@ DEVICE_HEADERS = (
 )
 """What a GPU's source includes, for where it is compiled after it was installed."""
 
-__all__ = ["ARCHITECTURES", "CUDA", "DEVICE_HEADERS", "LEVELS", "RUNTIME"]
+__all__ = ["ARCHITECTURES", "CUDA", "DEVICE_HEADERS", "LEVELS", "RUNTIME", "digest"]
+
+
+def digest(files: Iterable[Path]) -> str:
+    """A hash of the names and texts of files, in whatever order."""
+    whole = hashlib.sha256()
+    for path in sorted(files, key=lambda path: path.name):
+        whole.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()

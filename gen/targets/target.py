@@ -203,6 +203,16 @@ class Registry:
                 raise TilesmithError(f"unknown level {level!r}: there are {known}")
         return tuple(target.at(level) for level in levels or target.usual)
 
+    def shipped(self, spec: KernelSpec) -> tuple[Target, ...]:
+        """The first target, and the others that the spec has recipes for, at their usual levels."""
+        first, *others = self.targets
+        chosen = (first, *(target for target in others if self.has_recipe(spec, target.name)))
+        return tuple(target.at(level) for target in chosen for level in target.usual)
+
+    def has_recipe(self, spec: KernelSpec, name: str) -> bool:
+        """Whether the spec has a recipe for the target, or for a level of it."""
+        return any(recipe.target.partition(".")[0] == name for recipe in spec.recipes)
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(target.name for target in self.targets)

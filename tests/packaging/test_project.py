@@ -149,7 +149,7 @@ def test_gen_is_installed_without_caches() -> None:
 
 def test_every_template_is_used() -> None:
     there = {path.relative_to(project.TEMPLATES).as_posix() for path in _files(project.TEMPLATES)}
-    assert there == set(project.FILES.values())
+    assert there == {*project.FILES.values(), *project.CUDA.values()}
 
 
 def _files(folder: Path) -> list[Path]:

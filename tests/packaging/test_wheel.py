@@ -37,7 +37,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listed = source / "kernels_spec" / "meson.build"
     names = "".join(f"  '{kernel}',\n" for kernel in KERNELS)
     listed.write_text(
-        re.sub(r"kernels = \[.*?\]", f"kernels = [\n{names}]", listed.read_text(), flags=re.S)
+        re.sub(r"(?sm)^kernels = \[.*?\]", f"kernels = [\n{names}]", listed.read_text())
     )
     git: list[str | Path] = ["git", "-C", source, "-c", "user.name=test", "-c", "user.email=test"]
     _run([*git, "init", "--quiet"])

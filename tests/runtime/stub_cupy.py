@@ -187,12 +187,14 @@ class RawModule:
     load: ClassVar[Callable[["RawModule", str], int] | None] = None
     refused: tuple[str, ...] = ()
     loaded: ClassVar[list[str]] = []
+    last: "ClassVar[RawModule]"
 
     def __init__(
         self, code: str | None = None, *, path: str | None = None, options: tuple[str, ...] = ()
     ) -> None:
         self.kind = "source" if path is None else "binary"
         self.code, self.path, self.options = code, path, options
+        RawModule.last = self
 
     def get_function(self, name: str) -> SimpleNamespace:
         if self.kind in self.refused:

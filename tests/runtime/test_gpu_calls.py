@@ -4,6 +4,7 @@ CuPy and the GPU are stand-ins. What such calls share with NumPy's is tested in 
 """
 
 import ctypes
+import json
 import subprocess
 import sys
 import threading
@@ -295,6 +296,41 @@ def test_there_is_none(package: SimpleNamespace) -> None:
         "RuntimeError: square: the package standin lacks its code for GPUs: there is neither "
         f"square.sm_90.fatbin nor square.sm_90.cu in {package.folder}; install the package again"
     )
+
+
+def _data_package(package: SimpleNamespace, sources: str) -> None:
+    """The package with machine code, for the sources with that digest."""
+    folder = package.folder.parents[1] / "standin_cuda"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    told = {"distribution": "standin-cuda", "version": "0.9", "cuda_sources": sources}
+    (folder / "manifest.json").write_text(json.dumps(told))
+    (folder / "square.sm_90.fatbin").touch()
+
+
+def test_machine_code_of_a_package_of_its_own(package: SimpleNamespace) -> None:
+    manifest = json.loads((package.folder.parent / "manifest.json").read_text())
+    _data_package(package, manifest["cuda_sources"])
+    (package.folder / "square.sm_90.cu").touch()
+    assert package.run(CALL) == "[9.] ['binary ts_square_float64_launch0 on 0']"
+
+
+def test_machine_code_for_other_sources(package: SimpleNamespace) -> None:
+    _data_package(package, "others")
+    (package.folder / "square.sm_90.cu").touch()
+    call = "import warnings; warnings.simplefilter('error')"
+    assert package.run(call, CALL) == (
+        "RuntimeWarning: standin 0.0.1: the machine code in standin-cuda 0.9 is for other sources, "
+        "so that these are compiled by NVRTC; pip install 'standin-cuda==0.0.1' brings what fits"
+    )
+    assert package.run(CALL) == "[9.] ['source ts_square_float64_launch0 on 0']"
+
+
+def test_where_the_sources_headers_are(package: SimpleNamespace) -> None:
+    for name in ("square.sm_90.cu", "ts_cuda.h", "ts_types.h"):
+        (package.folder / name).touch()
+    said = package.run("ts.square(x)", "print(cupy.RawModule.last.options)")
+    assert said == str(("--std=c++17", "--fmad=false", f"-I{package.folder}"))
 
 
 def test_there_is_no_driver(standin: ModuleType, standin_site: Path) -> None:

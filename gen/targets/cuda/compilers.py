@@ -7,7 +7,7 @@ memory of each entry point as the compiler tells them.
 import re
 import shutil
 import subprocess
-import sysconfig
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ FLAGS = ("-std=c++17", "--fmad=false")
 """Of nvcc and NVRTC: products are fused where the text says so, and nowhere else."""
 
 _PACKAGES = ("nvidia/cu13/bin", "nvidia/cuda_nvcc/bin")
-_ENTRY = re.compile(r"Compiling entry function '(\w+)'")
+_ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
@@ -38,6 +38,7 @@ class Resources:
     """
 
     name: str
+    architecture: str
     registers: int
     spilled: int
     stack: int
@@ -48,8 +49,7 @@ def nvcc() -> str | None:
     """The compiler on PATH, or that of the Python package `nvidia-cuda-nvcc`; None without one."""
     if found := shutil.which("nvcc"):
         return found
-    folder = Path(sysconfig.get_path("platlib"))
-    names = (folder / package / "nvcc" for package in _PACKAGES)
+    names = (Path(folder, package, "nvcc") for folder in sys.path for package in _PACKAGES)
     return next((str(name) for name in names if name.exists()), None)
 
 
@@ -60,14 +60,23 @@ def compiled(
 
     Raises TilesmithError where there is no nvcc, or with its words where it refuses or warns.
     """
-    compiler = nvcc()
-    if compiler is None:
-        raise TilesmithError(
-            "there is no nvcc", hint="install nvidia-cuda-nvcc, or put nvcc on the PATH"
-        )
-    folders = (f"-I{folder}" for folder in HEADERS)
-    command = (compiler, f"-arch={architecture}", *FLAGS, *folders, "-Xptxas=-v", *flags)
-    command = (*command, "-cubin", "-o", str(to), str(source))
+    return run(source, (f"-arch={architecture}", *flags, "-cubin", "-o", str(to)), HEADERS)
+
+
+def required() -> str:
+    """The compiler. Raises TilesmithError without one."""
+    if (compiler := nvcc()) is None:
+        hint = "install nvidia-cuda-nvcc, or put nvcc on the PATH"
+        raise TilesmithError("there is no nvcc", hint=hint)
+    return compiler
+
+
+def run(source: Path, options: Sequence[str], headers: Sequence[Path]) -> tuple[Resources, ...]:
+    """Compiles device text. options: after the usual ones; headers: the folders of what it
+    includes. Raises as `compiled`.
+    """
+    folders = (f"-I{folder}" for folder in headers)
+    command = (required(), *FLAGS, *folders, "-Xptxas=-v", *options, str(source))
     done = subprocess.run(command, capture_output=True, text=True)
     words = (done.stdout + done.stderr).strip()
     if done.returncode or re.search(r"\b(warning|error)\b", words):
@@ -78,10 +87,10 @@ def compiled(
 def resources(listing: str) -> Iterator[Resources]:
     """What `ptxas -v` tells, an entry point after another."""
     parts = _ENTRY.split(listing)[1:]
-    for name, text in zip(parts[::2], parts[1::2], strict=True):
+    for name, architecture, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         stack, stores, loads = _numbers(_SPILLS, text) or (0, 0, 0)
         (registers,), (shared,) = _numbers(_USED, text) or (0,), _numbers(_SHARED, text) or (0,)
-        yield Resources(name, registers, stores + loads, stack, shared)
+        yield Resources(name, architecture, registers, stores + loads, stack, shared)
 
 
 def _numbers(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:

@@ -58,8 +58,8 @@ ptxas info    : Function properties for a_i32
 ptxas info    : Used 12 registers, used 0 barriers
 """
     assert list(resources(listing)) == [
-        Resources("a_i64", 40, 20, 16, 2196),
-        Resources("a_i32", 12, 0, 0, 0),
+        Resources("a_i64", "sm_90", 40, 20, 16, 2196),
+        Resources("a_i32", "sm_90", 12, 0, 0, 0),
     ]
 
 

@@ -10,6 +10,7 @@ cdef object _libcuda = None
 cdef dict _modules = {}  # (kernel, level, device): cupy.RawModule, loaded
 cdef dict _capabilities = {}  # device: 90 for sm_90
 cdef list _functions = []  # RawKernels, kept for their handles
+cdef object _data = None  # the folder of the package with machine code; False: there is none that fits
 
 
 cdef bint _is_on_gpu(object given) except -1:
@@ -143,17 +144,15 @@ cdef str _failure_name(int failure):
 cdef object _loaded(str kernel, str level, object device, str function):
     """The function as a RawKernel whose module is loaded: machine code where it is there and the
     driver takes it, else the source, compiled by NVRTC."""
-    import importlib.resources
-
     key = (kernel, level, device)
     if key in _modules:
         return _modules[key].get_function(function)
-    folder = importlib.resources.files(__name__.rpartition(".")[0]).joinpath("cuda")
+    folder, data = _own_folder().joinpath("cuda"), _data_folder()
     names = [f"{kernel}.{level}.{kind}" for kind in ("fatbin", "cu")]
     reasons = []
-    for name in names:
-        file = folder.joinpath(name)
-        if not file.is_file():
+    for place, name in ((folder, names[0]), (data, names[0]), (folder, names[1])):
+        file = place and place.joinpath(name)
+        if not file or not file.is_file():
             continue
         try:
             if name is names[0]:
@@ -175,6 +174,38 @@ cdef object _loaded(str kernel, str level, object device, str function):
                            + "; ".join(reasons))
     raise RuntimeError(f"{kernel}: the package {_PACKAGE} lacks its code for GPUs: there is neither "
                        f"{names[0]} nor {names[1]} in {folder}; install the package again")
+
+
+cdef object _own_folder():
+    import importlib.resources
+
+    return importlib.resources.files(__name__.rpartition(".")[0])
+
+
+cdef object _data_folder():
+    """The folder of the package that brings machine code for the sources installed here; False, after
+    a warning where it is for others."""
+    global _data
+    import importlib.resources
+    import json
+    import warnings
+
+    if _data is None:
+        _data = False
+        try:
+            folder = importlib.resources.files(f"{_PACKAGE.replace('.', '_')}_cuda")
+        except ModuleNotFoundError:
+            return False
+        there, here = [json.loads(f.joinpath("manifest.json").read_text("utf-8"))
+                       for f in (folder, _own_folder())]
+        if there["cuda_sources"] == here.get("cuda_sources"):
+            _data = folder
+        else:
+            name = there["distribution"]
+            warnings.warn(f"{_PACKAGE} {__version__}: the machine code in {name} {there['version']} is "
+                          "for other sources, so that these are compiled by NVRTC; pip install "
+                          f"'{name}=={__version__}' brings what fits", RuntimeWarning, stacklevel=1)
+    return _data
 
 
 cdef tuple _options(object folder):

@@ -1,0 +1,96 @@
+"""The wheel with a package's machine code for GPUs: data alone, for every Python.
+
+Input: the package's wheel, with its sources for GPUs. Output: the wheel `<package>-cuda` of the
+same version: a fatbin a source, and a manifest that repeats the hash of those sources, by which
+the package knows its own. Invariant: the same wheel and compiler give the same bytes.
+"""
+
+import base64
+import hashlib
+import json
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from email import message_from_bytes
+from pathlib import Path
+
+from ..cache import cache_folder
+from ..errors import TilesmithError
+from ..targets.cuda.machine_code import machine_code
+from ..targets.runtime import digest
+
+_WRITTEN = (1980, 1, 1, 0, 0, 0)  # of each file, so that two wheels are alike
+
+
+def data_wheel(wheel: Path, to: Path) -> Path:
+    """Writes the wheel into the folder `to`, and returns it.
+
+    Raises TilesmithError where the package has no sources for GPUs or not those that its manifest
+    tells, and as `machine_code`; OSError and zipfile.BadZipFile where it cannot be read.
+    """
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+        told = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(told))
+        package, manifest = _manifest(archive, wheel)
+        inside = [n for n in archive.namelist() if n.startswith(f"{package}/cuda/")]
+        archive.extractall(folder, inside)
+        cuda = Path(folder, package, "cuda")
+        sources = [path for path in sorted(cuda.iterdir()) if path.suffix in (".cu", ".h")]
+        if manifest["cuda_sources"] != digest(sources):
+            raise TilesmithError(f"{wheel.name}: its sources for GPUs are not its manifest's")
+        name, version = f"{metadata['Name']}-cuda", str(metadata["Version"])
+        imported = f"{package.replace('/', '_')}_cuda"
+        files, functions = {}, {}
+        for source in (path for path in sources if path.suffix == ".cu"):
+            binary, architecture = source.with_suffix(".fatbin"), source.stem.rpartition(".")[2]
+            kept = cache_folder() / "machine-code"
+            functions[source.stem] = machine_code(source, architecture, binary, kept, [cuda])
+            files[f"{imported}/{binary.name}"] = binary.read_bytes()
+    document = {
+        "manifest": 1,
+        "distribution": name,
+        "version": version,
+        "cuda_sources": manifest["cuda_sources"],
+        "functions": functions,
+    }
+    doc = f'"""Machine code for GPUs, which the package {package} loads."""\n'
+    files[f"{imported}/__init__.py"] = doc.encode()
+    files[f"{imported}/manifest.json"] = (json.dumps(document, indent=1) + "\n").encode()
+    to.mkdir(parents=True, exist_ok=True)
+    path = to / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    _write(path, files, name, version, str(metadata["Name"]))
+    return path
+
+
+def _manifest(archive: zipfile.ZipFile, wheel: Path) -> tuple[str, Mapping[str, object]]:
+    """The package's folder, and its manifest. Raises TilesmithError where it has no GPU's code."""
+    for name in archive.namelist():
+        folder, _, file = name.rpartition("/")
+        if file == "manifest.json" and folder:
+            manifest = json.loads(archive.read(name))
+            if "cuda_sources" in manifest:
+                return folder, manifest
+    raise TilesmithError(f"{wheel.name} has no kernels for GPUs")
+
+
+def _write(path: Path, files: Mapping[str, bytes], name: str, version: str, package: str) -> None:
+    folder = f"{name.replace('-', '_')}-{version}.dist-info"
+    metadata = (
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        f"Summary: Machine code for GPUs, for {package} {version}\n"
+        f"Requires-Dist: {package}=={version}\n"
+    )
+    tags = "Wheel-Version: 1.0\nGenerator: tilesmith\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    whole = {**files, f"{folder}/METADATA": metadata.encode(), f"{folder}/WHEEL": tags.encode()}
+    record = "".join(f"{file},{_hash(data)},{len(data)}\n" for file, data in whole.items())
+    whole[f"{folder}/RECORD"] = f"{record}{folder}/RECORD,,\n".encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, data in whole.items():
+            info = zipfile.ZipInfo(file, _WRITTEN)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(info, data)
+
+
+def _hash(data: bytes) -> str:
+    text = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
+    return f"sha256={text.decode()}"

@@ -1,0 +1,212 @@
+"""A project that `init --cuda` made: host side and sources in its wheel, machine code beside it."""
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from gen import project
+from gen.cli import main
+from gen.commands import build, data_wheel
+from gen.errors import TilesmithError
+from gen.targets.cuda.compilers import nvcc
+from gen.targets.registry import TARGETS
+from gen.targets.runtime import ARCHITECTURES, DEVICE_HEADERS, digest
+
+from .author import Author
+
+needs_nvcc = pytest.mark.skipif(
+    nvcc() is None, reason="there is no nvcc: pip install --group cuda brings it"
+)
+SOURCE = "my_kernels/cuda/normalize.sm_90.cu"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cuda") / "my-kernels"
+    project.create("my-kernels", folder, TARGETS, cuda=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, author: Author) -> Path:
+    """Built on a machine that has no CUDA."""
+    pip = ["pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet"]
+    author.run(*pip, "--wheel-dir", source.parent / "dist", source)
+    (wheel,) = (source.parent / "dist").glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def data(wheel: Path) -> Path:
+    return data_wheel.data_wheel(wheel, wheel.parent / "data")
+
+
+def _manifest(wheel: Path, folder: str) -> dict[str, object]:
+    with zipfile.ZipFile(wheel) as archive:
+        loaded: dict[str, object] = json.loads(archive.read(f"{folder}/manifest.json"))
+    return loaded
+
+
+def test_the_wheel_has_sources_and_no_machine_code(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    there = tmp_path / "my_kernels" / "cuda"
+    assert {path.name for path in there.iterdir()} == {
+        "normalize.sm_90.cu", *(path.name for path in DEVICE_HEADERS)
+    }  # fmt: skip
+    for header in DEVICE_HEADERS:
+        assert (there / header.name).read_bytes() == header.read_bytes()
+    manifest = _manifest(wheel, "my_kernels")
+    assert manifest["cuda_sources"] == digest(there.iterdir())
+    call = (
+        "import my_kernels as mk; print(mk.normalize([3.0, 4.0]),"
+        " mk.show_config('dicts')['levels_built'], mk.kernels()['normalize']['architectures'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", call],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    called, on_gpus = done.stdout.split("] {")
+    assert called.startswith("[0.6 0.8] [") and "sm_90" not in called
+    assert on_gpus == "'float32': ['sm_90'], 'float64': ['sm_90']}\n"
+
+
+def test_sources_in_the_wheel_need_no_other_headers(wheel: Path, tmp_path: Path) -> None:
+    """As the emulator's compiler sees it; it brings no more than what stands for a GPU."""
+    from gen.targets.cuda import emulator
+
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    own = Path(emulator.__file__).parent / "runtime"
+    file = tmp_path / SOURCE
+    command = ["g++", "-std=gnu++20", "-fsyntax-only", "-DTS_EMULATED", f"-I{file.parent}"]
+    command += [f"-I{own}", "-x", "c++", str(file)]
+    assert subprocess.run(command, capture_output=True, text=True).stderr == ""
+
+
+@needs_nvcc
+def test_the_data_wheel_is_for_its_package(wheel: Path, data: Path) -> None:
+    assert data.name == "my_kernels_cuda-0.1.0-py3-none-any.whl"
+    manifest, told = _manifest(wheel, "my_kernels"), _manifest(data, "my_kernels_cuda")
+    assert told["cuda_sources"] == manifest["cuda_sources"]
+    assert (told["distribution"], told["version"]) == ("my-kernels-cuda", "0.1.0")
+    functions = told["functions"]["normalize.sm_90"]  # type: ignore[index]
+    names = [f"ts_normalize_{t}_0_launch0_i{n}" for t in ("float32", "float64") for n in (32, 64)]
+    assert list(functions) == names
+    for by_architecture in functions.values():
+        assert list(by_architecture) == list(ARCHITECTURES[ARCHITECTURES.index("sm_90") :])
+        for figures in by_architecture.values():
+            assert figures["spilled"] == 0 < figures["registers"] and figures["shared"] > 0
+            assert figures["occupancy"] == 1
+
+
+@needs_nvcc
+def test_the_data_wheel_is_whole(data: Path) -> None:
+    with zipfile.ZipFile(data) as archive:
+        folder = "my_kernels_cuda-0.1.0.dist-info"
+        assert b"Requires-Dist: my-kernels==0.1.0\n" in archive.read(f"{folder}/METADATA")
+        lines = archive.read(f"{folder}/RECORD").decode().splitlines()
+        assert {line.partition(",")[0] for line in lines} == set(archive.namelist())
+        for name, hashed, size in (line.split(",") for line in lines[:-1]):
+            found = hashlib.sha256(archive.read(name)).digest()
+            assert hashed == f"sha256={base64.urlsafe_b64encode(found).rstrip(b'=').decode()}"
+            assert int(size) == archive.getinfo(name).file_size
+        assert archive.read("my_kernels_cuda/normalize.sm_90.fatbin")[:4] == b"\x50\xed\x55\xba"
+
+
+@needs_nvcc
+def test_the_same_sources_are_compiled_once(
+    wheel: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr("gen.targets.cuda.machine_code.run", never)
+    assert data_wheel.data_wheel(wheel, tmp_path).read_bytes() == data.read_bytes()
+
+
+@needs_nvcc
+def test_machine_code_in_the_package(source: Path, tmp_path: Path, author: Author) -> None:
+    folder = tmp_path / "build"
+    meson = ["python", "-m", "mesonbuild.mesonmain"]
+    author.run(*meson, "setup", folder, source, "-Dcuda=enabled")
+    author.run("ninja", "-C", folder, "normalize.sm_90.fatbin")
+    assert (folder / "normalize.sm_90.fatbin").stat().st_size > 1000
+    assert len(json.loads((folder / "normalize.sm_90.functions.json").read_text())) == 4
+    plan = json.loads(author.run(*meson, "introspect", folder, "--install-plan"))["targets"]
+    there = {Path(where["destination"]).name for where in plan.values()}
+    assert {"normalize.sm_90.fatbin", "normalize.sm_90.functions.json"} <= there
+
+
+def _changed(wheel: Path, to: Path, name: str, text: bytes | None) -> Path:
+    """A copy of the wheel with another text, or without the file."""
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(to, "w") as new:
+        for each in old.namelist():
+            if each != name:
+                new.writestr(each, old.read(each))
+        if text is not None:
+            new.writestr(name, text)
+    return to
+
+
+def test_a_wheel_whose_sources_are_others(wheel: Path, tmp_path: Path) -> None:
+    broken = _changed(wheel, tmp_path / "a.whl", SOURCE, b"// another\n")
+    with pytest.raises(TilesmithError) as caught:
+        data_wheel.data_wheel(broken, tmp_path)
+    assert str(caught.value) == "error: a.whl: its sources for GPUs are not its manifest's"
+
+
+def test_a_wheel_without_kernels_for_gpus(wheel: Path, tmp_path: Path) -> None:
+    none = _changed(wheel, tmp_path / "b.whl", "my_kernels/manifest.json", None)
+    with pytest.raises(TilesmithError) as caught:
+        data_wheel.data_wheel(none, tmp_path)
+    assert str(caught.value) == "error: b.whl has no kernels for GPUs"
+
+
+# ---------------------------------------------------------------- what is generated
+
+
+def test_a_recipe_for_cuda_adds_files_and_changes_none(source: Path, tmp_path: Path) -> None:
+    spec = source / "kernels_spec" / "normalize.yaml"
+    assert main(["generate", str(spec), "-o", str(tmp_path / "both")]) == 0
+    plain = tmp_path / "normalize.yaml"
+    plain.write_text(spec.read_text().partition("  - target: cuda\n")[0])
+    assert main(["generate", str(plain), "-o", str(tmp_path / "plain")]) == 0
+    both, before = ({p.name: p for p in (tmp_path / k).iterdir()} for k in ("both", "plain"))
+    assert set(both) - set(before) == {"normalize.sm_90.c", "normalize.sm_90.cu"}
+    for name, path in before.items():
+        if path.suffix == ".c":
+            assert both[name].read_bytes() == path.read_bytes()
+    entries = [json.loads(files["normalize.json"].read_text()) for files in (both, before)]
+    assert entries[0].pop("architectures") == {"float32": ["sm_90"], "float64": ["sm_90"]}
+    assert entries[1].pop("architectures") == {}
+    assert set(entries[0]["details"]["proof"]["steps"].pop("sm_90")) == {"float32", "float64"}
+    assert entries[0] == entries[1]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "listed", "message"),
+    [
+        (True, [], "has a recipe for cuda: name it in cuda_kernels of meson.build"),
+        (
+            False,
+            ["normalize"],
+            "has no recipe for cuda: take it out of cuda_kernels of meson.build",
+        ),
+    ],
+)
+def test_a_list_that_is_not_what_specs_say(
+    cuda: bool, listed: list[str], message: str, tmp_path: Path
+) -> None:
+    project.create("my-kernels", tmp_path / "new", TARGETS, cuda=cuda)
+    spec = tmp_path / "new" / "kernels_spec" / "normalize.yaml"
+    with pytest.raises(TilesmithError) as caught:
+        build.generate([spec], ["v2"], tmp_path, None, ["sm_90"], listed)
+    assert str(caught.value) == f"error: normalize.yaml {message}"
