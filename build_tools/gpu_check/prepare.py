@@ -1,0 +1,225 @@
+"""What is carried to a machine with a GPU, made here with the generator and the emulator.
+
+Input: the specs' folder, the Python of that machine. Output: a folder with the wheel, the cases,
+and this package; and the command to run there.
+"""
+
+import itertools
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from gen import language as specs
+from gen.binding.entry import manifest_entry
+from gen.errors import SpecError, TilesmithError
+from gen.ir.nodes import Intent
+from gen.language import Dtypes
+from gen.language.formulas import oracle
+from gen.language.model import KernelSpec
+from gen.lower.variants import suffix
+from gen.targets.registry import TARGETS
+from gen.targets.target import Runnable
+from gen.trial.inputs import InputKind, random_arrays
+from gen.trial.plain import Reference
+from gen.trial.run import compiled
+from gen.trial.sizes import allowed, edges, kernel_dims, sides
+
+from . import cases
+from .cases import Array, Case
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def prepare(
+    out: Path,
+    python: str,
+    packages: Sequence[Path] = (),
+    folder: Path | None = None,
+    names: Sequence[str] | None = None,
+) -> str:
+    """Makes the folder anew. packages: wheels, or folders to put on sys.path, that there are
+    already. folder: of the specs. names: of kernels, by default all that have a recipe for CUDA.
+
+    Returns what to do with it. Raises TilesmithError.
+    """
+    paths = sorted((folder or ROOT / "kernels_spec").glob("*.yaml"))
+    chosen = [s for s in map(TARGETS.load, paths) if on_gpus(s) and (not names or s.name in names)]
+    if not chosen:
+        raise TilesmithError("no spec has a recipe for cuda")
+    if out.exists():
+        shutil.rmtree(out)
+    told = [_written(out / "cases", spec) for spec in chosen]
+    own = Path(__file__).parent
+    shutil.copytree(own, out / "build_tools" / own.name,
+                    ignore=shutil.ignore_patterns("__pycache__", "prepare.py"))  # fmt: skip
+    (out / "packages").mkdir()
+    for package in packages:
+        copy = shutil.copytree if package.is_dir() else shutil.copy
+        copy(package, out / "packages" / package.name)
+    if not packages:
+        build(interpreter(python), out / "packages")
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 2**20
+    where = f"{out}: {size:.1f} MiB; on the machine with the GPU, in that folder:"
+    return "\n".join((*told, where, f"    {COMMAND}"))
+
+
+COMMAND = "python3 -m build_tools.gpu_check run --seconds 480 --to results"
+
+
+def on_gpus(spec: KernelSpec) -> bool:
+    """Whether the spec has a recipe for CUDA."""
+    return any(recipe.target.partition(".")[0] == "cuda" for recipe in spec.recipes)
+
+
+def _written(folder: Path, spec: KernelSpec) -> str:
+    made = list(cases_of(spec))
+    cases.save(folder, spec.name, made)
+    bits = sum(all(output.bits is not None for output in case.outputs) for case in made)
+    return f"{spec.name}: {len(made)} cases, {bits} of them emulated"
+
+
+# ---------------------------------------------------------------- the wheel
+
+
+def interpreter(python: str) -> str:
+    """The interpreter that `cp312`, or a path, means. Raises TilesmithError where there is none."""
+    if not (tag := re.fullmatch(r"cp3(\d+)", python)):
+        return python
+    name = f"3.{tag[1]}"
+    pyenv = Path.home() / ".pyenv" / "versions"
+    for found in (f"python{name}", *map(str, sorted(pyenv.glob(f"{name}.*/bin/python"))[::-1])):
+        if _runs(found):
+            return found
+    raise TilesmithError(f"there is no Python {name}: install it, or give --python its path")
+
+
+def _runs(python: str) -> bool:
+    try:
+        return not subprocess.run([python, "-c", ""], capture_output=True).returncode
+    except OSError:
+        return False
+
+
+def build(python: str, packages: Path) -> None:
+    """The wheel of this checkout. Raises TilesmithError with the build's last words."""
+    command = [python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(packages), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        last = "\n".join((done.stdout + done.stderr).splitlines()[-40:])
+        raise TilesmithError(f"the wheel could not be built:\n{last}")
+
+
+# ---------------------------------------------------------------- cases
+
+
+TILES = (63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
+MOST_POINTS = 4500  # of a pair of the small sizes
+KINDS = (InputKind.TIES, InputKind.SMALL, InputKind.EXTREME, InputKind.SPECIAL)
+
+
+def cases_of(spec: KernelSpec) -> Iterator[Case]:
+    """Of every choice of dtypes that NumPy has: each size with random numbers, and a few with those
+    that go wrong where random ones do not, of which the emulator's bits alone say what is right.
+    """
+    for dtypes in specs.choices(spec):
+        if any(dtype.value == "bfloat16" for dtype in dtypes.values()):
+            continue
+        maker = _Maker(spec, dtypes, Reference(spec, dtypes), emulated(spec, dtypes))
+        rng = np.random.default_rng(0)
+        tried = list(sizes(spec, dtypes))
+        for one in tried:
+            yield maker.case(one, InputKind.RANDOM, rng)
+        for kind, telling in itertools.product(KINDS, _telling(spec, tried)):
+            yield maker.case(telling, kind, rng)
+
+
+def sizes(spec: KernelSpec, dtypes: Dtypes) -> Iterator[dict[str, int]]:
+    """0, 1, around a warp, on either side of each `when`; and around tiles, a dim at a time."""
+    (target,) = TARGETS.chosen("cuda")
+    small = [s for s in edges(spec, target.width(dtypes)) if _points(s) <= MOST_POINTS]
+    pairs = [*zip(TILES, itertools.cycle((3, 2, 5)), strict=False)]
+    tiles = [
+        {d: n if d == dim else few for d in spec.dims} for dim in spec.dims for n, few in pairs
+    ]
+    square = [dict.fromkeys(spec.dims, n) for n in (64, 129)]
+    near = [s for s in sides(spec, target) if _points(s) <= MOST_POINTS]
+    seen: set[tuple[int, ...]] = set()
+    for one in [*small, *near, *tiles, *square]:
+        key = tuple(one.values())
+        if key not in seen and allowed(spec, one):
+            seen.add(key)
+            yield one
+
+
+def _points(one: Mapping[str, int]) -> int:
+    return int(np.prod([*one.values()], dtype=float))
+
+
+def _telling(spec: KernelSpec, tried: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
+    found = [one for one in tried if 200 <= _points(one) <= MOST_POINTS]
+    return found[:: max(1, len(found) // 3)][:3]
+
+
+def emulated(spec: KernelSpec, dtypes: Dtypes) -> Runnable:
+    """The kernel under the emulator. Raises TilesmithError where the C++ compiler is missing."""
+    (target,) = TARGETS.chosen("cuda")
+    return compiled(spec, dtypes, target.emulating())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    spec: KernelSpec
+    dtypes: Dtypes
+    reference: Reference
+    kernel: Runnable
+
+    def case(self, one: Mapping[str, int], kind: InputKind, rng: np.random.Generator) -> Case:
+        spec = self.spec
+        arrays = random_arrays(spec, self.dtypes, one, rng, kind=kind)
+        outputs = [a.name for a in spec.arguments if a.intent is not Intent.IN]
+        inputs = {name: x.copy() for name, x in arrays.items() if name not in outputs}
+        right = self._right(inputs, arrays, one) if kind is InputKind.RANDOM else {}
+        dims = kernel_dims(spec, one)
+        variant = self.kernel.variant(arrays, dims)
+        self.kernel(arrays, dims)
+        found = [(name, *right.get(name, (None, None)), arrays[name]) for name in outputs]
+        expected = tuple(itertools.starmap(cases.expected, found))
+        made = Case(spec.name, suffix(self.dtypes), dict(one), kind.value, variant, {}, inputs,
+                    expected)  # fmt: skip
+        return replace(made, options=options(spec))
+
+    def _right(
+        self, inputs: Mapping[str, Array], arrays: Mapping[str, Array], one: Mapping[str, int]
+    ) -> dict[str, tuple[Array, Array | None]]:
+        """What is right, and the errors allowed: of the results rounded, whoever computes them."""
+        with np.errstate(all="ignore"):
+            exact = self._exact(inputs, one)
+            rounded = {n: x.astype(arrays[n].dtype) for n, x in exact.items()}
+            if not any(x.size for x in rounded.values()):
+                return {n: (x, None) for n, x in exact.items()}
+            further = self.reference.temporaries(inputs, one)
+            bounds = oracle.accuracy_bound(self.spec, {**inputs, **further, **rounded})
+        return {n: (x, _upwards(bounds.get(n))) for n, x in exact.items()}
+
+    def _exact(self, inputs: Mapping[str, Array], one: Mapping[str, int]) -> dict[str, Array]:
+        try:
+            return oracle.evaluate(self.spec, inputs)
+        except SpecError:  # not every oracle takes nothing
+            return self.reference.results(inputs, one)
+
+
+def _upwards(bound: Array | None) -> Array | None:
+    """The bound in float32, which takes half the room."""
+    return None if bound is None else np.nextafter(bound.astype(np.float32), np.float32(np.inf))
+
+
+def options(spec: KernelSpec) -> dict[str, Any]:
+    """As keywords: reductions are over all axes, where none is given."""
+    return {"axis": -1} if manifest_entry(spec, [], {}, frozenset()).reduces else {}
