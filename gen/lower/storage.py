@@ -55,13 +55,13 @@ _TOLD = (Scope.REGISTER, Scope.SHARED, Scope.LOCAL)  # of small constant sizes
 
 def shrink(kernel: Kernel) -> Kernel:
     named = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))
-    place = _Place((), (), frozenset(named))
-    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), place))
+    enclosing = _Enclosing((), (), frozenset(named))
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), enclosing))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Enclosing:
     """around: the loops around a statement; threads: those of them that are threads'. named: what
     no iteration variable may be called.
     """
@@ -71,13 +71,15 @@ class _Place:
     named: frozenset[str]
 
 
-def _visit(stmt: Stmt, facts: Facts, place: _Place) -> Stmt:
+def _visit(stmt: Stmt, facts: Facts, enclosing: _Enclosing) -> Stmt:
     if isinstance(stmt, Allocate):
         for buffer in stmt.buffers:
-            stmt = _shrink(stmt, buffer, facts, place)
+            stmt = _shrink(stmt, buffer, facts, enclosing)
     new = _ranges(stmt)
     threads = new if isinstance(stmt, Loop) and stmt.kind.is_thread else ()
-    inside = replace(place, around=(*place.around, *new), threads=(*place.threads, *threads))
+    inside = replace(
+        enclosing, around=(*enclosing.around, *new), threads=(*enclosing.threads, *threads)
+    )
     return map_inside(stmt, facts, lambda s, known: _visit(s, known, inside))
 
 
@@ -93,8 +95,8 @@ def _ranges(stmt: Stmt) -> Ranges:
             return ()
 
 
-def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts, place: _Place) -> Allocate:
-    all_use = place.threads if buffer.scope is Scope.SHARED else ()
+def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts, enclosing: _Enclosing) -> Allocate:
+    all_use = enclosing.threads if buffer.scope is Scope.SHARED else ()
     used = () if buffer.fixed else _accesses(allocate.body, buffer.name, all_use)
     if not used:
         return allocate
@@ -105,7 +107,7 @@ def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts, place: _Place) -> 
         window = None if span is None else _window(span, linear(extent), speaks, facts)
         if window is not None and window.folded and span is not None:
             if buffer.scope in _TOLD:
-                window = _told(span, place.around)  # a remainder is no register
+                window = _told(span, enclosing.around)  # a remainder is no register
             elif axis == len(buffer.shape) - 1:
                 window = None  # a remainder that stays would break vectors up
         windows.append(extent if window is None else window)
@@ -114,7 +116,7 @@ def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts, place: _Place) -> 
     if new == buffer:
         return allocate
     buffers = tuple(new if b is buffer else b for b in allocate.buffers)
-    return Allocate(buffers, _shifted(allocate.body, buffer.name, tuple(windows), place.named))
+    return Allocate(buffers, _shifted(allocate.body, buffer.name, tuple(windows), enclosing.named))
 
 
 @final
