@@ -12,7 +12,7 @@ from .architectures import WARP, Architecture
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Limits:
+class _Multiprocessor:
     """Of a multiprocessor: threads, blocks, bytes of shared memory, and those of them that each
     block takes for the system.
     """
@@ -24,13 +24,13 @@ class _Limits:
 
 
 _LIMITS = {
-    Architecture.SM_75: _Limits(1024, 16, 64 * 1024, 0),
-    Architecture.SM_80: _Limits(2048, 32, 164 * 1024, 1024),
-    Architecture.SM_86: _Limits(1536, 16, 100 * 1024, 1024),
-    Architecture.SM_89: _Limits(1536, 24, 100 * 1024, 1024),
-    Architecture.SM_90: _Limits(2048, 32, 228 * 1024, 1024),
-    Architecture.SM_100: _Limits(2048, 32, 228 * 1024, 1024),
-    Architecture.SM_120: _Limits(1536, 24, 100 * 1024, 1024),
+    Architecture.SM_75: _Multiprocessor(1024, 16, 64 * 1024, 0),
+    Architecture.SM_80: _Multiprocessor(2048, 32, 164 * 1024, 1024),
+    Architecture.SM_86: _Multiprocessor(1536, 16, 100 * 1024, 1024),
+    Architecture.SM_89: _Multiprocessor(1536, 24, 100 * 1024, 1024),
+    Architecture.SM_90: _Multiprocessor(2048, 32, 228 * 1024, 1024),
+    Architecture.SM_100: _Multiprocessor(2048, 32, 228 * 1024, 1024),
+    Architecture.SM_120: _Multiprocessor(1536, 24, 100 * 1024, 1024),
 }
 
 _REGISTERS = 64 * 1024

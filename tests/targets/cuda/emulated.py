@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gen.targets.cuda.emulator.counts import Count
+from gen.targets.cuda.emulator.counts import AccessCount
 from gen.targets.cuda.emulator.library import Array, Emulator, Settings, build
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -26,7 +26,7 @@ def launched(
     arguments: Mapping[str, Array | np.generic],
     outputs: Sequence[str] = ("y",),
     settings: Settings = USUAL,
-) -> tuple[Count, ...]:
+) -> tuple[AccessCount, ...]:
     """Runs a kernel on named arguments, and tells what was counted."""
     arrays = {n: a for n, a in arguments.items() if isinstance(a, np.ndarray)}
     with emulator.memory(arrays, outputs, settings):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gen.targets.cuda.emulator.counts import Count, table, totals
+from gen.targets.cuda.emulator.counts import AccessCount, table, totals
 from gen.targets.cuda.emulator.library import Settings
 
 from .emulated import KERNELS, emulator, launched
@@ -12,7 +12,7 @@ COUNTED = Settings(counted=True)
 LINES = (KERNELS / "patterns.cu").read_text("utf-8").splitlines()
 
 
-def at(counts: tuple[Count, ...], text: str, array: str) -> Count:
+def at(counts: tuple[AccessCount, ...], text: str, array: str) -> AccessCount:
     """Of the access in the line that begins so; and there is one."""
     line = next(k for k, said in enumerate(LINES, 1) if said.lstrip().startswith(text))
     (found,) = (c for c in counts if c.line == line and c.array == array)
@@ -20,7 +20,7 @@ def at(counts: tuple[Count, ...], text: str, array: str) -> Count:
 
 
 @pytest.fixture(scope="module")
-def patterns() -> tuple[Count, ...]:
+def patterns() -> tuple[AccessCount, ...]:
     arguments = {
         "x": np.zeros(100, np.float32),
         "d": np.zeros(40),
@@ -47,7 +47,7 @@ GLOBAL = {
 
 
 @pytest.mark.parametrize("line", GLOBAL)
-def test_sectors(patterns: tuple[Count, ...], line: str) -> None:
+def test_sectors(patterns: tuple[AccessCount, ...], line: str) -> None:
     array, expected = GLOBAL[line]
     count = at(patterns, line, array)
     assert (count.instructions, count.idle, count.asked, count.needed) == expected
@@ -56,7 +56,7 @@ def test_sectors(patterns: tuple[Count, ...], line: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def banks() -> tuple[Count, ...]:
+def banks() -> tuple[AccessCount, ...]:
     arguments = {"y": np.zeros(32, np.float32)}
     return launched(emulator("patterns"), "banks", (1, 1, 1), (32, 1, 1), arguments, ["y"], COUNTED)
 
@@ -79,7 +79,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("line", SHARED)
-def test_banks(banks: tuple[Count, ...], line: str) -> None:
+def test_banks(banks: tuple[AccessCount, ...], line: str) -> None:
     array, expected = SHARED[line]
     count = at(banks, line, array)
     assert (count.instructions, count.passes, count.conflicts) == expected
@@ -158,5 +158,5 @@ patterns
 """
 
 
-def test_the_table(patterns: tuple[Count, ...], banks: tuple[Count, ...]) -> None:
+def test_the_table(patterns: tuple[AccessCount, ...], banks: tuple[AccessCount, ...]) -> None:
     assert table((*patterns, *banks)) == TABLE.splitlines()

@@ -14,7 +14,7 @@ from typing import final
 
 @final
 @dataclass(frozen=True, slots=True)
-class Count:
+class AccessCount:
     """Of all instructions at one place of the text that access one array.
 
     line, column: of the device text. bytes: of an element. idle: lanes that do nothing.
@@ -34,9 +34,9 @@ class Count:
     passes: int
     conflicts: int
 
-    def __add__(self, other: "Count") -> "Count":
+    def __add__(self, other: "AccessCount") -> "AccessCount":
         """Of both, at the place of the first."""
-        return Count(
+        return AccessCount(
             self.launch,
             self.array,
             self.line,
@@ -53,10 +53,10 @@ class Count:
         )
 
 
-def totals(counts: Sequence[Count]) -> Iterator[Count]:
+def totals(counts: Sequence[AccessCount]) -> Iterator[AccessCount]:
     """One for each array and direction of each launch."""
 
-    def key(count: Count) -> tuple[str, bool, str, bool]:
+    def key(count: AccessCount) -> tuple[str, bool, str, bool]:
         return count.launch, count.shared, count.array, count.write
 
     for _, same in itertools.groupby(sorted(counts, key=key), key):
@@ -64,7 +64,7 @@ def totals(counts: Sequence[Count]) -> Iterator[Count]:
         yield sum(rest, start=first)
 
 
-def table(counts: Sequence[Count]) -> list[str]:
+def table(counts: Sequence[AccessCount]) -> list[str]:
     """Lines of a table, a row for each array and direction of each launch."""
     if not counts:
         return ["no memory is accessed"]
@@ -78,7 +78,7 @@ def table(counts: Sequence[Count]) -> list[str]:
     return lines
 
 
-def _row(count: Count) -> tuple[str, tuple[str, ...]]:
+def _row(count: AccessCount) -> tuple[str, tuple[str, ...]]:
     does = "write" if count.write else "read"
     name = f"  {does} {count.array}" + (" (shared)" if count.shared else "")
     lanes = f"{count.idle / (32 * count.instructions):.1%}"

@@ -14,7 +14,7 @@ from ....lower.index_limits import Limits
 from ...c.library import Array, Compiled, Number, variants_of
 from ...target import joined
 from . import library
-from .counts import Count, table
+from .counts import AccessCount, table
 from .library import Emulator, Settings
 
 
@@ -47,7 +47,9 @@ class Emulated:
     ) -> Callable[[], None]:
         return self._bound(arrays, sizes, scalars, self.settings)[0]
 
-    def counts(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Count, ...]:
+    def counts(
+        self, arrays: Mapping[str, Array], sizes: Mapping[str, int]
+    ) -> tuple[AccessCount, ...]:
         """Runs the kernel, and tells what its warps asked of memory."""
         run, found = self._bound(arrays, sizes, None, replace(self.settings, counted=True))
         run()
@@ -62,14 +64,14 @@ class Emulated:
         sizes: Mapping[str, int],
         scalars: Mapping[str, Number] | None,
         settings: Settings,
-    ) -> tuple[Callable[[], None], list[Count]]:
+    ) -> tuple[Callable[[], None], list[AccessCount]]:
         """The call, and a list that it fills."""
         kernel, emulator = self.compiled.kernel, Emulator(self.compiled.library)
         given = {**self.scalars, **(scalars or {})}
         variant, call, kept = self.compiled.prepared(arrays, given, dims=sizes, stream=False)
         outputs = [p.buffer.name for p in kernel.parameters if p.intent is Intent.OUT]
         told = " ".join(f"{name}={size}" for name, size in sizes.items())
-        device, counts = emulator.device, list[Count]()
+        device, counts = emulator.device, list[AccessCount]()
         call.device = ctypes.cast(ctypes.pointer(device), ctypes.c_void_p).value
 
         def run(keep: object = (kept, device)) -> None:  # the call holds their addresses alone

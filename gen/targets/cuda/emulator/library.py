@@ -26,7 +26,7 @@ from ....cache import cache_folder
 from ....errors import KernelFault, TilesmithError
 from ...c import library as host
 from ...runtime import RUNTIME
-from .counts import Count
+from .counts import AccessCount
 
 ENGINE = Path(__file__).parent / "runtime"
 CUDA = Path(__file__).parents[1] / "runtime"
@@ -161,7 +161,7 @@ class Emulator:
         if launch(None, symbol.encode(), three(*grid), three(*block), parameters):
             raise KernelFault(self.error)
 
-    def counts(self) -> tuple[Count, ...]:
+    def counts(self) -> tuple[AccessCount, ...]:
         """What was counted since `memory` began."""
         library = host.opened(self.path)
         library.ts_emulator_counts.restype = ctypes.c_size_t
@@ -169,7 +169,7 @@ class Emulator:
         found = (_Count * room)()
         library.ts_emulator_counts(found, ctypes.c_size_t(room))
         return tuple(
-            Count(
+            AccessCount(
                 c.launch.decode(),
                 c.array.decode(),
                 c.site >> 12,
