@@ -17,6 +17,7 @@ from ..ir.algebra import add, mod, sub
 from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import Ranges, least
 from ..ir.index.linear import Linear, constant, linear
+from ..ir.index.simplify import resolve
 from ..ir.nodes import (
     Allocate,
     Binary,
@@ -51,6 +52,7 @@ STACK_BYTES = 16 * 1024
 
 Span = tuple[Linear, Linear] | None  # the first and last index used; None: not affine
 _TOLD = (Scope.REGISTER, Scope.SHARED, Scope.LOCAL)  # of small constant sizes
+_OF_LAUNCHES = (Scope.SHARED, Scope.LOCAL)  # which have no other place for what is larger
 
 
 def shrink(kernel: Kernel) -> Kernel:
@@ -97,7 +99,8 @@ def _ranges(stmt: Stmt) -> Ranges:
 
 def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts, enclosing: _Enclosing) -> Allocate:
     all_use = enclosing.threads if buffer.scope is Scope.SHARED else ()
-    used = () if buffer.fixed else _accesses(allocate.body, buffer.name, all_use)
+    known = facts if buffer.scope in _OF_LAUNCHES else None
+    used = () if buffer.fixed else _accesses(allocate.body, buffer.name, all_use, known)
     if not used:
         return allocate
     speaks = _common_names(allocate.body, buffer.name)
@@ -194,19 +197,26 @@ def _ordered(a: Linear, b: Linear, facts: Facts) -> bool | None:
     return False if facts.holds(a - b) else None
 
 
-def _accesses(stmt: Stmt, name: str, ranges: Ranges) -> list[tuple[Span, ...]]:
-    """For each access of the buffer, the span of each of its indices over the loops around it."""
+def _accesses(stmt: Stmt, name: str, ranges: Ranges, facts: Facts | None) -> list[tuple[Span, ...]]:
+    """For each access of the buffer, the span of each of its indices over the loops around it.
+
+    facts: what quotients and remainders in the indices are decided by, if they are.
+    """
     if name not in accessed(stmt):
         return []
     if not isinstance(stmt, Block):
-        inside = (*ranges, *_ranges(stmt))
-        return [access for s in nested(stmt) for access in _accesses(s, name, inside)]
+        inside, known = (*ranges, *_ranges(stmt)), facts and facts.inside(stmt)
+        return [access for s in nested(stmt) for access in _accesses(s, name, inside, known)]
     values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}
     return [
-        tuple(_span(substitute(i, values), ranges) for i in node.indices)
+        tuple(_span(_decided(substitute(i, values), facts), ranges) for i in node.indices)
         for node in walk(stmt.body)
         if isinstance(node, Load | Destination) and node.buffer == name
     ]
+
+
+def _decided(index: Expr, facts: Facts | None) -> Expr:
+    return index if facts is None else resolve(index, facts)
 
 
 def _span(index: Expr, ranges: Ranges) -> Span:

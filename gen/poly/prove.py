@@ -52,7 +52,8 @@ def prove(plain: Kernel, state: Scheduled, bench: Workbench | None = None) -> No
     known = bench.proved(plain) if whole.has_parts else frozenset[bytes]()
     new = parts(whole, state).without(known)
     tree = whole.tree(frozenset[int]().union(*(part.members for part in new.all)))
-    run = execution(without_padding(tree, logical), state.flow, logical)
+    trimmed = without_padding(tree, logical)
+    run = execution(trimmed.tree, state.flow, logical, trimmed.surplus)
     untold = _check_parts(new, run, logical, state.standing.reads)
     check_threads(run.tree, run.relations)
     check_messages(run.tree)
@@ -150,7 +151,7 @@ def _check_reads(
     sources = {read.number: run.makers(read) for read in s.reads}
     matched = match(s, logical, sources)
     untold = []
-    for read in s.reads:
+    for read in map(run.live, s.reads):
         wanted = _wanted(read, matched)
         source = run.source(read)
         run.writers(read, source)  # a certificate that names no block is no case for tests

@@ -208,6 +208,22 @@ REFUSALS = [
     (WELFORD, "- pad: {block: y, multiples: {i: 4}}", "the identity of half of float32 changes"),
     (
         ROW_SUM,
+        "- decompose_reduction: {block: y, loop: y.j}\n- pad: {block: y.init, multiples: {i: 4}}",
+        "block 'y.init' is the init of a reduction: pad that before",
+    ),
+    (
+        TWICE,
+        "- transform_layout: {buffer: t, axis: 0, factors: [null, 8]}\n"
+        "- pad: {block: t, multiples: {i: 4}}",
+        "'i' does not run along all of an axis of 't'; pad before its layout changes",
+    ),
+    (
+        ROW_SQUARES,
+        "- storage_align: {buffer: t, axis: 0, factor: 16}\n- pad: {block: t, multiples: {i: 4}}",
+        "'t' is aligned: do this before",
+    ),
+    (
+        ROW_SUM,
         "- split: {loop: y.j, factors: [null, 4]}\n- pad: {block: y, multiples: {j: 4}}",
         "'j' of block 'y' has no loop of its own any more; pad before",
     ),
@@ -240,6 +256,13 @@ def test_refusals(text: str, recipe: str, reason: str) -> None:
         (TRIANGLE, "- reindex: {block: y, buffer: x}"),
         (TRIANGLE, '- transform_block_layout: {block: y, indices: "j, n - 1 - i"}'),
         (ARGMAX, "- pad: {block: v, multiples: {i: 4}}"),
+        (TWICE, "- pad: {block: t, multiples: {i: 4}}"),
+        (ROW_SQUARES, "- pad: {block: t, multiples: {i: 4, j: 8}}"),
+        (
+            ROW_SUM,
+            "- cache_write: {block: y, as: sums}\n- pad: {block: y, multiples: {i: 4, j: 2}}\n"
+            "- split: {loop: y.i, factors: [null, 4]}",
+        ),
         (ROW_SUM, "- reindex: {block: y, buffer: y}"),
         (CHAIN, '- store_in: {block: t, indices: "{ t[a] -> [floor(a/4), 3 - a mod 4] }"}'),
         (ROW_SQUARES, '- store_in: {block: t, indices: "i + j, j"}'),

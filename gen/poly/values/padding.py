@@ -1,23 +1,41 @@
-"""Instances that a reduction is padded with: they add what changes nothing.
+"""Instances that the plain schedule does not have: those of padding, and those of surplus.
 
-Input: a tree, and the plain schedule's values. Output: the tree in which an instance that the plain
-schedule does not have, and that combines the combiner's identity, is no instance of a term: it
-still runs, reads and writes. An instance that combines anything else stays, and is refused.
+Input: a tree, and the plain schedule's values. Output: the tree in which such an instance computes
+nothing of the plain schedule: it still runs, reads and writes, inside its buffers and without
+races. *Padding* combines the combiner's identity, which changes nothing. *Surplus* combines or
+stores anything, into temporaries: no read may take what it leaves, so that what it reads matters to
+nobody. Other instances stay, and are refused.
 """
 
-from dataclasses import replace
-from typing import assert_never
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never, final
 
 import islpy as isl
 
 from ...ir.algebra import dtype_of
 from ...ir.interpret.evaluate import identity_constants
-from ...ir.nodes import AnyCombiner, Combiner, Const, DefinedCombiner, Expr, Select, Update
+from ...ir.nodes import (
+    AnyCombiner,
+    Binary,
+    BinaryOp,
+    Combiner,
+    Const,
+    DefinedCombiner,
+    Expr,
+    Init,
+    Select,
+    Store,
+    Update,
+)
 from ...ir.types import DType
+from ...ir.walk import walk
 from ..sets.affine import Frame, NotAffine, region
 from ..sets.extract import Tree
 from ..sets.statement import Statement
 from .flow import Logical
+
+_PARTIAL = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.SHL, BinaryOp.SHR})
 
 
 def keeps_what_it_pads(combiner: AnyCombiner, dtype: DType) -> bool:
@@ -36,39 +54,89 @@ def keeps_what_it_pads(combiner: AnyCombiner, dtype: DType) -> bool:
             assert_never(combiner)
 
 
-def without_padding(tree: Tree, logical: Logical) -> Tree:
-    statements = tuple(_without(s, logical) for s in tree.statements)
-    return replace(tree, statements=statements)
+@final
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """A tree without its padding. surplus: of statements, by their number, the instances that the
+    plain schedule does not have, and that combine or store what nothing may take.
+    """
+
+    tree: Tree
+    surplus: Mapping[int, isl.Set]
 
 
-def _without(statement: Statement, logical: Logical) -> Statement:
-    padded = _identities(statement)
+def without_padding(tree: Tree, logical: Logical) -> Trimmed:
+    surplus: dict[int, isl.Set] = {}
+    statements = tuple(_without(s, logical, surplus) for s in tree.statements)
+    return Trimmed(replace(tree, statements=statements), surplus)
+
+
+def _without(statement: Statement, logical: Logical, surplus: dict[int, isl.Set]) -> Statement:
     origin = statement.block.origin
-    if padded is None or origin is None or origin.block not in logical.keys:
+    if origin is None or origin.block not in logical.keys:
         return statement
     assert statement.origin
     alien = statement.origin.subtract_range(logical.keys[origin.block].domain()).domain()
-    added = statement.origin.subtract_domain(alien.intersect(padded)).coalesce()
-    new = replace(statement, origin=added, guards=[], reads=[], writes=[])
+    if alien.is_empty():
+        return statement
+    dropped = alien.intersect(_identities(statement))
+    rest = alien.subtract(dropped)
+    if not rest.is_empty() and _may_be_surplus(statement, logical.is_reduction(origin.block)):
+        surplus[statement.uid] = rest.coalesce()
+        dropped = alien
+    return _with_origin(statement, statement.origin.subtract_domain(dropped).coalesce())
+
+
+def _with_origin(statement: Statement, origin: isl.Map) -> Statement:
+    new = replace(statement, origin=origin, guards=[], reads=[], writes=[])
     new.guards.extend(replace(a, statement=new) for a in statement.guards)
     new.reads.extend(replace(a, statement=new) for a in statement.reads)
     new.writes.extend(replace(a, statement=new) for a in statement.writes)
     return new
 
 
-def _identities(statement: Statement) -> isl.Set | None:
-    """Where all that an update combines is the identity; None where nothing says so."""
+def _may_be_surplus(statement: Statement, reduces: bool) -> bool:
+    """Whether an instance that the plain schedule does not have is seen by its writes alone, which
+    are to temporaries: who reads what they leave is refused (`reads`, `reduction`).
+    """
+    if statement.opaque or any(w.storage.parameter or w.storage.way for w in statement.writes):
+        return False
+    match statement.block.body:
+        case Store(_, value):
+            return not _may_trap(value)
+        case Update(_, _, values):
+            return reduces and not any(map(_may_trap, values))
+        case Init():
+            return False
+        case body:
+            assert_never(body)
+
+
+def _may_trap(value: Expr) -> bool:
+    """Whether a value may be a division of integers by 0, of which no machine says the result."""
+    return any(
+        isinstance(n, Binary)
+        and n.op in _PARTIAL
+        and not dtype_of(n).is_float
+        and not isinstance(n.rhs, Const)
+        for n in walk(value)
+    )
+
+
+def _identities(statement: Statement) -> isl.Set:
+    """Where all that an update combines is the identity."""
+    nothing = isl.Set.empty(statement.at.space)
     match statement.block.body:
         case Update(combiner, _, values) if all(isinstance(v, Select) for v in values):
             dtypes = tuple(dtype_of(v) for v in values)
             if not all(keeps_what_it_pads(combiner, dtype) for dtype in dtypes):
-                return None
+                return nothing
             found = isl.Set.universe(statement.at.space)
             for value, none in zip(values, identity_constants(combiner, dtypes), strict=True):
                 found = found.intersect(_where(value, none, statement.at))
             return found
         case _:
-            return None
+            return nothing
 
 
 def _where(value: Expr, wanted: Const, at: Frame) -> isl.Set:

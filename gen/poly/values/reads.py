@@ -56,7 +56,8 @@ class Taken:
         valued = [_valued(m, self.stored(w)) for w, m in stores.items()]
         if wanted is not None and covered(read.domain, valued):
             return wanted  # `_stores` keeps no others
-        rest = _without(read.domain, valued)
+        # What stores put there that is no value, padding and surplus, copies may copy.
+        rest = _without(read.domain, stores.values() if wanted is None else valued)
         got = merged(*(through(m, self.stored(w)) for w, m in stores.items() if wanted is None))
         if any(map(self.run.reduces, writers)):
             part = rest if wanted is None else _reductions(rest, wanted, self.logical)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never, final
 
+import islpy as isl
+
 from ...ir.nodes import (
     Binary,
     BinaryOp,
@@ -53,12 +55,15 @@ class Role(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An executed tree with its roles and certificate."""
+    """An executed tree with its roles and certificate. surplus: the instances of statements that
+    write what no read may take (`padding`).
+    """
 
     tree: Tree
     relations: Relations
     flow: Flow
     roles: Mapping[int, Role]
+    surplus: Mapping[int, isl.Set]
 
     def within(self, part: Decision) -> "Execution":
         """The execution of a part's statements alone."""
@@ -66,7 +71,18 @@ class Execution:
         tree = replace(self.tree, statements=chosen)
         followed = {s.name for s in chosen if s.uid in part.followed}
         flow = {read: source for read, source in self.flow.items() if read[0] in followed}
-        return Execution(tree, self.relations.within(tree, part.buffers), flow, self.roles)
+        relations = self.relations.within(tree, part.buffers)
+        return replace(self, tree=tree, relations=relations, flow=flow)
+
+    def surplus_of(self, access: Access) -> isl.Set | None:
+        """The events of an access that are surplus; None where none is."""
+        found = self.surplus.get(access.statement.uid)
+        return None if found is None else found.add_dims(isl.dim_type.set, access.free)
+
+    def live(self, read: Access) -> Access:
+        """The read without its events that are surplus, whose values nobody takes."""
+        surplus = self.surplus_of(read)
+        return read if surplus is None else replace(read, place=read.place.subtract_domain(surplus))
 
     def role(self, access: Access) -> Role:
         return self.roles[access.statement.uid]
@@ -132,7 +148,9 @@ def in_a_circle(copy: Access) -> Refused:
     )
 
 
-def execution(tree: Tree, flow: Flow, logical: Logical) -> Execution:
+def execution(
+    tree: Tree, flow: Flow, logical: Logical, surplus: Mapping[int, isl.Set]
+) -> Execution:
     """The tree's roles. Raises Refused for a block that computes something of its own, or whose
     effect depends on data in a way that the proof does not follow.
     """
@@ -148,7 +166,7 @@ def execution(tree: Tree, flow: Flow, logical: Logical) -> Execution:
                 " may",
                 span=s.block.span,
             )
-    return Execution(tree, Relations(tree), flow, roles)
+    return Execution(tree, Relations(tree), flow, roles, surplus)
 
 
 def _role(statement: Statement, logical: Logical) -> Role:

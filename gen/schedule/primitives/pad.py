@@ -1,28 +1,48 @@
-"""pad: a reduction over a multiple of a size."""
+"""pad: a block over a multiple of a size."""
 
 from dataclasses import replace
+from typing import assert_never
 
-from ...ir.algebra import add, ceildiv, dtype_of, less, mul, sub
+from ...ir.algebra import add, ceildiv, dtype_of, index, less, mul, sub
 from ...ir.index.linear import same
 from ...ir.interpret.evaluate import identity_constants
-from ...ir.nodes import Block, Expr, IterKind, Select, Update, Var
-from ...ir.walk import blocks, replace_stmt, substitute
+from ...ir.nodes import (
+    Block,
+    Combiner,
+    Expr,
+    Init,
+    IterKind,
+    IterVar,
+    Kernel,
+    Scope,
+    Select,
+    Store,
+    Update,
+    Var,
+)
+from ...ir.walk import blocks, loads, replace_stmt, substitute, targets, variables
 from ...poly.certificate import Scheduled
 from ...poly.values.padding import keeps_what_it_pads
 from ..base import Example, Primitive
 from ..edit import tree as edit
+from ..edit.layouts import declared, require_free_layout
 from ..edit.tree import CannotApply
-from ..examples import ROW_SUM, TWICE
+from ..examples import ROW_SUM
 
 
 class Pad(Primitive):
-    """Runs a reduction on to a multiple of a number, for each variable in `multiples`: the terms
-    that there are not are the combiner's identity.
+    """Runs a block on to a multiple of a number, for each variable in `multiples`. A loop over it
+    then splits without a guard, and every tile of it is whole.
 
-    A loop over it then splits without a guard, and every vector of it is whole. Refused where the
-    identity changes what it is combined with: of complex products, in which infinity becomes NaN,
-    and of reductions that a spec defines. TVM's pad_einsum, which pads the operands with zeros,
-    whatever is computed of them.
+    Of a reduction variable, the terms that there are not are the combiner's identity. Refused where
+    the identity changes what it is combined with: of complex products, in which infinity becomes
+    NaN, and of reductions that a spec defines. TVM's pad_einsum, which pads the operands with
+    zeros, whatever is computed of them.
+
+    Of a spatial variable, the temporary that the block writes gets the elements beyond the end, and
+    nothing reads them but what is padded, too. A block that stores puts 0 there. One that combines
+    does so with the identity; or, if what it reads is padded as far, with whatever that gives,
+    without asking where the end is.
     """
 
     block: str
@@ -32,42 +52,61 @@ class Pad(Primitive):
 
     def apply(self, state: Scheduled) -> Scheduled:
         block = edit.block_named(state.kernel, self.block)
-        if not isinstance(block.body, Update):
-            raise CannotApply(
-                f"block '{self.block}' is not a reduction: there is nothing to pad it with"
-            )
         if not self.multiples:
             raise CannotApply("`multiples` names no iteration variable")
-        combiner = block.body.combiner
-        for value in block.body.values:
-            if not keeps_what_it_pads(combiner, dtype_of(value)):
-                raise CannotApply(
-                    f"the identity of {combiner.value} of {dtype_of(value).value} changes what"
-                    " it is combined with"
-                )
+        if isinstance(block.body, Init):
+            raise CannotApply(f"block '{self.block}' is the init of a reduction: pad that before")
         kinds = {v.name: v.kind for v in block.iters}
         for name, multiple in self.multiples.items():
             if name not in kinds:
                 reason = f"block '{self.block}' has no iteration variable '{name}'"
                 raise CannotApply(reason, edit.nearest(name, kinds))
-            if kinds[name] is IterKind.SPATIAL:
-                raise CannotApply(
-                    f"'{name}' of block '{self.block}' is spatial: there is nowhere to store what"
-                    " is beyond it"
-                )
             if multiple < 1:
                 raise CannotApply(f"{multiple}, which '{name}' is padded to, is not positive")
+            if kinds[name] is IterKind.REDUCTION:
+                _require_neutral(block)
             self._require_loop(state, block, name)
-        body = edit.tree(state.kernel)
         for name, multiple in self.multiples.items():
-            block = next(b for b in blocks(body) if b.name == self.block)
-            body = replace_stmt(body, block, _padded(block, name, multiple))
-            at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}[name]
-            assert isinstance(at, Var)
-            loop = edit.loop_named(replace(state.kernel, body=body), at.name)
-            longer = replace(loop, upper=_up(loop.lower, loop.upper, multiple))
-            body = replace_stmt(body, loop, longer)
+            state = self._along(state, name, multiple)
+        return state
+
+    def _along(self, state: Scheduled, name: str, multiple: int) -> Scheduled:
+        """The state padded along one variable."""
+        block = edit.block_named(state.kernel, self.block)
+        k, v = next((k, v) for k, v in enumerate(block.iters) if v.name == name)
+        longer = replace(v, upper=_up(v.lower, v.upper, multiple))
+        iters = (*block.iters[:k], longer, *block.iters[k + 1 :])
+        if v.kind is IterKind.SPATIAL:
+            state = self._grown(state, block, v, longer.upper)
+        whole = v.kind is IterKind.SPATIAL and _is_whole(state.kernel, block, v, longer.upper)
+        new = replace(block, iters=iters, body=block.body if whole else _nothing_beyond(block, v))
+        body = replace_stmt(edit.tree(state.kernel), block, new)
+        at = block.bindings[k]
+        assert isinstance(at, Var)
+        loop = edit.loop_named(replace(state.kernel, body=body), at.name)
+        body = replace_stmt(body, loop, replace(loop, upper=_up(loop.lower, loop.upper, multiple)))
         return replace(state, kernel=edit.rebuild(state.kernel, body))
+
+    def _grown(self, state: Scheduled, block: Block, v: IterVar, upper: Expr) -> Scheduled:
+        """The state with temporaries that have places for all that the block writes."""
+        for target in targets(block.body):
+            buffer = edit.buffer_named(state.kernel, target.buffer)
+            if buffer.scope is Scope.GLOBAL:
+                raise CannotApply(
+                    f"'{v.name}' of block '{block.name}' is spatial, and there is nowhere in"
+                    f" '{buffer.name}', an argument, to store what is beyond it",
+                    f"let it write to a temporary before: `cache_write: {{block: {block.name}}}`",
+                )
+            require_free_layout(state, buffer.name)
+            axis = _axis(target.indices, v, buffer.shape)
+            if axis is None:
+                raise CannotApply(
+                    f"'{v.name}' does not run along all of an axis of '{buffer.name}'; pad before"
+                    " its layout changes"
+                )
+            shape = (*buffer.shape[:axis], upper, *buffer.shape[axis + 1 :])
+            state = declared(state, buffer.name, shape=shape)
+        return state
 
     def _require_loop(self, state: Scheduled, block: Block, name: str) -> None:
         """Refuses a variable whose loop does not run over all of it alone."""
@@ -102,13 +141,17 @@ class Pad(Primitive):
             "Elements that there are not",
             ROW_SUM,
             "- pad: {block: y, multiples: {i: 4}}",
-            refused="'i' of block 'y' is spatial: there is nowhere to store what is beyond it",
+            refused="'i' of block 'y' is spatial, and there is nowhere in 'y', an argument, to"
+            " store what is beyond it",
         ),
         Example(
-            "A block that reduces nothing",
-            TWICE,
-            "- pad: {block: y, multiples: {i: 4}}",
-            refused="block 'y' is not a reduction",
+            "Rows of whole fours: zeros to read, sums that nothing takes",
+            ROW_SUM,
+            "- cache_read: {block: y, buffer: x, as: rows}\n"
+            "- cache_write: {block: y, as: sums}\n"
+            "- pad: {block: rows, multiples: {d0: 4}}\n"
+            "- pad: {block: y, multiples: {i: 4}}\n"
+            "- split: {loop: y.i, factors: [null, 4]}",
         ),
     )
 
@@ -117,19 +160,48 @@ def _up(lower: Expr, upper: Expr, multiple: int) -> Expr:
     return add(lower, mul(ceildiv(sub(upper, lower), multiple), multiple))
 
 
-def _padded(block: Block, name: str, multiple: int) -> Block:
-    """The block over more of one variable, where it combines the identity."""
-    body = block.body
-    assert isinstance(body, Update)
-    v = next(v for v in block.iters if v.name == name)
-    longer = replace(v, upper=_up(v.lower, v.upper, multiple))
-    nothing = identity_constants(body.combiner, tuple(map(dtype_of, body.values)))
-    values = tuple(
-        Select(less(Var(name), v.upper), value, none)
-        for value, none in zip(body.values, nothing, strict=True)
+def _require_neutral(block: Block) -> None:
+    """Refuses a reduction whose terms may not be joined by the identity."""
+    assert isinstance(block.body, Update)
+    combiner = block.body.combiner
+    for value in block.body.values:
+        if not keeps_what_it_pads(combiner, dtype_of(value)):
+            raise CannotApply(
+                f"the identity of {combiner.value} of {dtype_of(value).value} changes what"
+                " it is combined with"
+            )
+
+
+def _axis(indices: tuple[Expr, ...], v: IterVar, shape: tuple[Expr, ...]) -> int | None:
+    """The one axis that a variable runs along, all of it; None where there is no such axis."""
+    found = [k for k, i in enumerate(indices) if v.name in variables(i)]
+    whole = len(found) == 1 and indices[found[0]] == Var(v.name) and v.lower == index(0)
+    return found[0] if whole and same(shape[found[0]], v.upper) else None
+
+
+def _is_whole(kernel: Kernel, block: Block, v: IterVar, upper: Expr) -> bool:
+    """Whether all that a reduction reads along a variable is there as far as an end."""
+    longer = replace(v, upper=upper)
+    return isinstance(block.body, Update) and all(
+        v.name not in frozenset[str]().union(*map(variables, x.indices))
+        or _axis(x.indices, longer, edit.buffer_named(kernel, x.buffer).shape) is not None
+        for value in block.body.values
+        for x in loads(value)
     )
-    return replace(
-        block,
-        iters=tuple(longer if other is v else other for other in block.iters),
-        body=replace(body, values=values),
-    )
+
+
+def _nothing_beyond(block: Block, v: IterVar) -> Store | Update:
+    """The block's body, that stores 0 or combines the identity beyond the variable's end."""
+    inside = less(Var(v.name), v.upper)
+    match block.body:
+        case Store(_, value):
+            (zero,) = identity_constants(Combiner.SUM, (dtype_of(value),))
+            return replace(block.body, value=Select(inside, value, zero))
+        case Update(combiner, _, values):
+            none = identity_constants(combiner, tuple(map(dtype_of, values)))
+            pairs = zip(values, none, strict=True)
+            return replace(block.body, values=tuple(Select(inside, *pair) for pair in pairs))
+        case Init():
+            raise AssertionError
+        case body:
+            assert_never(body)

@@ -57,3 +57,13 @@ def test_it_compiles_without_spills(name: str, tmp_path: Path) -> None:
 def test_variants_before_the_last_are_for_the_strides_that_they_are_quick_with() -> None:
     rows = re.findall(r"UINT64_C\((\d+)\), \"(\d)\"", sources("sum")[1])
     assert rows[:3] == [("2", "0"), ("2", "1"), ("0", "2")]  # x has stride 1 along n
+
+
+def test_tiles_of_a_matrix_product_have_no_guards_inside() -> None:
+    """Past the ends there are zeros to read, and sums that nothing takes."""
+    device, _ = sources("matmul")
+    assert "float acc[64];" in device
+    inner = device.partition("ts_barrier(0);")[2].partition("for (index_t c_lr")[2]
+    inner = inner.partition("for (index_t acc_ir")[0]
+    assert "ts_fma_f32_s(" in inner
+    assert re.findall(r"if \((.*)\)", inner) == ["c_lb * 8 + c_lr < k"]
