@@ -20,6 +20,7 @@ DEVICE_HEADERS = (
     *(
         RUNTIME / name
         for name in (
+            "ts_integers.h",
             "ts_math.h",
             "ts_math_coefficients.h",
             "ts_math_f32.h",

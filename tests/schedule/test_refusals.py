@@ -72,6 +72,15 @@ def parts(n, x: float32[n], y: Out[float32[n]]):
 
 TWICE_WRITTEN = PARTS.replace("range(1, n)", "range(n)").replace("y[i] = t[i]", "y[i] = x[i]")
 
+STACKED = """\
+def stacked(n, x: float32[n, n, n], y: InOut[float32[n, n, n]]):
+    for y.i in range(n):
+        for y.j in range(n):
+            for y.k in range(y.i + 1):
+                with block("y", i=spatial(y.i), j=spatial(y.j), k=spatial(y.k, 0, i + 1)):
+                    y[i, j, k] = x[i, j, k] * 2.0
+"""
+
 REFUSALS = [
     (TWICE, "split: {loop: y.i, factors: [4]}", "it takes at least two factors"),
     (TWICE, "split: {loop: y.i, factors: [null, 0]}", "factor 0 is not positive"),
@@ -309,8 +318,9 @@ def test_refused(kernel: str, steps: str, reason: str) -> None:
 
 HINTS = [
     (
-        UPPER,
-        "bind: {loop: y.i, axis: blockIdx.x}\n- reorder: {loops: [y.j, y.i]}",
+        STACKED,
+        "bind: {loop: y.j, axis: blockIdx.y}\n- bind: {loop: y.k, axis: blockIdx.x}\n"
+        "- reorder: {loops: [y.j, y.i, y.k]}",
         "reorder before bind",
     ),
     (
@@ -320,8 +330,8 @@ HINTS = [
     ),
     (
         UPPER,
-        "bind: {loop: y.j, axis: threadIdx.x}",
-        "split: {loop: y.j, factors: [null, 32]}; then bind the inner loop",
+        "bind: {loop: y.j, axis: threadIdx.x}\n- bind: {loop: y.i, axis: blockIdx.x}",
+        "split: {loop: y.i, factors: [null, 32]}; then bind the inner loop",
     ),
     (
         TWICE,

@@ -50,10 +50,11 @@ _DEVICE = (Scope.SHARED, Scope.LOCAL)
 class _Around:
     """What is around a statement.
 
-    fixed: the names that are numbers at a launch. inputs: the arguments that nothing writes.
-    launch: its axes, of a statement in one. loops: outermost first. uneven: the variables that
-    differ from thread to thread. divergent: why not all threads run the statement together, if so.
-    buffers: temporaries, each with whether it is a launch's own and the thread axes around it.
+    fixed: the names that are numbers at a launch: sizes, and the variables of the host's loops
+    around it. inputs: the arguments that nothing writes. launch: its axes, of a statement in one.
+    loops: outermost first. uneven: the variables that differ from thread to thread. divergent: why
+    not all threads run the statement together, if so. buffers: temporaries, each with whether it is
+    a launch's own and the thread axes around it.
     """
 
     fixed: frozenset[str]
@@ -95,6 +96,8 @@ def _check(stmt: Stmt, around: _Around) -> None:
         case Loop():
             _check_loop(stmt, around)
         case Delinearize(vars_, extents, value, body):
+            if around.launch is None:
+                around = replace(around, fixed=around.fixed | {*vars_})
             if around.varies(value, *extents):
                 reason = f"which parts '{vars_[0]}' has differs from thread to thread"
                 around = replace(_diverging(around, reason), uneven=around.uneven | {*vars_})
@@ -130,6 +133,8 @@ def _check_loop(loop: Loop, around: _Around) -> None:
             around = replace(around, uneven=around.uneven | {loop.var})
     elif around.launch is not None:
         around = _inside(loop, around)
+    else:
+        around = replace(around, fixed=around.fixed | {loop.var})
     _check(loop.body, replace(around, loops=(*around.loops, loop)))
 
 

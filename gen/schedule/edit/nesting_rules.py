@@ -16,7 +16,15 @@ from ...ir.nodes import Kernel, Loop, LoopKind, Stmt
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import loads, loops, variables
 from ...poly.certificate import Scheduled
-from .tree import CannotApply, loop_named, loops_around, replaced, require_serial, tree
+from .tree import (
+    CannotApply,
+    loop_named,
+    loops_around,
+    replaced,
+    require_serial,
+    scope_of,
+    tree,
+)
 
 
 def marked(state: Scheduled, name: str, kind: LoopKind) -> Scheduled:
@@ -59,16 +67,24 @@ def require_lanes(kernel: Kernel) -> None:
             )
 
 
-def require_fixed(kernel: Kernel, loop: Loop, hint: str) -> None:
-    """Refuses an axis whose extent is not known when a launch starts."""
-    extent = normal(sub(loop.upper, loop.lower))
-    fixed = {*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)}
-    if loads(extent) or not variables(extent) <= fixed:
-        raise CannotApply(
-            f"the extent `{expr_to_text(extent)}` of loop '{loop.var}' would not be known when the"
-            " launch starts",
-            hint,
-        )
+def require_fixed(kernel: Kernel, way: Iterable[Stmt], hint: str) -> None:
+    """Refuses axes whose extents are not known when a launch starts. way: statements from the root
+    inwards; the loops before the first that is bound to an axis run on the host.
+    """
+    known = {*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)}
+    started = False
+    for stmt in way:
+        if isinstance(stmt, Loop) and stmt.kind.is_bound:
+            started = True
+            extent = normal(sub(stmt.upper, stmt.lower))
+            if loads(extent) or not variables(extent) <= known:
+                raise CannotApply(
+                    f"the extent `{expr_to_text(extent)}` of loop '{stmt.var}' would not be known"
+                    " when the launch starts",
+                    hint,
+                )
+        elif not started:
+            known.update(scope_of([stmt]))
 
 
 def _require(outer: str, around: LoopKind, inner: str, kind: LoopKind) -> None:

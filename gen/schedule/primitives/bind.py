@@ -11,7 +11,7 @@ from ...ir.index.linear import same
 from ...ir.nodes import Block, Const, Expr, Kernel, Loop, LoopKind, Update, Var
 from ...ir.rules.launches import MOST, MOST_THREADS
 from ...ir.text.print_expr import expr_to_text
-from ...ir.walk import blocks, loops, replace_stmt
+from ...ir.walk import ancestors, blocks, loops, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Primitive
 from ..edit import tree as edit
@@ -50,8 +50,7 @@ class Bind(Primitive):
         for name in self._loops():
             loop = edit.loop_named(state.kernel, name)
             require_fit(edit.tree(state.kernel), loop, LoopKind(self.axis))
-            split = f"split: {{loop: {name}, factors: [null, 32]}}; then bind the inner loop"
-            require_fixed(state.kernel, loop, split)
+            self._require_fixed(state.kernel, loop)
             for block in blocks(loop):
                 if isinstance(block.body, Update) and name in edit.reduction_loops(block):
                     raise CannotApply(
@@ -78,6 +77,14 @@ class Bind(Primitive):
 
     def _loops(self) -> tuple[str, ...]:
         return self.loops or ((self.loop,) if self.loop else ())
+
+    def _require_fixed(self, kernel: Kernel, loop: Loop) -> None:
+        """Refuses extents, of it and of axes inside, that are not known when a launch starts."""
+        bound = replace(loop, kind=LoopKind(self.axis))
+        split = f"split: {{loop: {loop.var}, factors: [null, 32]}}; then bind the inner loop"
+        for axis in (loop, *(x for x in loops(loop.body) if x.kind.is_bound)):
+            way = (*ancestors(edit.tree(kernel), axis), axis)
+            require_fixed(kernel, (bound if x is loop else x for x in way), split)
 
     def _alike(self, state: Scheduled, loop: Loop) -> Scheduled:
         """The state with one extent for all loops on the axis in the launch of `loop`."""
@@ -134,7 +141,7 @@ class Bind(Primitive):
         Example(
             "An extent that differs from row to row",
             UPPER,
-            "- bind: {loop: y.j, axis: threadIdx.x}",
+            "- bind: {loop: y.i, axis: blockIdx.x}\n- bind: {loop: y.j, axis: threadIdx.x}",
             refused="the extent `n - y.i` of loop 'y.j' would not be known when the launch starts",
         ),
         Example(

@@ -33,10 +33,9 @@ class Reorder(Primitive):
             raise CannotApply("it takes at least two loops")
         new = self._new(state)
         require_order(new)
-        for loop in new:
-            if loop.kind.is_bound:
-                require_fixed(state.kernel, loop, "reorder before bind")
         old = perfect_nest(state.kernel, self.loops)
+        above = ancestors(tree(state.kernel), old[0])
+        require_fixed(state.kernel, (*above, *new), "reorder before bind")
         return replaced(state, old[0], nest(new, old[-1].body))
 
     def _new(self, state: Scheduled) -> tuple[Loop, ...]:

@@ -73,8 +73,8 @@ class _Host:
 
     @property
     def scalars(self) -> Scalars:
-        code = self.code
-        return plain_scalars(code.names.variables, code.views, code.facts, C11)
+        """Of no array: the host does not read a GPU's memory."""
+        return plain_scalars(self.code.names.variables, {}, self.code.facts, C11)
 
     def inside(self, stmt: Stmt, *bound: str) -> "_Host":
         return replace(self, code=self.code.inside(stmt), around=(*self.around, *bound))

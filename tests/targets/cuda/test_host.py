@@ -177,3 +177,14 @@ def test_a_loop_of_the_host_launches_again(tmp_path: Path) -> None:
     assert heat([64, 64], [64, 1, 64, 1], steps + alpha) == 0
     names = [x.function.split("launch")[1] for x in heat.launched]
     assert names == ["0_i32", *["1_i32"] * 5, "2_i32"]
+
+
+def test_extents_follow_the_loops_of_the_host(tmp_path: Path) -> None:
+    """Host text calls scalar functions of integers, too: `%` of a condition."""
+    triangle = host("triangle_gpu", tmp_path)
+    assert "ts_mod_i64_s(n, 4)" in sources("triangle_gpu")[1]
+    assert triangle([40], [1, 1, 40, 1, 1]) == 0
+    upper = [-(-(40 - t) // 32) for t in range(40)]
+    lower = [-(-t // 32) for t in range(40)]
+    rows = [x for pair in zip(upper, lower, strict=True) for x in pair if x]
+    assert [x.grid[0] for x in triangle.launched] == [*rows, 10]

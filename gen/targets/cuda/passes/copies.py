@@ -39,9 +39,16 @@ def launched_copies(kernel: Kernel) -> Kernel:
 def _visit(stmt: Stmt, fixed: frozenset[str], taken: set[str]) -> Stmt:
     if isinstance(stmt, Loop) and stmt.kind.is_bound:
         return stmt
-    if isinstance(stmt, Loop) and (nest := _nest(stmt)) and nest[-1].kind is LoopKind.SERIAL:
-        return _launched(nest, fixed, taken)
+    if isinstance(stmt, Loop):
+        nest = _nest(stmt)
+        if nest and nest[-1].kind is LoopKind.SERIAL and variables(_extent(nest[-1])) <= fixed:
+            return _launched(nest, fixed, taken)
+        fixed |= {stmt.var}
     return map_nested(stmt, lambda s: _visit(s, fixed, taken))
+
+
+def _extent(loop: Loop) -> Expr:
+    return tidy(sub(loop.upper, loop.lower))
 
 
 def _nest(loop: Loop) -> tuple[Loop, ...]:
@@ -58,16 +65,14 @@ def _nest(loop: Loop) -> tuple[Loop, ...]:
 
 def _launched(nest: tuple[Loop, ...], fixed: frozenset[str], taken: set[str]) -> Stmt:
     *around, last = nest
-    extent = tidy(sub(last.upper, last.lower))
-    if not variables(extent) <= fixed:
-        return nest[0]
+    extent = _extent(last)
     block, thread = (_name(last.var, part, taken) for part in ("block", "thread"))
     place = add(mul(Var(block), THREADS), Var(thread))
     inside = Binary(BinaryOp.LT, place, extent)
     body = _guarded(substitute(last.body, {last.var: add(last.lower, place)}), inside)
     outer: list[Loop] = []
     for loop, kind in zip(reversed(around), _OUTER, strict=False):
-        height = tidy(sub(loop.upper, loop.lower))
+        height = _extent(loop)
         if loop.kind is not LoopKind.SERIAL or not variables(height) <= fixed:
             break
         body = substitute(body, {loop.var: add(loop.lower, Var(loop.var))})

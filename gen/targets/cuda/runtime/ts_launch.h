@@ -4,6 +4,9 @@
 
 #include "ts_abi.h"
 
+#define TS_INLINE static inline
+#include "ts_integers.h"
+
 /* What indices of 32 bits come to at most; the rest is for what float64 rounds off. */
 #define TS_NARROW 2146435072.0
 
