@@ -359,3 +359,13 @@ def test_sizes_that_nobody_gives_are_less_where_there_are_many() -> None:
     assert trial.chosen(spec, {"a": 1, "b": 1, "c": 1, "d": 1}) == {
         "m": 64, "a": 1, "b": 1, "c": 1, "d": 1, "e": 64, "f": 64, "g": 64
     }  # fmt: skip
+
+
+def test_sizes_are_within_what_indices_allow() -> None:
+    spec = loads(rows("x[i, 0] + float32(i ** 4)"), "rows.yaml")
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
+    assert report.right
+    assert not [c for c in report.others if c.kind is InputKind.LONG]
+    with pytest.raises(TilesmithError) as refused:
+        trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"m": 40_000})
+    assert refused.value.message == "rows: a size of 40000 is more than its indices allow: 32768"

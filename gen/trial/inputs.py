@@ -21,7 +21,9 @@ from ..ir.types import DType
 from ..ir.walk import nested, walk
 from ..language import Dtypes
 from ..language.build import shape_of
+from ..language.formulas import oracle
 from ..language.model import KernelSpec
+from ..lower.index_limits import check, index_limits
 from .sizes import allowed, values_of
 
 Array = NDArray[Any]
@@ -262,7 +264,18 @@ def near(
     return found
 
 
+def too_large(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> str | None:
+    """Why indices are not enough for a call of these sizes; None where they are."""
+    try:
+        check(spec.name, index_limits([(plain, None)]), oracle.defaults(spec), sizes)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _small(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> bool:
+    if too_large(spec, plain, sizes):
+        return False
     values = values_of(spec, sizes)
     shapes = ([value(e, values) for e in shape_of(a.shape)] for a in spec.arguments)
     if any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in shapes):

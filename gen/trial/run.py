@@ -32,7 +32,17 @@ from ..progress import SILENT, Progress
 from ..schedule.base import Prover
 from ..targets.target import Runnable, Target
 from .comparison import MUTE, Comparison, compare, mute, tried
-from .inputs import MOST_WORK, Call, InputKind, kinds, long_sizes, near, random_arrays, strided
+from .inputs import (
+    MOST_WORK,
+    Call,
+    InputKind,
+    kinds,
+    long_sizes,
+    near,
+    random_arrays,
+    strided,
+    too_large,
+)
 from .plain import Reference
 from .sizes import edges, kernel_dims, sides
 
@@ -162,6 +172,8 @@ def run(
     Raises TilesmithError for an unknown dim, sizes that are not allowed, and as `compiled` does.
     """
     full = chosen(spec, sizes)
+    if why := too_large(spec, specs.build(spec, dtypes), full):
+        raise TilesmithError(why)
     shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
     kernel = compiled(spec, dtypes, target, shown)
     rng = np.random.default_rng(seed)

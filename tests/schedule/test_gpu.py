@@ -276,3 +276,22 @@ def test_a_barrier_in_a_vector(recipe: str) -> None:
         "not all threads of a block reach a barrier: it is in vectorized loop 'y.j_1'"
     )
     assert refused.hint == "put the barrier where every thread comes by"
+
+
+def test_one_element_is_copied_by_one_thread() -> None:
+    kernel = start("""\
+def scale(m, n, x: float32[m, n], a: float32[m], y: Out[float32[m, n]]):
+    for y.i in range(m):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i), j=spatial(y.j)):
+                y[i, j] = x[i, j] * a[i]
+""")
+    recipe = """
+- bind: {loop: y.i, axis: blockIdx.x}
+- split: {loop: y.j, factors: [null, 4]}
+- bind: {loop: y.j_1, axis: threadIdx.x}
+- cache_shared_at: {block: y, buffer: a, loop: y.i}
+"""
+    done = schedule(kernel, recipe)[-1].state.kernel
+    assert "where=a_cache.turn * 4 + a_cache.x < 1" in to_text(done)
+    assert_same(kernel.kernel, done, sizes=(0, 1, 5, 9))

@@ -10,6 +10,7 @@ from ..edit import tree as edit
 from ..edit.launches import axes_around, with_barriers
 from ..edit.tree import CannotApply
 from ..examples import BLUR, TWICE
+from .add_unit_loop import AddUnitLoop
 from .cache_read import CacheRead
 from .fuse import Fuse
 from .split import Split
@@ -86,10 +87,12 @@ def _shared_out(state: Scheduled, copy: str, at: str, threads: Axes) -> tuple[Sc
     inside = tuple(x.var for x in around)
     own = inside[inside.index(at) + 1 :]
     flat = edit.fresh(f"{copy}.e", edit.names(state.kernel))
-    if len(own) > 1:
-        state = Fuse(own, flat).apply(state)
-    else:
+    if len(own) == 1:
         flat = own[0]
+    elif own:
+        state = Fuse(own, flat).apply(state)
+    else:  # one element
+        state = AddUnitLoop(copy, (flat,)).apply(state)
     counts = [int(extent.value.real) for extent in threads.values() if isinstance(extent, Const)]
     taken = edit.names(state.kernel)
     wanted = ("turn", *(axis.value[-1] for axis in threads))
