@@ -253,8 +253,11 @@ def test_an_instance_that_the_plain_schedule_has_not() -> None:
         block("bx", "i=bx.i, j=bx.j", "bx[i, j] = x[min(i, n + 1), j] * float32(2)"),
     )
     by = nest("for by.i in range(n)", "for by.j in range(m)", block("by", "i=by.i, j=by.j", BY))
+    accept(PLAIN, kernel(SIGNATURE, bx, by, temporaries="bx=float32[n + 3, m]"))  # of a temporary
+    moved = BY.replace("by[i, j]", "by[i - 1, j]")
+    by = by.replace("i=spatial(by.i)", "i=spatial(by.i + 1, 1, n + 1)").replace(BY, moved)
     tree = kernel(SIGNATURE, bx, by, temporaries="bx=float32[n + 3, m]")
     assert refusal(PLAIN, tree).message == (
-        "bx[i=2, j=0] runs, an instance that block 'bx' of the plain schedule does not have "
-        "(for example: m=1, n=0; bx[i=2, j=0] runs at bx.i=2, bx.j=0)"
+        "by[i=1, j=0] runs, an instance that block 'by' of the plain schedule does not have "
+        "(for example: m=1, n=1; by[i=1, j=0] runs at by.i=0, by.j=0)"
     )

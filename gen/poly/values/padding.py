@@ -32,8 +32,9 @@ from ...ir.types import DType
 from ...ir.walk import walk
 from ..sets.affine import Frame, NotAffine, region
 from ..sets.extract import Tree
-from ..sets.statement import Statement
-from .flow import Logical
+from ..sets.statement import Access, Statement
+from ..witness import Refused, Witness, partner, sample
+from .flow import Logical, element
 
 _PARTIAL = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.SHL, BinaryOp.SHR})
 
@@ -69,6 +70,23 @@ def without_padding(tree: Tree, logical: Logical) -> Trimmed:
     surplus: dict[int, isl.Set] = {}
     statements = tuple(_without(s, logical, surplus) for s in tree.statements)
     return Trimmed(replace(tree, statements=statements), surplus)
+
+
+def require_live(read: Access, writer: Access, found: isl.Map, surplus: isl.Set | None) -> None:
+    """Refuses a read that takes what surplus instances add. found: from the read's events to those
+    of the writer, of which `surplus` are surplus.
+    """
+    if surplus is None or (taken := found.intersect_range(surplus)).is_empty():
+        return
+    case = sample(taken.domain())
+    reader = read.statement.describe(case)
+    adder = writer.statement.describe(case, partner(taken, case))
+    raise Refused(
+        f"{reader} reads '{read.storage.name}', to which {adder} adds, an instance that the plain"
+        " schedule does not have",
+        Witness(case.sizes, (reader, adder), read.storage.name, element(read, case)),
+        read.statement.block.span,
+    )
 
 
 def _without(statement: Statement, logical: Logical, surplus: dict[int, isl.Set]) -> Statement:

@@ -30,6 +30,7 @@ from .flow import (
     through,
 )
 from .last_writes import Writers, domain, settled
+from .padding import require_live
 from .roles import COMBINING, Execution, Role, in_a_circle
 from .terms import SharedTerms
 
@@ -206,24 +207,9 @@ class Reductions:
                 continue
             if source and w.statement.name not in source.writers:
                 raise self._unnamed(read, w, found)
-            self._require_live(read, w, found)
+            require_live(read, w, found, self.run.surplus_of(w))
             result[w] = found
         return result
-
-    def _require_live(self, read: Access, writer: Access, found: isl.Map) -> None:
-        """Refuses a read of what an instance added that the plain schedule does not have."""
-        surplus = self.run.surplus_of(writer)
-        if surplus is None or (taken := found.intersect_range(surplus)).is_empty():
-            return
-        case = sample(taken.domain())
-        reader = read.statement.describe(case)
-        adder = writer.statement.describe(case, partner(taken, case))
-        raise Refused(
-            f"{reader} reads '{read.storage.name}', to which {adder} adds, an instance that the"
-            " plain schedule does not have",
-            Witness(case.sizes, (reader, adder), read.storage.name, element(read, case)),
-            read.statement.block.span,
-        )
 
     def _unnamed(self, read: Access, writer: Access, found: isl.Map) -> Refused:
         case = sample(found.domain())
