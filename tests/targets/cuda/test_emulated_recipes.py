@@ -28,6 +28,8 @@ from gen.trial.inputs import InputKind, random_arrays, strided
 from gen.trial.plain import Reference
 from gen.trial.sizes import allowed, kernel_dims
 
+from .test_shipped import ELEMENTWISE
+
 SHIPPED = {
     path.stem: path
     for path in sorted((Path(__file__).parents[3] / "kernels_spec").glob("*.yaml"))
@@ -51,9 +53,9 @@ SIZES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "transpose_gpu": ((1, 31, 32, 33, 70), (33, 32, 31, 1, 65)),
 }
 AS = {  # whose sizes a shipped kernel is tried at
-    **{"blur": "blur_gpu", "exp": "gelu_gpu", "gelu": "gelu_gpu", "layer_norm": "layer_gpu"},
-    **{"matmul": "matmul_gpu", "matvec": "gemv_gpu", "softmax": "softmax_gpu"},
-    **{"sum": "softmax_gpu", "transpose": "transpose_gpu"},
+    **dict.fromkeys(ELEMENTWISE, "gelu_gpu"),
+    **{"blur": "blur_gpu", "layer_norm": "layer_gpu", "matmul": "matmul_gpu", "matvec": "gemv_gpu"},
+    **{"softmax": "softmax_gpu", "sum": "softmax_gpu", "transpose": "transpose_gpu"},
 }
 
 
