@@ -19,7 +19,6 @@ from ..binding.manifest import Entry, entry_from_json, entry_to_json, manifest_t
 from ..cache import cache_folder
 from ..errors import TilesmithError
 from ..targets.runtime import CUDA, DEVICE_HEADERS, RUNTIME, digest
-from .data_wheel import data_wheel
 
 GENERATOR = Path(__file__).parents[1]
 RUNTIME_SOURCES = (
@@ -222,11 +221,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "compile":
                 compile_source(options.source, options.output_dir)
             case "data-wheel":
+                from .data_wheel import data_wheel
+
                 print(data_wheel(options.wheel, options.output_dir))
             case "includedir":
                 print(RUNTIME)
             case "cuda-includedir":
                 print(CUDA)
+            case "nvcc":
+                from ..targets.cuda.compilers import required
+
+                print(required())
             case "device-headers":
                 print("\n".join(map(str, DEVICE_HEADERS)))
             case "sources":
@@ -265,6 +270,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("-o", "--output-dir", type=Path, default=Path("dist"))
     commands.add_parser("includedir", help="print the folder of the runtime's headers")
     commands.add_parser("cuda-includedir", help="print the folder of what GPUs' host sides include")
+    commands.add_parser("nvcc", help="print the compiler of GPUs' sources")
     commands.add_parser("device-headers", help="print the headers of GPUs' sources, one a line")
     commands.add_parser("sources", help="print the runtime's C files, one a line")
     return parser

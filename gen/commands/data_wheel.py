@@ -8,9 +8,10 @@ the package knows its own. Invariant: the same wheel and compiler give the same 
 import base64
 import hashlib
 import json
+import re
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email import message_from_bytes
 from pathlib import Path
 
@@ -25,8 +26,9 @@ _WRITTEN = (1980, 1, 1, 0, 0, 0)  # of each file, so that two wheels are alike
 def data_wheel(wheel: Path, to: Path) -> Path:
     """Writes the wheel into the folder `to`, and returns it.
 
-    Raises TilesmithError where the package has no sources for GPUs or not those that its manifest
-    tells, and as `machine_code`; OSError and zipfile.BadZipFile where it cannot be read.
+    Raises TilesmithError where the package has no sources for GPUs, not those that its manifest
+    tells, or an extra that asks for another version, and as `machine_code`; OSError and
+    zipfile.BadZipFile where it cannot be read.
     """
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
         told = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -39,6 +41,7 @@ def data_wheel(wheel: Path, to: Path) -> Path:
         if manifest["cuda_sources"] != digest(sources):
             raise TilesmithError(f"{wheel.name}: its sources for GPUs are not its manifest's")
         name, version = f"{metadata['Name']}-cuda", str(metadata["Version"])
+        _check_extra(wheel, metadata.get_all("Requires-Dist", []), name, version)
         imported = f"{package.replace('/', '_')}_cuda"
         files, functions = {}, {}
         for source in (path for path in sources if path.suffix == ".cu"):
@@ -60,6 +63,14 @@ def data_wheel(wheel: Path, to: Path) -> Path:
     path = to / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
     _write(path, files, name, version, str(metadata["Name"]))
     return path
+
+
+def _check_extra(wheel: Path, required: Sequence[str], name: str, version: str) -> None:
+    """Raises TilesmithError where an extra of the package asks for another version."""
+    for requirement in required:
+        asked = requirement.partition(";")[0].replace(" ", "")
+        if re.match(rf"{re.escape(name)}(?![\w.-])", asked) and asked != f"{name}=={version}":
+            raise TilesmithError(f"{wheel.name} asks for {asked}: let it ask for {name}=={version}")
 
 
 def _manifest(archive: zipfile.ZipFile, wheel: Path) -> tuple[str, Mapping[str, object]]:

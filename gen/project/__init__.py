@@ -34,6 +34,7 @@ FILES = {
 
 CUDA = {
     "README.md": "cuda/README.md",
+    "pyproject.toml": "cuda/pyproject.toml.in",
     "kernels_spec/meson.build": "cuda/meson.build",
     "kernels_spec/normalize.yaml": "cuda/recipe.yaml",
 }

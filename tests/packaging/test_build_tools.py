@@ -47,6 +47,7 @@ def test_one_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     match = re.search(r"version: '([^']*)'", (ROOT / "meson.build").read_text())
     assert match is not None and match[1] == project["version"]
+    assert project["optional-dependencies"]["cuda"] == [f"tilesmith-cuda=={match[1]}"]
 
 
 def test_difference_in_generated_code() -> None:

@@ -93,7 +93,7 @@ def same(package: ModuleType, name: str, x: Any, *others: Any, **options: Any) -
     expected = getattr(package, name)(x, *others, **options)
     there = [stub_cupy.ndarray.of(array) for array in (x, *others)]
     got = getattr(package, name)(*there, **options)
-    assert package.last_call()["level"] == "sm_90" or not expected.size
+    assert package.last_call()["level"] == "sm_75" or not expected.size
     assert (type(got), got.dtype, got.shape) == (
         stub_cupy.ndarray,
         expected.dtype,
@@ -141,4 +141,4 @@ def test_out(package: ModuleType) -> None:
 
 def test_the_packages_files(site: Path) -> None:
     files = {path.name for path in (site / "fixture_package" / "cuda").iterdir()}
-    assert {f"{name}.sm_90.cu" for name in KERNELS} | {"ts_cuda.h", "ts_math.h"} <= files
+    assert {f"{name}.sm_75.cu" for name in KERNELS} | {"ts_cuda.h", "ts_math.h"} <= files
