@@ -37,7 +37,27 @@ TOTAL = "\n".join(
 SCALED = nest("for z.j in range(n)", block("z", "i=i, j=z.j", "y[i, j] = y[i, j] / s[i]"))
 S = "s=float32[m]"
 
+
+def launched(value: str, barrier: str = "barrier()") -> Kernel:
+    """A block a row; a thread reads `value` of x, then writes its element of y behind a barrier."""
+    return rows(
+        nest(
+            "for s.j in threadIdx.x(8)",
+            block("s", "i=i, j=s.j", f"s[i, j] = {value}", "where=s.j < n"),
+        ),
+        *([barrier] if barrier else []),
+        nest(
+            "for y.j in threadIdx.x(8)",
+            block("y", "i=i, j=y.j", "y[i, j] = s[i, j]", "where=y.j < n"),
+        ),
+        kind="blockIdx.x",
+        temporaries="s=float32[m, 8]",
+    )
+
+
 SHARED = {
+    "a thread's own element": launched("x[i, j] * 2", barrier=""),
+    "another thread's element, before a barrier": launched("x[i, n - 1 - j]"),
     "elementwise": rows(columns("x[i, j] * 2", "vectorized"), kind="parallel"),
     "normalised": rows(TOTAL, columns("x[i, j] / s[i]"), kind="parallel", temporaries=S),
     "prefix": rows(columns("x[i, j] + (y[i, j - 1] if j > 0 else 0.0)")),
@@ -55,6 +75,8 @@ SHARED = {
     ),
 }
 ALONE = {
+    "another thread's element, with no barrier": launched("x[i, n - 1 - j]", barrier=""),
+    "another block's element": launched("x[m - 1 - i, j]"),
     "read after it is written": rows(columns("x[i, j] + x[i, j - 1]", bounds="1, n")),
     "total taken too late": rows(
         columns("x[i, j] * 2"), TOTAL, SCALED, kind="parallel", temporaries=S

@@ -3,30 +3,29 @@
 Input: a proved tree. Output: the pairs of an input and an output for which the result stays right
 where both are one array. Only pairs of one shape and element type count, so that each element of
 the one is the same element of the other. Invariant: no instance writes an element that another one
-reads from the input afterwards, or in another iteration of a parallel or vectorized loop; within
-one instance the reads come before the write.
+reads from the input afterwards, or in another iteration of a parallel or vectorized loop, or in
+another thread of a launch with no barrier between; within one instance the reads come before the
+write.
 """
 
 from collections.abc import Iterator
 
 from ...ir.inits import explicit_inits
 from ...ir.nodes import Buffer, Intent, Kernel
-from ...ir.walk import loops
 from ..sets.extract import Tree, extract
 from ..sets.order import Relations, unordered
 from ..sets.places import Places
 from ..sets.statement import Access
 from ..witness import Refused
+from .races import in_two_threads
 
 
 def in_place(kernel: Kernel) -> frozenset[tuple[str, str]]:
-    """The pairs (input, output) that may be one array; none where isl cannot say what runs, and of
-    a kernel with launches: that its threads may share elements is not looked into.
-    """
+    """The pairs (input, output) that may be one array; none where isl cannot say what runs."""
     alike = [
         (x.name, y.name) for x, y in _pairs(kernel) if (x.shape, x.dtype) == (y.shape, y.dtype)
     ]
-    if not alike or any(loop.kind.is_bound for loop in loops(kernel.body)):
+    if not alike:
         return frozenset()
     try:
         tree = extract(explicit_inits(kernel))
@@ -58,7 +57,9 @@ def _may_share(tree: Tree, relations: Relations, input_: str, output: str) -> bo
     reads = [r for s in tree.statements for r in s.reads if r.storage.name == input_]
     writes = Places(w for s in tree.statements for w in s.writes if w.storage.name == output)
     return not any(
-        _spoils(relations, read, write) or _races(relations, read, write)
+        _spoils(relations, read, write)
+        or _races(relations, read, write)
+        or in_two_threads(tree, relations, read, write)
         for read in reads
         for write in writes.near(read)
     )

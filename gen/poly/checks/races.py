@@ -58,9 +58,23 @@ def spare_barriers(kernel: Kernel, tried: frozenset[int]) -> frozenset[int]:
 
 def conflicts(tree: Tree, relations: Relations) -> Iterator[Conflict]:
     for conflict in _unordered(tree, relations):
-        left = conflict.pairs if conflict.blocks else _left(tree, conflict, tree.barriers)
+        left = _open(tree, conflict)
         if not left.is_empty():
             yield replace(conflict, pairs=left.coalesce())
+
+
+def in_two_threads(tree: Tree, relations: Relations, a: Access, b: Access) -> bool:
+    """Whether two threads of a launch meet, one in a and one in b, with no barrier between."""
+    launch = a.statement.launch
+    if launch is None or launch != b.statement.launch:
+        return False
+    found = _between(tree, relations, a, b, launch)
+    return any(not _open(tree, conflict).is_empty() for conflict in found)
+
+
+def _open(tree: Tree, conflict: Conflict) -> isl.Map:
+    """The pairs of a conflict that nothing orders."""
+    return conflict.pairs if conflict.blocks else _left(tree, conflict, tree.barriers)
 
 
 def _unordered(tree: Tree, relations: Relations) -> Iterator[Conflict]:

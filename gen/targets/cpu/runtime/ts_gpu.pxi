@@ -211,7 +211,8 @@ cdef object _data_folder():
 cdef tuple _options(object folder):
     """Of NVRTC. The headers are together where the package is installed, but not where it is built."""
     places = [os.path.dirname(os.fspath(folder.joinpath(name))) for name in ("ts_cuda.h", "ts_math.h")]
-    return ("--std=c++17", "--fmad=false", "--device-int128", *[f"-I{place}" for place in places])
+    return ("--std=c++17", "--fmad=false", "--device-int128",
+            *dict.fromkeys([f"-I{place}" for place in places]))
 
 
 # ---- what the runtime calls, without the GIL ----
