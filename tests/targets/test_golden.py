@@ -67,3 +67,38 @@ def turn(m, n, x: float32[m, n], y: Out[float32[n, m]]):
     packed = emit_kernel("turn", "float32", variants, Level.V3, packed=("x", "y"))
     masks = [line.split(", ")[-2] for line in packed.splitlines() if "UINT64_C" in line]
     assert masks == ["UINT64_C(8)", "UINT64_C(9)", "UINT64_C(9)"]
+
+
+SCALED = """
+def scaled(m, n, x: float32[m, n], w: float32[{shape}], y: Out[float32[m, n]]):
+    for y.i in range(m):
+        for y.j_0 in range(n//8):
+            for y.j_1 in {kind}(8):
+                with block("y", i=spatial(y.i), j=spatial(y.j_0*8 + y.j_1, n)):
+                    y[i, j] = x[i, j] * w[{index}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "last", "packed", "mask"),
+    [
+        ("n", "vectorized", ("x", "y"), 2 + 4 + 16),  # w: axis 2
+        ("n", "range", ("x", "y"), 2 + 16),  # a variant takes w as it is
+        ("n", "vectorized", ("y",), 16),  # x would be copied with it
+        ("m, n", "vectorized", ("x", "y"), 2 + 32),  # as large as x
+    ],
+)
+def test_a_vector_beside_packed_arrays_has_a_unit_stride(
+    shape: str, last: str, packed: tuple[str, ...], mask: int
+) -> None:
+    """The caller copies it where no variant takes it, so that the code is not there twice."""
+    variants = []
+    for name, kind in (("0", "vectorized"), ("1", last)):
+        index = "j" if shape == "n" else "i, j"
+        kernel = lowered(SCALED.format(shape=shape, kind=kind, index=index), Level.V3)
+        when = less(Var("n"), 9) if name == "0" else None
+        variants.append(finished(kernel, Level.V3, name, when))
+    text = emit_kernel("scaled", "float32", variants, Level.V3, packed=packed)
+    first = next(line for line in text.splitlines() if "UINT64_C" in line)
+    assert f"UINT64_C({mask})" in first
+    assert ("const bool unit" in text) == (not mask & 4)

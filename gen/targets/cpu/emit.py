@@ -6,23 +6,11 @@ functions and of the table that `ts_abi.h` describes. Nothing depends on anythin
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import final
 
 from ...errors import located
 from ...ir.index.facts import of_kernel
-from ...ir.index.linear import linear
-from ...ir.nodes import (
-    Buffer,
-    Destination,
-    Intent,
-    Kernel,
-    Load,
-    LoopKind,
-    Parameter,
-    Store,
-)
-from ...ir.walk import blocks, externals, loads, loops, targets, variables
+from ...ir.nodes import Kernel
+from ...ir.walk import externals
 from ...lower.finish import Finished
 from ..c.call import arguments, sizes, when_function
 from ..c.file import emit_file, variants_table
@@ -35,10 +23,10 @@ from .chooser import choices
 from .context import Context, Module, all_of_function
 from .levels import Level, Processor
 from .passes import tensor
-from .passes.unroll import has_vector_form, in_lanes
 from .statements import statement
 from .streams.prefetch import check_reads
 from .streams.streams import check_all, fenced
+from .strides import Strides, numbers, of_unit_stride, of_variant
 
 
 def source(
@@ -73,8 +61,8 @@ def emit_kernel(
     """The functions and the table of one kernel for one choice of dtypes.
 
     dtypes: the choice, as in symbols (`float32`). packed: the arrays that the caller packs where
-    they need a unit stride and have none; for others the code is there for unit and any strides.
-    keep_marks: with the lines that `marks.owned` reads.
+    they need a unit stride and have none (see `strides`). keep_marks: with the lines that
+    `marks.owned` reads.
     Raises TilesmithError where a type or operation has no C form.
     """
     table = f"ts_{name}_{dtypes}_{level.value}"
@@ -85,12 +73,13 @@ def emit_kernel(
         for variant in variants
         for machine in tensor.machines(variant.kernel, Processor(level))
     ]
+    unit = of_unit_stride([variant.kernel for variant in variants], frozenset(packed))
     taken = {table, *(n for *_, own in coded for n in all_of_function(f"{table}_{own}"))}
     for variant, kernel, machine, own in coded:
         symbol, when = f"{table}_{own}", "NULL"
         first, last = (variant is variants[k] for k in (0, -1))
-        strides = _strides(kernel, frozenset(packed), first, last)
-        axes = (*_numbers(kernel, strides.unit), *_numbers(kernel, strides.columns, first=True))
+        strides = of_variant(kernel, unit, first, last)
+        axes = (*numbers(kernel, strides.unit), *numbers(kernel, strides.columns, first=True))
         mask = sum(1 << axis for axis in axes)
         with located(variant.span or kernel.span):
             functions = _variant(symbol, kernel, strides, variant.shared, machine, taken)
@@ -105,93 +94,13 @@ def emit_kernel(
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
 
 
-# ---------------------------------------------------------------- unit strides
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Strides:
-    """The arrays that vector code walks an element a lane. unit: along the last axis, where they
-    always come with stride 1; either: along that, with any stride; columns: along the first axis
-    alone, where a variant asks for stride 1 and leaves other arrays to another: those that are
-    packed, for their last axis, to the first variant, and those that are not, to the last.
-    """
-
-    unit: frozenset[str]
-    either: frozenset[str]
-    columns: frozenset[str]
-
-    def walked(self, buffer: Buffer) -> frozenset[int]:
-        """The axes that have stride 1."""
-        last = {len(buffer.shape) - 1} if buffer.name in self.unit else set[int]()
-        return frozenset(last | ({0} if buffer.name in self.columns else set[int]()))
-
-
-def _strides(kernel: Kernel, packed: frozenset[str], first: bool, last: bool) -> _Strides:
-    """first, last: whether the variant is the first, or the last, of those that are tried.
-
-    Where nothing is computed, no variant changes a result: all but the last ask for stride 1.
-    """
-    walked = _walked(kernel)
-    rows = frozenset(
-        p.buffer.name for p in kernel.parameters if len(p.buffer.shape) - 1 in walked[p]
-    )
-    inputs = (p for p in kernel.parameters if p.intent is Intent.IN and len(p.buffer.shape) > 1)
-    columns = frozenset(p.buffer.name for p in inputs if walked[p] == {0})
-    asked = (frozenset() if first else columns & packed) | (
-        frozenset() if last else columns - packed
-    )
-    unit = rows if _moves(kernel) and not last else rows & packed
-    return _Strides(unit, rows - unit, asked)
-
-
-def _moves(kernel: Kernel) -> bool:
-    """Whether the kernel only moves elements."""
-    return all(
-        isinstance(b.body, Store) and isinstance(b.body.value, Load) for b in blocks(kernel.body)
-    )
-
-
-def _walked(kernel: Kernel) -> dict[Parameter, set[int]]:
-    """The axes of each argument that vector code walks an element a lane."""
-    found: dict[str, set[int]] = {p.buffer.name: set() for p in kernel.parameters}
-    dtypes = dtypes_of(kernel)
-    for name, axis in tensor.walked(kernel):
-        if name in found:
-            found[name].add(axis)
-    for loop in loops(kernel.body):
-        if loop.kind is not LoopKind.VECTORIZED or not in_lanes(loop.body, loop.var):
-            continue
-        for block in blocks(loop.body):
-            if not has_vector_form(block, loop.var, dtypes):
-                continue
-            accesses: list[Load | Destination] = [*loads(block.body), *targets(block.body)]
-            for a in accesses:
-                moving = [k for k, i in enumerate(a.indices) if loop.var in variables(i)]
-                steps = [linear(a.indices[k]).coefficient(loop.var) for k in moving]
-                if a.buffer in found and steps == [1]:
-                    found[a.buffer].add(moving[0])
-    return {p: found[p.buffer.name] for p in kernel.parameters}
-
-
-def _numbers(kernel: Kernel, names: frozenset[str], *, first: bool = False) -> list[int]:
-    """The flattened numbers of the arguments' last axes, or of their first ones."""
-    numbers, start = [], 0
-    for p in kernel.parameters:
-        rank = len(p.buffer.shape)
-        if p.buffer.name in names:
-            numbers.append(start if first else start + rank - 1)
-        start += rank
-    return numbers
-
-
 # ---------------------------------------------------------------- functions
 
 
 def _variant(
     symbol: str,
     kernel: Kernel,
-    unit: _Strides,
+    unit: Strides,
     shared: frozenset[str],
     target: Processor,
     taken: set[str],
@@ -227,7 +136,7 @@ def _variant(
 
 
 def _chooser(symbol: str, kernel: Kernel, either: frozenset[str]) -> str:
-    tests = " && ".join(f"call->strides[{k}] == 1" for k in _numbers(kernel, either))
+    tests = " && ".join(f"call->strides[{k}] == 1" for k in numbers(kernel, either))
     return "\n".join(
         [
             f"static int {symbol}(const ts_call *call)",
@@ -242,7 +151,7 @@ def _chooser(symbol: str, kernel: Kernel, either: frozenset[str]) -> str:
 def _context(
     symbol: str,
     kernel: Kernel,
-    unit: _Strides,
+    unit: Strides,
     shared: frozenset[str],
     target: Processor,
     module: Module,
