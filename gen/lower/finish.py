@@ -3,7 +3,8 @@
 Input: a lowered kernel and a target's passes. Output: the tree that is emitted. It is verified
 after each pass, and what the exact ones made of the kernel is compared with it, for all sizes
 (`poly.rewrites.equivalence`), so that what is proved of the lowered tree holds of what is emitted.
-What leaves out iterations by data is checked for all data (`poly.rewrites.narrowed`).
+What leaves out iterations by data is checked for all data (`poly.rewrites.narrowed`). Notes are
+written out as what they stand for, and that is compared with the tree before them.
 """
 
 from collections.abc import Iterator
@@ -48,21 +49,21 @@ def interpretable(kernel: Kernel, finishing: Finishing) -> Kernel:
 
 
 def finished(kernel: Kernel, finishing: Finishing) -> Iterator[tuple[Pass | None, Kernel]]:
-    """The lowered tree, then each pass and the tree after it, verified; compared with the lowered
-    one after the last exact pass, and with that after the last by data. Raises as `finish`.
+    """The lowered tree, then each pass and the tree after it, verified; after the last pass of each
+    stage it is compared with the tree before the stage. Raises as `finish`.
     """
     yield None, kernel
     now = kernel
     stages = (
         (finishing.exact, check_unchanged),
         (finishing.by_data, check_narrowed),
-        (finishing.notes, None),
+        (finishing.notes, lambda before, now: check_unchanged(before, finishing.as_run(now))),
     )
     for passes, check in stages:
         before = now
         for done in passes:
             now = done.run(now)
             verify_any(now)
-            if check is not None and done is passes[-1]:
+            if done is passes[-1]:
                 check(before, now)
             yield done, now

@@ -39,9 +39,9 @@ class Finishing:
 
     exact: the passes after which the tree must do what the lowered one does, as far as a proof over
         the reals sees that. by_data: those behind them, which leave out what combines nothing where
-        data says so; that is checked for all data. notes: those at the end, which no proof follows:
-        each says why it may, in `unseen`. as_run: the finished tree as the interpreter runs it,
-        which is that tree where no note changes what a statement means.
+        data says so; that is checked for all data. notes: those at the end, which say how
+        statements are computed. as_run: the finished tree as the interpreter runs it, with the
+        statements that notes stand for; these must do what was there before.
     """
 
     exact: Passes

@@ -16,7 +16,8 @@ from .. import language as specs
 from ..errors import NoCode, TilesmithError, told
 from ..ir.nodes import Kernel
 from ..language.model import KernelSpec
-from ..lower.variants import Plain, suffix
+from ..lower.finish import finish
+from ..lower.variants import Plain, Variant, suffix
 from ..pipeline import schedule
 from ..poly.certificate import Scheduled
 from ..poly.limit import NoAnswer, within
@@ -32,8 +33,9 @@ SECONDS = 600
 @final
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A step of a variant, or its lowering, and how its proof went. status: "refused", or what is
-    proved: "proved", "proved given LAW"; "no code": all steps are proved, and nothing is lowered.
+    """A step of a variant, or its lowering or finishing, and how its proof went. status: "refused",
+    or what is proved: "proved", "proved given LAW"; "no code": all steps are proved, and nothing is
+    lowered.
     """
 
     kernel: str
@@ -140,3 +142,18 @@ def proofs(
             if missing:
                 what = f"{variant.name}: no code for this target yet"
                 yield Proof(*where, what, "no code", 0.0, str(missing))
+            else:
+                yield _finished(where, variant, target)
+
+
+def _finished(where: tuple[str, str, str], variant: Variant, target: Target) -> Proof:
+    """That what is emitted does what is lowered."""
+    status, detail = str(variant.lowered.standing), ""
+    start = time.perf_counter()
+    try:
+        finish(variant.lowered.kernel, target.finishing)
+    except TilesmithError as error:
+        status, detail = "refused", str(error)
+    seconds = time.perf_counter() - start
+    what = f"{variant.name}: finished, equal to the lowered tree"
+    return Proof(*where, what, status, seconds, detail)

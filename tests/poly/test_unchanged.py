@@ -102,6 +102,18 @@ SAME = [
         'for i in range(n):\n  if p[i] > 0:\n    with block("b"):\n      y[i] = x[i]\n',
     ),
     (
+        "a condition around a loop",
+        "for i in range(n):\n"
+        "  if i < s:\n"
+        "    for j in range(i):\n"
+        '      with block("b", t=spatial(j), where=j < s - 1):\n'
+        "        y[t] = x[t]\n",
+        "for i in range(n):\n"
+        "  for j in range(i):\n"
+        '    with block("b", where=i < s and j < s - 1):\n'
+        "      y[j] = x[j]\n",
+    ),
+    (
         "a guard that follows from another",
         "for i in range(n):\n"
         '  with block("b", t=spatial(i), where=i < s and i < s + 1 and p[i] > 0):\n'
@@ -190,6 +202,8 @@ WRONG = [
     ("fused products", "fma(-x[i], x[i], a[i])", "fma(x[i], x[i], -a[i])", "is emitted with"),
     ("fused products", "fma(x[i], a[i]", "fma(x[i], x[i]", "is emitted with"),
     ("a guard that follows from another", "i < s and ", "", "without the guard `i < s`"),
+    ("a condition around a loop", "i < s and ", "", "without the guard `i < s`"),
+    ("a condition around a loop", "i < s and ", "i <= s and ", "under `i <= s`, which"),
     ("a guard that follows from another", " and p[i] > 0", "", "without the guard `p.i. > 0`"),
     (
         "a guard that follows from another",
@@ -251,6 +265,18 @@ def test_a_condition_may_cease_to_hold(around: str) -> None:
     check_unchanged(tree("y[i] = 0.0", f", where={guard}"), tree("y[i] = 0.0", ""))
     with pytest.raises(Refused, match="block 'b' is emitted without the guard"):
         check_unchanged(tree("p[i] = 0", f", where={guard}"), tree("p[i] = 0", ""))
+
+
+def test_a_condition_that_reads_is_no_guard_of_each_iteration() -> None:
+    """What the loop writes may change it, after the loop was entered."""
+    block = 'with block("b"{}):\n{}p[j] = 0\n'
+    before = "for i in range(n):\n  if p[i] > 0:\n    for j in range(n):\n      "
+    after = "for i in range(n):\n  for j in range(n):\n    "
+    with pytest.raises(Refused, match=r"serial loop 'j' .* where a condition `p.i. > 0` is proved"):
+        check_unchanged(
+            kernel(before + block.format("", " " * 8)),
+            kernel(after + block.format(", where=p[i] > 0", " " * 6)),
+        )
 
 
 def test_statements_that_are_gone_are_missed() -> None:

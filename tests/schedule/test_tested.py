@@ -286,6 +286,7 @@ def test_prove_show_and_the_manifest_say_tested(tmp_path: Path) -> None:
         ("proved", "0: the plain schedule"),
         ("tested", f"0: {STEP}"),
         ("tested", "0: lowered, end to end"),
+        ("tested", "0: finished, equal to the lowered tree"),
     ]
     told = show.text(spec, choices(spec)[0], Cpu(Level.V3), show.Steps("0")).splitlines()
     words = [line[4:10] for line in told if line.startswith(("#   proved", "#   tested"))]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from gen import language as specs
 from gen.ir.algebra import TRUE, add, index
-from gen.ir.interpret.evaluate import InterpError
 from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent, Kernel, LoopKind, Node, Select
 from gen.ir.text.parser import from_text
@@ -163,25 +162,19 @@ def planted(number: int) -> Finishing:
 
 @pytest.mark.parametrize("number", range(len(FINISHING.passes)))
 def test_a_pass_that_is_wrong_is_caught(number: int) -> None:
-    """An exact one before there is any C; one that no proof follows where results are compared."""
+    """Before there is any C."""
     spec = specs.load(ROOT / "kernels_spec" / "sum.yaml")
     variant, *_ = schedule(spec, specs.choices(spec)[0], TARGET, unproved, each_step=False)
     lowered = variant.lowered.kernel
-    if number < len(FINISHING.passes) - 1:
-        with pytest.raises(Refused):
-            finish(lowered, planted(number))
-    else:
-        x = {"x": np.ones((3, 20), "f")}
-        want, got = (interpretable(lowered, f) for f in (FINISHING, planted(number)))
-        with pytest.raises((InterpError, AssertionError)):
-            np.testing.assert_array_equal(run(got, x)["y"], run(want, x)["y"])
+    with pytest.raises(Refused):
+        finish(lowered, planted(number))
 
 
 def test_what_no_proof_sees_is_one_list() -> None:
     """Each with its reason; `test_the_tree_that_is_emitted` compares results before and after."""
     for target in (TARGET, Scalar()):
         unseen = [p for p in target.finishing.passes if p.unseen]
-        assert {*target.finishing.notes} <= {*unseen} <= {FUSED, SCANS}
+        assert {*unseen} <= {FUSED, SCANS}
 
 
 def test_each_pass_leaves_a_tree_that_prints_and_parses() -> None:

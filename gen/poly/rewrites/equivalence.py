@@ -10,6 +10,7 @@ What may differ:
 - unrolled loops of constant extents may be written out, and lanes of a vectorized loop of blocks
   alone may run a block at a time (they carry no dependence);
 - iteration variables may be replaced by their values;
+- a condition around a loop over one block may be a guard of the block, if it reads nothing;
 - index expressions may be others that are equal wherever the block runs, and guards may be gone
   that hold there; a selection may be the side that is taken there, and a load one of several that
   are selected between;
@@ -21,7 +22,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import assert_never, cast
 
-from ...ir.algebra import conjuncts, index
+from ...ir.algebra import conjunction, conjuncts, index
 from ...ir.nodes import (
     Allocate,
     Barrier,
@@ -42,7 +43,7 @@ from ...ir.nodes import (
     Update,
 )
 from ...ir.text.print_expr import expr_to_text
-from ...ir.walk import children, substitute
+from ...ir.walk import children, loads, substitute
 from ..sets.extract import outline
 from ..witness import Refused
 from .expressions import Around, Site, Unknown, head_of
@@ -104,6 +105,14 @@ def _parts(stmt: Stmt, around: Around) -> Iterator[Stmt]:
             parts = tuple(_parts(stmt.body, around))
             alone = all(isinstance(s, Block) for s in parts)
             yield from (replace(stmt, body=s) for s in parts) if alone else (stmt,)
+        case If(
+            condition, Loop(kind=LoopKind.SERIAL, body=Block(initialises=False) as block) as loop
+        ):
+            if any(map(loads, (condition, loop.lower, loop.upper))):
+                yield stmt
+                return
+            guard = conjunction(condition, block.predicate)
+            yield replace(loop, body=replace(block, predicate=guard))
         case _:
             yield stmt
 

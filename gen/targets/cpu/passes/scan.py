@@ -44,8 +44,8 @@ from ..vectors.masks import Bits
 from ..vectors.prelude import Parts
 from .unroll import has_vector_form, in_lanes
 
-SCAN = "scan"  # annotates a block; the value says what the running reduction is added to
-ANEW, ONTO = "anew", "onto"
+SCAN = "scan"  # annotates a block; the value is the variable of the loop that it stands for
+ANEW = "scan anew"  # ... and of the block that stores the identity before; without: added to
 
 
 def scans(stmt: Stmt, dtypes: Mapping[str, DType]) -> Stmt:
@@ -65,10 +65,10 @@ def _marked(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Stmt:
         found = _scan(s, lane, dtypes)
         if found is None:
             result.append(s)
-        elif result and _starts(result[-1], found):
-            result[-1] = _annotated(found, ANEW)
-        else:
-            result.append(_annotated(found, ONTO))
+            continue
+        start = result.pop() if result and _starts(result[-1], found) else None
+        note = ((ANEW, start.name),) if isinstance(start, Block) else ()
+        result.append(replace(found, annotations=(*found.annotations, *note)))
     return seq(tuple(result))
 
 
@@ -86,6 +86,7 @@ def _scan(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Block | None:
             if not _runs_over(inside, k, lane):
                 return None
             block = substitute(inside, {k: Var(lane)})
+            block = replace(block, annotations=(*block.annotations, (SCAN, k)))
         case _:
             return None
     whole = all(_keeps_first(p, lane) for p in conjuncts(block.predicate))
@@ -128,10 +129,6 @@ def _starts(stmt: Stmt, scan: Block) -> bool:
             return False
 
 
-def _annotated(block: Block, how: str) -> Block:
-    return replace(block, annotations=(*block.annotations, (SCAN, how)))
-
-
 def written_out(stmt: Stmt, lane: str = "") -> Stmt:
     """The tree with the scans of lanes as the loops that they stand for: `lane` is the variable of
     the vectorized loop around.
@@ -147,12 +144,16 @@ def written_out(stmt: Stmt, lane: str = "") -> Stmt:
 
 def _written_out(block: Block, lane: str) -> Stmt:
     assert isinstance(block.body, Update)
-    k, (value,) = f"{lane}_up_to", block.body.values
-    whole = replace(block, annotations=())
+    notes = dict(block.annotations)
+    k, start = str(notes.pop(SCAN)), notes.pop(ANEW, None)
+    (value,) = block.body.values
+    whole = replace(block, annotations=tuple(notes.items()))
     term = replace(whole, body=replace(block.body, values=(substitute(value, {lane: Var(k)}),)))
     loop = Loop(k, index(0), add(Var(lane), 1), LoopKind.SERIAL, term)
-    start = replace(whole, body=Init(block.body.combiner, block.body.targets))
-    return loop if (SCAN, ONTO) in block.annotations else seq((start, loop))
+    if start is None:
+        return loop
+    identity = Init(block.body.combiner, block.body.targets)
+    return seq((replace(whole, name=str(start), body=identity, initialises=False), loop))
 
 
 def marked(block: Block) -> bool:
@@ -165,7 +166,7 @@ def vector(block: Block, dtype: DType, code: Vectors) -> list[str]:
     match block.body:
         case Update(Combiner() as combiner, (target,), (value,)):
             parts = _running(combiner, code.parts(value), dtype, code)
-            if (SCAN, ONTO) in block.annotations:
+            if all(key != ANEW for key, _ in block.annotations):
                 old = code.load(target.buffer, target.indices, dtype)
                 form = f"ts_{COMBINE[combiner]}_{suffix(dtype)}"
                 parts = tuple(f"{form}({a}, {b})" for a, b in zip(old, parts, strict=True))
