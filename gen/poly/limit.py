@@ -34,6 +34,13 @@ less than a tenth."""
 A = TypeVar("A")
 
 
+FAILURES = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError),
+    *(ValueError, TilesmithError, isl.Error),
+)
+"""What a mistake in the prover, or in isl, is seen by."""
+
+
 class NoAnswer(Exception):
     """A child process came to none. As text: why."""
 
@@ -168,7 +175,7 @@ def _answer(plain: Kernel, state: Scheduled, prove: Prove, bench: Workbench) -> 
         return (refused.reason, refused.witness, refused.span, refused.hint, refused.hidden)
     except ScheduleError as error:
         return {"message": error.message, "span": error.span, "hint": error.hint}
-    except Exception as error:
+    except FAILURES as error:
         if _wants_memory(error):
             raise
         return traceback.format_exc()

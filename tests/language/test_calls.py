@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from gen.errors import SpecError
-from gen.language import loads
+from gen.language import loads, yaml
 from gen.language.formulas import calls, oracle
+from gen.language.formulas.formula import evaluate
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 LISTED = [name for name in calls.SIGNATURES if "." in name]
@@ -133,6 +134,19 @@ def test_messages(formula: str, message: str, hint: str | None, column: int, len
 def test_open(formula: str) -> None:
     read = loads(spec(formula), "k.yaml")
     assert oracle.evaluate(read, {"x": np.ones(3, np.float32)})["y"].shape == (3,)
+
+
+def test_what_functions_of_fortran_raise_is_an_error_there() -> None:
+    """It is of no class of Python's."""
+    blas = pytest.importorskip("scipy.linalg.blas")
+    text = yaml.parse("abs(x)", "k.yaml")
+    assert isinstance(text, yaml.Scalar)
+
+    def product(x: object) -> object:
+        return blas.dgemm(1.0, np.ones((2, 3)), np.ones((2, 3)))
+
+    with pytest.raises(SpecError, match=r"this fails: .*dgemm"):
+        evaluate(text, {"x": 1}, {"abs": product})
 
 
 def test_an_accuracy_is_held_to_the_same() -> None:

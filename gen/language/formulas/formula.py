@@ -11,6 +11,7 @@ import ast
 import importlib
 import operator
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,12 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
 }  # fmt: skip
+
+FAILURES: tuple[type[Exception], ...] = (
+    *(ArithmeticError, AssertionError, AttributeError, BufferError, ImportError, LookupError),
+    *(MemoryError, OSError, RuntimeError, TypeError, ValueError, Warning),
+)
+"""What functions of NumPy, SciPy and scikit-image raise."""
 
 
 def check(scalar: yaml.Scalar, names: Collection[str], functions: Collection[str]) -> None:
@@ -168,7 +175,7 @@ class _Evaluator:
             found = self.found(node)
         except SpecError:
             raise
-        except Exception as error:  # foreign code: what f2py wraps raises errors of no other class
+        except FAILURES + _of_fortran() as error:
             message = f"this fails: {error or type(error).__name__}".partition("\n")[0]
             raise SpecError(message, self.place.span(node)) from error
         if not isinstance(node, ast.Constant | ast.Name | ast.Slice) and not _are_numbers(found):
@@ -236,6 +243,14 @@ class _Evaluator:
             message = f"the {package} that is installed has no '{name}'"
             raise SpecError(message, self.place.span(node))
         return found
+
+
+def _of_fortran() -> tuple[type[Exception], ...]:
+    """What functions of Fortran raise: each module that f2py made has a class of its own."""
+    loaded = [*sys.modules.items()]
+    named = ((f"_{name.rpartition('.')[2]}_error", module) for name, module in loaded)
+    found = (getattr(module, "__dict__", {}).get(error) for error, module in named)
+    return tuple(e for e in found if isinstance(e, type) and issubclass(e, Exception))
 
 
 def _are_numbers(value: Any) -> bool:
