@@ -12,23 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
+from ..ir import nodes as ir
 from ..ir.algebra import dtype_of, index, mul, sub
 from ..ir.index.linear import constant, tidy
-from ..ir.nodes import (
-    Binary,
-    Block,
-    Buffer,
-    Call,
-    Expr,
-    Kernel,
-    Loop,
-    Node,
-    Scope,
-    Select,
-    Stmt,
-    Unary,
-    Update,
-)
 from ..ir.text.print_expr import expr_to_text
 from ..ir.types import INDEX
 from ..ir.walk import loads, nested, targets, walk
@@ -45,7 +31,7 @@ class Count:
     operations: int
     read: int
     written: int
-    trips: Expr
+    trips: ir.Expr
 
     def __str__(self) -> str:
         words = [f"{self.operations} operation{'s' * (self.operations != 1)}"]
@@ -55,48 +41,48 @@ class Count:
         return f"{', '.join(words)}; {times}"
 
 
-def counts(kernel: Kernel) -> tuple[Count, ...]:
+def counts(kernel: ir.Kernel) -> tuple[Count, ...]:
     """A count for each block, in textual order."""
-    buffers = {n.name: n for n in walk(kernel) if isinstance(n, Buffer)}
+    buffers = {n.name: n for n in walk(kernel) if isinstance(n, ir.Buffer)}
     return tuple(_counts(kernel.body, (), buffers))
 
 
 def _counts(
-    stmt: Stmt, extents: tuple[Expr, ...], buffers: Mapping[str, Buffer]
+    stmt: ir.Stmt, extents: tuple[ir.Expr, ...], buffers: Mapping[str, ir.Buffer]
 ) -> Iterator[Count]:
     match stmt:
-        case Block(name, body=body):
+        case ir.Block(name, body=body):
             stored = [t.buffer for t in targets(body)]
-            combined = stored if isinstance(body, Update) else []
+            combined = stored if isinstance(body, ir.Update) else []
             read = [*(load.buffer for load in loads(body)), *combined]
             operations = len(combined) + sum(_is_operation(n) for n in walk(body))
             written = sum(_bytes(buffers[b]) for b in stored)
             read_ = sum(_bytes(buffers[b]) for b in read)
             yield Count(name, operations, read_, written, _product(extents))
-        case Loop(_, lower, upper, _, inner):
+        case ir.Loop(_, lower, upper, _, inner):
             yield from _counts(inner, (*extents, tidy(sub(upper, lower))), buffers)
         case _:
             for inside in nested(stmt):
                 yield from _counts(inside, extents, buffers)
 
 
-def _is_operation(node: Node) -> bool:
+def _is_operation(node: ir.Node) -> bool:
     match node:
-        case Binary(_, lhs, _):
+        case ir.Binary(_, lhs, _):
             return dtype_of(lhs) is not INDEX
-        case Unary() | Select() | Call():
+        case ir.Unary() | ir.Select() | ir.Call():
             return dtype_of(node) is not INDEX
         case _:
             return False
 
 
-def _bytes(buffer: Buffer) -> int:
-    return 0 if buffer.scope is Scope.REGISTER else buffer.dtype.bytes
+def _bytes(buffer: ir.Buffer) -> int:
+    return 0 if buffer.scope is ir.Scope.REGISTER else buffer.dtype.bytes
 
 
-def _product(extents: tuple[Expr, ...]) -> Expr:
+def _product(extents: tuple[ir.Expr, ...]) -> ir.Expr:
     """Constant factors gathered as the last one."""
-    product: Expr = index(1)
+    product: ir.Expr = index(1)
     factor = 1
     for extent in extents:
         known = constant(extent)

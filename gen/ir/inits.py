@@ -17,29 +17,13 @@ from dataclasses import replace
 from typing import NoReturn, assert_never
 
 from ..errors import ScheduleError
+from . import nodes as ir
 from .algebra import conjunction, conjuncts
-from .nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Delinearize,
-    Expr,
-    If,
-    Init,
-    IterKind,
-    Kernel,
-    Loop,
-    Seq,
-    Stmt,
-    Transfer,
-    Update,
-    Var,
-)
 from .walk import ancestors, blocks, remembered, replace_stmt, seq, substitute, variables
 
 
 @remembered
-def explicit_inits(kernel: Kernel) -> Kernel:
+def explicit_inits(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with every block's own init written out. Raises ScheduleError as below."""
     while own := next((b for b in blocks(kernel.body) if b.initialises), None):
         kernel = _write_out(kernel, own, None, f"{own.name}.init")
@@ -47,8 +31,8 @@ def explicit_inits(kernel: Kernel) -> Kernel:
 
 
 def explicit_init(
-    kernel: Kernel, block_name: str, loop: str | None = None, as_: str | None = None
-) -> Kernel:
+    kernel: ir.Kernel, block_name: str, loop: str | None = None, as_: str | None = None
+) -> ir.Kernel:
     """The kernel with the init of one block right before `loop`.
 
     loop: a loop around the block, none of whose outer loops a reduction variable depends on; None
@@ -63,10 +47,10 @@ def explicit_init(
     return _write_out(kernel, block, loop, as_ or f"{block_name}.init")
 
 
-def _write_out(kernel: Kernel, block: Block, loop: str | None, name: str) -> Kernel:
+def _write_out(kernel: ir.Kernel, block: ir.Block, loop: str | None, name: str) -> ir.Kernel:
     path = ancestors(kernel.body, block)
-    spatial = _dependences(block, IterKind.SPATIAL, path)
-    reduction = _dependences(block, IterKind.REDUCTION, path)
+    spatial = _dependences(block, ir.IterKind.SPATIAL, path)
+    reduction = _dependences(block, ir.IterKind.REDUCTION, path)
     start = _place(block, loop, path, reduction)
     inside = path[start:]
     init = _init_nest(block, inside, spatial, reduction, name)
@@ -77,21 +61,23 @@ def _write_out(kernel: Kernel, block: Block, loop: str | None, name: str) -> Ker
     return replace(kernel, body=replace_stmt(kernel.body, inside[0], seq((init, nest))))
 
 
-def _dependences(block: Block, kind: IterKind, path: Sequence[Stmt]) -> frozenset[str]:
+def _dependences(block: ir.Block, kind: ir.IterKind, path: Sequence[ir.Stmt]) -> frozenset[str]:
     """The loop variables that the iteration variables of one kind depend on, through the parts of
     fused loops, too.
     """
     bound = zip(block.iters, block.bindings, strict=True)
     names = frozenset[str]().union(*(variables(b) for v, b in bound if v.kind is kind))
     for outer in reversed(path):
-        if isinstance(outer, Delinearize) and names & set(outer.vars):
+        if isinstance(outer, ir.Delinearize) and names & set(outer.vars):
             names |= variables(outer.value)
     return names
 
 
-def _place(block: Block, loop: str | None, path: Sequence[Stmt], reduction: frozenset[str]) -> int:
+def _place(
+    block: ir.Block, loop: str | None, path: Sequence[ir.Stmt], reduction: frozenset[str]
+) -> int:
     """Which ancestor the init goes before: its index in `path`, or len(path) for the block."""
-    positions = {s.var: i for i, s in enumerate(path) if isinstance(s, Loop)}
+    positions = {s.var: i for i, s in enumerate(path) if isinstance(s, ir.Loop)}
     outermost = min((i for var, i in positions.items() if var in reduction), default=len(path))
     if loop is None:
         return outermost
@@ -108,73 +94,81 @@ def _place(block: Block, loop: str | None, path: Sequence[Stmt], reduction: froz
 
 
 def _init_nest(
-    block: Block,
-    inside: Sequence[Stmt],
+    block: ir.Block,
+    inside: Sequence[ir.Stmt],
     spatial: frozenset[str],
     reduction: frozenset[str],
     name: str,
-) -> Stmt:
+) -> ir.Stmt:
     """The Init block in copies of those loops of `inside` that spatial variables depend on."""
-    renamed: dict[str, Expr] = {}
+    renamed: dict[str, ir.Expr] = {}
     dropped: set[str] = set()
-    kept: list[Loop | Delinearize] = []
+    kept: list[ir.Loop | ir.Delinearize] = []
     guards = [block.predicate]
     for outer in inside:
         match outer:
-            case Loop() | Delinearize():
-                names = (outer.var,) if isinstance(outer, Loop) else outer.vars
+            case ir.Loop() | ir.Delinearize():
+                names = (outer.var,) if isinstance(outer, ir.Loop) else outer.vars
                 if not spatial & set(names):
                     dropped.update(names)
                     continue
                 _refuse_fused(block, names, reduction)
                 kept.append(outer)
                 for var in names:
-                    renamed[var] = Var(_fresh(f"{name}.{var.split('.')[-1]}", renamed))
-            case If(condition, _):
+                    renamed[var] = ir.Var(_fresh(f"{name}.{var.split('.')[-1]}", renamed))
+            case ir.If(condition, _):
                 guards.append(condition)
-            case Allocate(buffers, _):
+            case ir.Allocate(buffers, _):
                 _refuse_local(block, {b.name for b in buffers})
-            case Seq() | Block() | Barrier() | Transfer():
+            case ir.Seq() | ir.Block() | ir.Barrier() | ir.Transfer():
                 pass
             case _:
                 assert_never(outer)
-    nest: Stmt = _init_block(block, guards, renamed, dropped, name)
+    nest: ir.Stmt = _init_block(block, guards, renamed, dropped, name)
     for copied in reversed(kept):
         nest = _copy(block, copied, renamed, dropped, nest)
     return nest
 
 
 def _init_block(
-    block: Block, guards: list[Expr], renamed: dict[str, Expr], dropped: set[str], name: str
-) -> Block:
-    assert isinstance(block.body, Update)
+    block: ir.Block,
+    guards: list[ir.Expr],
+    renamed: dict[str, ir.Expr],
+    dropped: set[str],
+    name: str,
+) -> ir.Block:
+    assert isinstance(block.body, ir.Update)
     pairs = [
         (var, binding)
         for var, binding in zip(block.iters, block.bindings, strict=True)
-        if var.kind is IterKind.SPATIAL
+        if var.kind is ir.IterKind.SPATIAL
     ]
     parts = (part for guard in guards for part in conjuncts(guard))
     holds = conjunction(*(part for part in parts if not variables(part) & dropped))
-    return Block(
+    return ir.Block(
         name,
         tuple(var for var, _ in pairs),
         tuple(substitute(binding, renamed) for _, binding in pairs),
         substitute(holds, renamed),
-        Init(block.body.combiner, block.body.targets, span=block.body.span),
+        ir.Init(block.body.combiner, block.body.targets, span=block.body.span),
         span=block.span,
     )
 
 
 def _copy(
-    block: Block, outer: Loop | Delinearize, renamed: dict[str, Expr], dropped: set[str], nest: Stmt
-) -> Stmt:
-    def rename(expr: Expr) -> Expr:
+    block: ir.Block,
+    outer: ir.Loop | ir.Delinearize,
+    renamed: dict[str, ir.Expr],
+    dropped: set[str],
+    nest: ir.Stmt,
+) -> ir.Stmt:
+    def rename(expr: ir.Expr) -> ir.Expr:
         for var in sorted(variables(expr) & dropped):
             _refuse_bounds(block, outer, var)
         return substitute(expr, renamed)
 
     match outer:
-        case Loop(var, lower, upper):
+        case ir.Loop(var, lower, upper):
             return replace(
                 outer,
                 var=_name(renamed[var]),
@@ -183,7 +177,7 @@ def _copy(
                 body=nest,
                 annotations=(),  # they are about what was in the loop
             )
-        case Delinearize(names, extents, value):
+        case ir.Delinearize(names, extents, value):
             return replace(
                 outer,
                 vars=tuple(_name(renamed[var]) for var in names),
@@ -195,19 +189,19 @@ def _copy(
             assert_never(outer)
 
 
-def _name(var: Expr) -> str:
-    assert isinstance(var, Var)
+def _name(var: ir.Expr) -> str:
+    assert isinstance(var, ir.Var)
     return var.name
 
 
-def _fresh(name: str, renamed: dict[str, Expr]) -> str:
+def _fresh(name: str, renamed: dict[str, ir.Expr]) -> str:
     """The name, numbered if another copied loop has it: `a.i` and `b.i` have one last part."""
     taken = {_name(var) for var in renamed.values()}
     numbered = (f"{name}_{k}" for k in range(1, len(taken) + 2))
     return name if name not in taken else next(n for n in numbered if n not in taken)
 
 
-def _refuse_fused(block: Block, names: Sequence[str], reduction: frozenset[str]) -> None:
+def _refuse_fused(block: ir.Block, names: Sequence[str], reduction: frozenset[str]) -> None:
     for var in names:
         if var in reduction:
             raise ScheduleError(
@@ -217,8 +211,8 @@ def _refuse_fused(block: Block, names: Sequence[str], reduction: frozenset[str])
             )
 
 
-def _refuse_local(block: Block, buffers: set[str]) -> None:
-    assert isinstance(block.body, Update)
+def _refuse_local(block: ir.Block, buffers: set[str]) -> None:
+    assert isinstance(block.body, ir.Update)
     for target in block.body.targets:
         if target.buffer in buffers:
             raise ScheduleError(
@@ -227,8 +221,8 @@ def _refuse_local(block: Block, buffers: set[str]) -> None:
             )
 
 
-def _refuse_bounds(block: Block, outer: Loop | Delinearize, var: str) -> NoReturn:
-    loop = outer.var if isinstance(outer, Loop) else outer.vars[0]
+def _refuse_bounds(block: ir.Block, outer: ir.Loop | ir.Delinearize, var: str) -> NoReturn:
+    loop = outer.var if isinstance(outer, ir.Loop) else outer.vars[0]
     raise ScheduleError(
         f"the init of block '{block.name}' cannot go there: the bounds of the spatial loop '{loop}'"
         f" depend on '{var}'",

@@ -10,48 +10,32 @@ from functools import wraps
 from operator import is_not
 from typing import Any, TypeVar, assert_never, cast
 
+from . import nodes as ir
 from .algebra import simplify
-from .nodes import (
-    Binary,
-    Block,
-    Call,
-    Destination,
-    Expr,
-    External,
-    Init,
-    Load,
-    Loop,
-    Node,
-    Seq,
-    Stmt,
-    Store,
-    Update,
-    Var,
-)
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=ir.Node)
 A = TypeVar("A")
 
 _NONE: frozenset[str] = frozenset()
 
 
-def _holders(kind: type[Node]) -> tuple[str, ...]:
+def _holders(kind: type[ir.Node]) -> tuple[str, ...]:
     """The fields that may hold nodes."""
     mine = (f for f in fields(kind) if f.name != "span" and not _holds_none(f.type))
     return tuple(f.name for f in mine)
 
 
 def _holds_none(declared: object) -> bool:
-    return isinstance(declared, type) and not issubclass(declared, Node | tuple)
+    return isinstance(declared, type) and not issubclass(declared, ir.Node | tuple)
 
 
-def _kinds(kind: type[Node]) -> Iterator[type[Node]]:
+def _kinds(kind: type[ir.Node]) -> Iterator[type[ir.Node]]:
     for below in kind.__subclasses__():
         yield below
         yield from _kinds(below)
 
 
-_HOLDERS = {kind: _holders(kind) for kind in _kinds(Node)}
+_HOLDERS = {kind: _holders(kind) for kind in _kinds(ir.Node)}
 
 
 def remembered(f: Callable[[N], A]) -> Callable[[N], A]:
@@ -74,7 +58,7 @@ def remembered(f: Callable[[N], A]) -> Callable[[N], A]:
     return wraps(f)(ask)
 
 
-def children(node: Node) -> tuple[Node, ...]:
+def children(node: ir.Node) -> tuple[ir.Node, ...]:
     """The nodes directly below, in field order."""
     try:
         return node._children
@@ -84,18 +68,18 @@ def children(node: Node) -> tuple[Node, ...]:
         return found
 
 
-def _children(node: Node) -> tuple[Node, ...]:
-    found: list[Node] = []
+def _children(node: ir.Node) -> tuple[ir.Node, ...]:
+    found: list[ir.Node] = []
     for name in _HOLDERS[type(node)]:
         value = getattr(node, name)
-        if isinstance(value, Node):
+        if isinstance(value, ir.Node):
             found.append(value)
         elif isinstance(value, tuple):
-            found += [item for item in value if isinstance(item, Node)]
+            found += [item for item in value if isinstance(item, ir.Node)]
     return tuple(found)
 
 
-def walk(node: Node) -> Iterator[Node]:
+def walk(node: ir.Node) -> Iterator[ir.Node]:
     """The node and all below it, parents first, in textual order."""
     left = [node]
     while left:
@@ -113,124 +97,124 @@ def map_children(node: N, f: Callable[[Any], Any]) -> N:
     changes: dict[str, Any] = {}
     for name in _HOLDERS[type(node)]:
         value = getattr(node, name)
-        if isinstance(value, Node):
+        if isinstance(value, ir.Node):
             new: Any = f(value)
             if new is not value:
                 changes[name] = new
         elif isinstance(value, tuple) and value:
-            new = tuple([f(item) if isinstance(item, Node) else item for item in value])
+            new = tuple([f(item) if isinstance(item, ir.Node) else item for item in value])
             if any(map(is_not, new, value)):
                 changes[name] = new
     return replace(node, **changes) if changes else node
 
 
-def substitute(node: N, values: Mapping[str, Expr]) -> N:
+def substitute(node: N, values: Mapping[str, ir.Expr]) -> N:
     """`values` in place of the variables that they name, simplified on the way up.
 
     Iteration variables are local to their block: replacing loop variables in a tree touches the
     blocks' bindings and predicates, never a body's own names, since those hold no dot.
     """
 
-    def go(n: Node) -> Node:
-        if isinstance(n, Var):
+    def go(n: ir.Node) -> ir.Node:
+        if isinstance(n, ir.Var):
             return values.get(n.name, n)
         new = map_children(n, go)
-        return simplify(new) if isinstance(new, Binary) and new is not n else new
+        return simplify(new) if isinstance(new, ir.Binary) and new is not n else new
 
     return cast(N, go(node))
 
 
 @remembered
-def variables(node: Node) -> frozenset[str]:
+def variables(node: ir.Node) -> frozenset[str]:
     """Names of all variables that occur."""
-    if isinstance(node, Var):
+    if isinstance(node, ir.Var):
         return frozenset((node.name,))
     return _NONE.union(*map(variables, children(node)))
 
 
 @remembered
-def accessed(node: Node) -> frozenset[str]:
+def accessed(node: ir.Node) -> frozenset[str]:
     """The buffers that are read or written, in a statement or below."""
-    here = (node.buffer,) if isinstance(node, Load | Destination) else ()
+    here = (node.buffer,) if isinstance(node, ir.Load | ir.Destination) else ()
     return _NONE.union(here, *map(accessed, children(node)))
 
 
 @remembered
-def nested(node: Node) -> tuple[Stmt, ...]:
+def nested(node: ir.Node) -> tuple[ir.Stmt, ...]:
     """The statements directly inside, in order."""
-    return tuple(s for s in children(node) if isinstance(s, Stmt))
+    return tuple(s for s in children(node) if isinstance(s, ir.Stmt))
 
 
 @remembered
-def blocks(node: Node) -> tuple[Block, ...]:
+def blocks(node: ir.Node) -> tuple[ir.Block, ...]:
     """The blocks, in textual order."""
-    if isinstance(node, Block):
+    if isinstance(node, ir.Block):
         return (node,)
     return tuple(b for s in nested(node) for b in blocks(s))
 
 
 @remembered
-def loops(node: Node) -> tuple[Loop, ...]:
+def loops(node: ir.Node) -> tuple[ir.Loop, ...]:
     """The loops, outer ones first, in textual order."""
-    here = (node,) if isinstance(node, Loop) else ()
+    here = (node,) if isinstance(node, ir.Loop) else ()
     return (*here, *(loop for s in nested(node) for loop in loops(s)))
 
 
 @remembered
-def statements(node: Node) -> tuple[Stmt, ...]:
+def statements(node: ir.Node) -> tuple[ir.Stmt, ...]:
     """The statements, outer ones first, in textual order; expressions are not looked into."""
-    here = (node,) if isinstance(node, Stmt) else ()
+    here = (node,) if isinstance(node, ir.Stmt) else ()
     return (*here, *(s for child in nested(node) for s in statements(child)))
 
 
 @remembered
-def loads(body: Node) -> tuple[Load, ...]:
+def loads(body: ir.Node) -> tuple[ir.Load, ...]:
     """The loads below, in textual order: a block's reads are numbered so, from 0.
 
     An Update's reads of its own targets are implied and have no number.
     """
-    return tuple(n for n in walk(body) if isinstance(n, Load))
+    return tuple(n for n in walk(body) if isinstance(n, ir.Load))
 
 
-def externals(node: Node) -> tuple[External, ...]:
+def externals(node: ir.Node) -> tuple[ir.External, ...]:
     """The external functions that are called, each once."""
-    called = (n.function for n in walk(node) if isinstance(n, Call))
-    return tuple(dict.fromkeys(f for f in called if isinstance(f, External)))
+    called = (n.function for n in walk(node) if isinstance(n, ir.Call))
+    return tuple(dict.fromkeys(f for f in called if isinstance(f, ir.External)))
 
 
-def targets(body: Store | Init | Update) -> tuple[Destination, ...]:
+def targets(body: ir.Store | ir.Init | ir.Update) -> tuple[ir.Destination, ...]:
     match body:
-        case Store(target, _):
+        case ir.Store(target, _):
             return (target,)
-        case Init(_, targets_) | Update(_, targets_, _):
+        case ir.Init(_, targets_) | ir.Update(_, targets_, _):
             return targets_
         case _:
             assert_never(body)
 
 
-def seq(statements: tuple[Stmt, ...]) -> Stmt:
+def seq(statements: tuple[ir.Stmt, ...]) -> ir.Stmt:
     """The statements in order, nested sequences flattened, one alone as itself."""
-    flat = tuple(inner for s in statements for inner in (s.body if isinstance(s, Seq) else (s,)))
-    return flat[0] if len(flat) == 1 else Seq(flat)
+    flat = tuple(inner for s in statements for inner in (s.body if isinstance(s, ir.Seq) else (s,)))
+    return flat[0] if len(flat) == 1 else ir.Seq(flat)
 
 
 # ---------------------------------------------------------------- editing trees
 
 
-def map_nested(stmt: Stmt, f: Callable[[Stmt], Stmt]) -> Stmt:
+def map_nested(stmt: ir.Stmt, f: Callable[[ir.Stmt], ir.Stmt]) -> ir.Stmt:
     """The statement with `f` applied to each directly inside, sequences flattened: what a walk does
     with all kinds of statements but its own.
     """
-    if isinstance(stmt, Block):
+    if isinstance(stmt, ir.Block):
         return stmt
-    new = map_children(stmt, lambda n: f(n) if isinstance(n, Stmt) else n)
-    return seq(new.body) if isinstance(new, Seq) and new is not stmt else new
+    new = map_children(stmt, lambda n: f(n) if isinstance(n, ir.Stmt) else n)
+    return seq(new.body) if isinstance(new, ir.Seq) and new is not stmt else new
 
 
-def replace_stmt(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
+def replace_stmt(stmt: ir.Stmt, old: ir.Stmt, new: ir.Stmt) -> ir.Stmt:
     """The tree with the node `old` (by identity) replaced."""
 
-    def go(s: Stmt) -> Stmt:
+    def go(s: ir.Stmt) -> ir.Stmt:
         if s is old:
             return new
         return map_nested(s, go)
@@ -238,10 +222,10 @@ def replace_stmt(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
     return go(stmt)
 
 
-def ancestors(stmt: Stmt, node: Stmt) -> tuple[Stmt, ...]:
+def ancestors(stmt: ir.Stmt, node: ir.Stmt) -> tuple[ir.Stmt, ...]:
     """The statements from the root down to just above `node` (by identity)."""
 
-    def go(s: Stmt) -> tuple[Stmt, ...] | None:
+    def go(s: ir.Stmt) -> tuple[ir.Stmt, ...] | None:
         if s is node:
             return ()
         for child in nested(s):

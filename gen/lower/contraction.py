@@ -10,53 +10,41 @@ the rounding alone, as `poly.rewrites.equivalence` checks.
 from dataclasses import replace
 from typing import cast
 
+from ..ir import nodes as ir
 from ..ir.algebra import dtype_of
-from ..ir.nodes import (
-    Binary,
-    BinaryOp,
-    Call,
-    DefinedCombiner,
-    Expr,
-    Function,
-    Kernel,
-    Node,
-    Unary,
-    UnaryOp,
-    Update,
-)
 from ..ir.walk import map_children
 
 
-def contract(kernel: Kernel) -> Kernel:
+def contract(kernel: ir.Kernel) -> ir.Kernel:
     return replace(kernel, body=map_children(kernel, _visit).body)
 
 
-def _visit(node: Node) -> Node:
+def _visit(node: ir.Node) -> ir.Node:
     new = map_children(node, _visit)
     match new:
-        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if _rounds(new):
+        case ir.Binary(ir.BinaryOp.ADD | ir.BinaryOp.SUB as op, lhs, rhs) if _rounds(new):
             return _fused(op, lhs, rhs) or new
-        case Update(DefinedCombiner() as combiner):
-            combined = cast(tuple[Expr, ...], tuple(map(_visit, combiner.combined)))
+        case ir.Update(ir.DefinedCombiner() as combiner):
+            combined = cast(tuple[ir.Expr, ...], tuple(map(_visit, combiner.combined)))
             return replace(new, combiner=replace(combiner, combined=combined))
         case _:
             return new
 
 
-def _rounds(expr: Expr) -> bool:
+def _rounds(expr: ir.Expr) -> bool:
     return dtype_of(expr).is_float or dtype_of(expr).is_complex
 
 
-def _fused(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr | None:
-    minus = op is BinaryOp.SUB
+def _fused(op: ir.BinaryOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr | None:
+    minus = op is ir.BinaryOp.SUB
     match lhs, rhs:
-        case Binary(BinaryOp.MUL, a, b), c:
-            return _fma(a, b, Unary(UnaryOp.NEG, c) if minus else c)
-        case c, Binary(BinaryOp.MUL, a, b):
-            return _fma(Unary(UnaryOp.NEG, a) if minus else a, b, c)
+        case ir.Binary(ir.BinaryOp.MUL, a, b), c:
+            return _fma(a, b, ir.Unary(ir.UnaryOp.NEG, c) if minus else c)
+        case c, ir.Binary(ir.BinaryOp.MUL, a, b):
+            return _fma(ir.Unary(ir.UnaryOp.NEG, a) if minus else a, b, c)
         case _:
             return None
 
 
-def _fma(a: Expr, b: Expr, c: Expr) -> Expr:
-    return Call(Function.FMA, (a, b, c))
+def _fma(a: ir.Expr, b: ir.Expr, c: ir.Expr) -> ir.Expr:
+    return ir.Call(ir.Function.FMA, (a, b, c))

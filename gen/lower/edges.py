@@ -12,43 +12,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from ..ir import nodes as ir
 from ..ir.algebra import conjuncts, index
 from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import inequalities
 from ..ir.index.linear import Linear, constant, linear
 from ..ir.index.simplify import resolve
-from ..ir.nodes import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Block,
-    Buffer,
-    Const,
-    Destination,
-    Expr,
-    Kernel,
-    Load,
-    Loop,
-    LoopKind,
-    Node,
-    Scope,
-    Seq,
-    Stmt,
-    Update,
-    Var,
-)
 from ..ir.walk import blocks, loops, map_children, map_nested, substitute, targets, variables, walk
 from .loop_bounds import bounded, unguarded
 
 _STEP, _LANE = "#", "@"  # stand for the unrolled loop's variable, and for the lane inside it
 
 
-def edge_tiles(kernel: Kernel) -> Kernel:
+def edge_tiles(kernel: ir.Kernel) -> ir.Kernel:
     return replace(kernel, body=_visit(kernel.body, of_kernel(kernel)))
 
 
-def _visit(stmt: Stmt, facts: Facts) -> Stmt:
-    if isinstance(stmt, Allocate) and any(b.scope is Scope.REGISTER for b in stmt.buffers):
+def _visit(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:
+    if isinstance(stmt, ir.Allocate) and any(b.scope is ir.Scope.REGISTER for b in stmt.buffers):
         for walkers in _walkers(stmt.body):
             places = _places(stmt, walkers)
             if places is not None:
@@ -67,16 +48,16 @@ class _Walkers:
     forms: what the guards hold >= 0, in _STEP and _LANE. lanes: of the vectorized loops inside.
     """
 
-    loops: tuple[Loop, ...]
+    loops: tuple[ir.Loop, ...]
     extent: int
     forms: tuple[Linear, ...]
     lanes: int
 
 
-def _walkers(body: Stmt) -> Iterator[_Walkers]:
-    found: dict[object, list[Loop]] = {}
+def _walkers(body: ir.Stmt) -> Iterator[_Walkers]:
+    found: dict[object, list[ir.Loop]] = {}
     for loop in loops(body):
-        if loop.kind is LoopKind.UNROLLED and (forms := _guards(loop)):
+        if loop.kind is ir.LoopKind.UNROLLED and (forms := _guards(loop)):
             alike = loop.lower, loop.upper, _lanes(loop), frozenset(forms)
             found.setdefault(alike, []).append(loop)
     for group in found.values():
@@ -86,7 +67,7 @@ def _walkers(body: Stmt) -> Iterator[_Walkers]:
             yield _Walkers(tuple(group), extent, _guards(first) or (), _lanes(first))
 
 
-def _guards(loop: Loop) -> tuple[Linear, ...] | None:
+def _guards(loop: ir.Loop) -> tuple[Linear, ...] | None:
     """The guards on the loop's variable, the same in all blocks; None where they are not."""
     names = _names(loop)
     every: list[tuple[Linear, ...]] = []
@@ -99,13 +80,13 @@ def _guards(loop: Loop) -> tuple[Linear, ...] | None:
     return every[0] if every and all(forms == every[0] for forms in every) else None
 
 
-def _names(loop: Loop) -> dict[str, Expr]:
-    lanes = (n.var for n in loops(loop.body) if n.kind is LoopKind.VECTORIZED)
-    return {loop.var: Var(_STEP), **{lane: Var(_LANE) for lane in lanes}}
+def _names(loop: ir.Loop) -> dict[str, ir.Expr]:
+    lanes = (n.var for n in loops(loop.body) if n.kind is ir.LoopKind.VECTORIZED)
+    return {loop.var: ir.Var(_STEP), **{lane: ir.Var(_LANE) for lane in lanes}}
 
 
-def _lanes(loop: Loop) -> int:
-    extents = {constant(n.upper) or 0 for n in loops(loop.body) if n.kind is LoopKind.VECTORIZED}
+def _lanes(loop: ir.Loop) -> int:
+    extents = {constant(n.upper) or 0 for n in loops(loop.body) if n.kind is ir.LoopKind.VECTORIZED}
     return max(extents, default=1)
 
 
@@ -124,13 +105,13 @@ class _Stretch:
     modulo: int
 
 
-def _places(allocate: Allocate, walkers: _Walkers) -> Mapping[str, _Stretch] | None:
+def _places(allocate: ir.Allocate, walkers: _Walkers) -> Mapping[str, _Stretch] | None:
     """For each buffer that the tile's statements write, the places that keep iterations apart; None
     where there are none, or where a buffer of the tile would not shrink to them.
     """
     own = {b.name: b for b in allocate.buffers}
     inside = _within(walkers)
-    uses: dict[str, list[tuple[Expr, ...]]] = {}
+    uses: dict[str, list[tuple[ir.Expr, ...]]] = {}
     for loop in walkers.loops:
         for block in blocks(loop):
             for name, indices in _uses(block, _names(loop)):
@@ -145,9 +126,9 @@ def _places(allocate: Allocate, walkers: _Walkers) -> Mapping[str, _Stretch] | N
     return places if written >= own.keys() else None
 
 
-def _resolved(i: Expr, facts: Facts) -> Expr:
+def _resolved(i: ir.Expr, facts: Facts) -> ir.Expr:
     """The index with its quotients decided; a remainder says where a window is, so it stays."""
-    remainder = isinstance(i, Binary) and i.op is BinaryOp.MOD
+    remainder = isinstance(i, ir.Binary) and i.op is ir.BinaryOp.MOD
     return i if remainder else resolve(i, facts)
 
 
@@ -155,30 +136,32 @@ def _within(walkers: _Walkers) -> Facts:
     """The ranges of an unrolled loop's variable, and of the lane in it."""
     known = Facts((), ())
     for var, extent in ((_STEP, walkers.extent), (_LANE, walkers.lanes)):
-        known = known.inside(Loop(var, index(0), index(extent), LoopKind.SERIAL, Seq(())))
+        known = known.inside(ir.Loop(var, index(0), index(extent), ir.LoopKind.SERIAL, ir.Seq(())))
     return known
 
 
-def _uses(block: Block, names: Mapping[str, Expr]) -> Iterator[tuple[str, tuple[Expr, ...]]]:
+def _uses(
+    block: ir.Block, names: Mapping[str, ir.Expr]
+) -> Iterator[tuple[str, tuple[ir.Expr, ...]]]:
     values = {
         it.name: substitute(b, names) for it, b in zip(block.iters, block.bindings, strict=True)
     }
     for node in walk(block.body):
-        if isinstance(node, Load | Destination):
+        if isinstance(node, ir.Load | ir.Destination):
             yield node.buffer, tuple(substitute(i, values) for i in node.indices)
 
 
-def _place(uses: Sequence[tuple[Expr, ...]], walkers: _Walkers) -> _Stretch | None:
+def _place(uses: Sequence[tuple[ir.Expr, ...]], walkers: _Walkers) -> _Stretch | None:
     for axis, i in enumerate(uses[0]):
         value, modulo = _modulo(i)
         step = value.coefficient(_STEP)
-        rest = value.without(Var(_STEP))
+        rest = value.without(ir.Var(_STEP))
         reach = value.coefficient(_LANE) * (walkers.lanes - 1)
         inner = variables(i) & {_STEP, _LANE}
         if (
             step <= 0
             or not 0 <= reach < step
-            or rest.without(Var(_LANE)).variables() & {_STEP, _LANE}
+            or rest.without(ir.Var(_LANE)).variables() & {_STEP, _LANE}
         ):
             continue
         if modulo and (modulo % step or modulo < step * walkers.extent):
@@ -188,68 +171,70 @@ def _place(uses: Sequence[tuple[Expr, ...]], walkers: _Walkers) -> _Stretch | No
     return None
 
 
-def _modulo(i: Expr) -> tuple[Linear, int]:
+def _modulo(i: ir.Expr) -> tuple[Linear, int]:
     match i:
-        case Binary(BinaryOp.MOD, value, Const(int(modulo))):
+        case ir.Binary(ir.BinaryOp.MOD, value, ir.Const(int(modulo))):
             return linear(value), int(modulo)
         case _:
             return linear(i), 0
 
 
-def _same(a: Expr, b: Expr) -> bool:
+def _same(a: ir.Expr, b: ir.Expr) -> bool:
     return _modulo(a) == _modulo(b)
 
 
-def _shrinks(buffer: Buffer, place: _Stretch, use: tuple[Expr, ...]) -> bool:
+def _shrinks(buffer: ir.Buffer, place: _Stretch, use: tuple[ir.Expr, ...]) -> bool:
     """Whether the places of an iteration, modulo the step, are 0, 1, ... from its first lane on."""
     value, modulo = _modulo(use[place.axis])
     rest = value.modulo(place.step)
     whole = constant(buffer.shape[place.axis]) == modulo
-    return whole and not rest.constant and rest.terms.keys() <= {Var(_LANE)}
+    return whole and not rest.constant and rest.terms.keys() <= {ir.Var(_LANE)}
 
 
 # ---------------------------------------------------------------- rewriting
 
 
 def _a_step_at_a_time(
-    allocate: Allocate, walkers: _Walkers, places: Mapping[str, _Stretch], facts: Facts
-) -> Stmt:
-    updates = (n for n in walkers.loops if any(isinstance(b.body, Update) for b in blocks(n)))
+    allocate: ir.Allocate, walkers: _Walkers, places: Mapping[str, _Stretch], facts: Facts
+) -> ir.Stmt:
+    updates = (n for n in walkers.loops if any(isinstance(b.body, ir.Update) for b in blocks(n)))
     var = next(updates, walkers.loops[0]).var
     buffers = tuple(_shrunk(b, places[b.name]) for b in allocate.buffers)
     body = _without(allocate.body, walkers, var)
     for b in allocate.buffers:
         body = _moved(body, b.name, places[b.name])
-    loop = Loop(var, index(0), index(walkers.extent), LoopKind.SERIAL, Allocate(buffers, body))
+    loop = ir.Loop(
+        var, index(0), index(walkers.extent), ir.LoopKind.SERIAL, ir.Allocate(buffers, body)
+    )
     for form in walkers.forms:
         lane = form.coefficient(_LANE)
         widest = form.put(_LANE, Linear({}, walkers.lanes - 1 if lane > 0 else 0))
-        loop = bounded(loop, widest.put(_STEP, linear(Var(var))), facts)
+        loop = bounded(loop, widest.put(_STEP, linear(ir.Var(var))), facts)
     return replace(loop, body=_unguarded(loop.body, facts.inside(loop)))
 
 
-def _shrunk(buffer: Buffer, place: _Stretch) -> Buffer:
+def _shrunk(buffer: ir.Buffer, place: _Stretch) -> ir.Buffer:
     shape = list(buffer.shape)
     shape[place.axis] = index(place.step)
     return replace(buffer, shape=tuple(shape))
 
 
-def _without(stmt: Stmt, walkers: _Walkers, var: str) -> Stmt:
+def _without(stmt: ir.Stmt, walkers: _Walkers, var: str) -> ir.Stmt:
     """The tile's body in one iteration."""
-    if isinstance(stmt, Loop) and any(stmt is loop for loop in walkers.loops):
-        return substitute(stmt.body, {stmt.var: Var(var)})
+    if isinstance(stmt, ir.Loop) and any(stmt is loop for loop in walkers.loops):
+        return substitute(stmt.body, {stmt.var: ir.Var(var)})
     return map_nested(stmt, lambda s: _without(s, walkers, var))
 
 
-def _moved(stmt: Stmt, name: str, place: _Stretch) -> Stmt:
+def _moved(stmt: ir.Stmt, name: str, place: _Stretch) -> ir.Stmt:
     """The accesses of the buffer modulo the step."""
 
-    def go(node: Node) -> Node:
+    def go(node: ir.Node) -> ir.Node:
         new = map_children(node, go)
-        if isinstance(new, Load | Destination) and new.buffer == name:
+        if isinstance(new, ir.Load | ir.Destination) and new.buffer == name:
             at = list(new.indices)
             old = at[place.axis]
-            assert isinstance(old, Binary)
+            assert isinstance(old, ir.Binary)
             at[place.axis] = replace(old, rhs=index(place.step))
             return replace(new, indices=tuple(at))
         return new
@@ -257,8 +242,8 @@ def _moved(stmt: Stmt, name: str, place: _Stretch) -> Stmt:
     return map_children(stmt, go)
 
 
-def _unguarded(stmt: Stmt, facts: Facts) -> Stmt:
+def _unguarded(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:
     """Without the guards that the facts imply."""
-    if isinstance(stmt, Block):
+    if isinstance(stmt, ir.Block):
         return unguarded(stmt, facts)
     return map_nested(stmt, lambda s: _unguarded(s, facts))

@@ -18,28 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from ..errors import Span, TilesmithError
+from ..ir import nodes as ir
 from ..ir.algebra import conjuncts, dtype_of, index
-from ..ir.nodes import (
-    COMPARISONS,
-    Allocate,
-    Binary,
-    BinaryOp,
-    Block,
-    Cast,
-    Const,
-    Delinearize,
-    Destination,
-    Expr,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Node,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ..ir.text.print_expr import expr_to_text
 from ..ir.types import INDEX, Kind
 from ..ir.walk import blocks, children, loads, loops, substitute, variables, walk
@@ -60,7 +40,7 @@ REACH = 2**59
 _LARGEST = 2**62
 _MOST = 2**63 - 2**48  # what lowering and emission add of their own is constants: lanes, tiles
 
-Variants = Sequence[tuple[Kernel, Expr | None]]
+Variants = Sequence[tuple[ir.Kernel, ir.Expr | None]]
 
 
 @final
@@ -72,7 +52,7 @@ class Limits:
 
     largest: int = SIZES[-1]
     scalars: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    products: tuple[Expr, ...] = ()
+    products: tuple[ir.Expr, ...] = ()
 
 
 NO_LIMITS = Limits()
@@ -130,7 +110,7 @@ def check(
         )
     for product in limits.products:
         value = substitute(product, {name: index(size) for name, size in sizes.items()})
-        if not (isinstance(value, Const) and int(value.value.real) <= REACH):
+        if not (isinstance(value, ir.Const) and int(value.value.real) <= REACH):
             given = ", ".join(f"{d} = {s}" for d, s in sizes.items() if d in variables(product))
             raise ValueError(f"{kernel}: {expr_to_text(product)} is too large for {given}")
     for name, by_size in limits.scalars.items():
@@ -143,12 +123,12 @@ def check(
             )
 
 
-def _too_large(variants: Variants, products: frozenset[Expr]) -> TilesmithError:
+def _too_large(variants: Variants, products: frozenset[ir.Expr]) -> TilesmithError:
     """The error for what leaves 64 bits at sizes of LEAST, at the first block that does."""
     for kernel, _ in variants:
         known = _sizes(kernel, products, LEAST)
         known |= {s: _range(-1, 1) for s in kernel.scalars}
-        known |= {Var(loop.var): _range(0, LEAST) for loop in loops(kernel.body)}
+        known |= {ir.Var(loop.var): _range(0, LEAST) for loop in loops(kernel.body)}
         for block in blocks(kernel.body):
             if any(r.peak > _MOST for r in _below(block, known)):
                 return _error(f"the index arithmetic of block '{block.name}'", block.span)
@@ -205,18 +185,18 @@ def _together(a: _Range, b: _Range) -> _Range:
     return _sum(min(a.least, b.least), max(a.most, b.most), a, b)
 
 
-_Known = dict[Expr, _Range]
+_Known = dict[ir.Expr, _Range]
 """Of variables, and of the products of sizes that calls work out."""
 
 
-def _sizes(kernel: Kernel, products: frozenset[Expr], size: int) -> _Known:
-    known: _Known = {Var(d): _range(0, size) for d in kernel.dims}
-    known |= {Var(p.name): _range(0, p.size - 1) for p in kernel.phases}
+def _sizes(kernel: ir.Kernel, products: frozenset[ir.Expr], size: int) -> _Known:
+    known: _Known = {ir.Var(d): _range(0, size) for d in kernel.dims}
+    known |= {ir.Var(p.name): _range(0, p.size - 1) for p in kernel.phases}
     return known | {product: _range(0, REACH) for product in products}
 
 
 def _ranges(
-    variants: Variants, products: frozenset[Expr], size: int, limit: int
+    variants: Variants, products: frozenset[ir.Expr], size: int, limit: int
 ) -> Iterator[_Range]:
     """Of all index expressions, for sizes up to `size` and scalars up to `limit`."""
     for kernel, when in variants:
@@ -229,7 +209,7 @@ def _ranges(
         yield from _below(kernel.body, known)
 
 
-def _products(kernel: Kernel) -> Iterator[Expr]:
+def _products(kernel: ir.Kernel) -> Iterator[ir.Expr]:
     """The products of sizes in the bounds of loops, as fused ones have them, that might leave 64
     bits for sizes of nearly all calls.
     """
@@ -238,7 +218,7 @@ def _products(kernel: Kernel) -> Iterator[Expr]:
         for bound in (loop.lower, loop.upper):
             for part in walk(bound):
                 match part:
-                    case Binary(BinaryOp.MUL) if variables(part) <= {
+                    case ir.Binary(ir.BinaryOp.MUL) if variables(part) <= {
                         *kernel.dims,
                         *(p.name for p in kernel.phases),
                     }:
@@ -246,7 +226,7 @@ def _products(kernel: Kernel) -> Iterator[Expr]:
                             yield part
 
 
-def _of_dims(product: Expr, kernel: Kernel) -> Expr:
+def _of_dims(product: ir.Expr, kernel: ir.Kernel) -> ir.Expr:
     """The product, as large as phases make it."""
     return substitute(product, {p.name: index(p.size - 1) for p in kernel.phases})
 
@@ -256,44 +236,44 @@ def _scalar(name: str, least: int, most: int) -> _Range:
     return _Range(least, most, magnitude, magnitude, frozenset((name,)))
 
 
-def _assumed(kernel: Kernel, scalar: str, limit: int) -> tuple[int, int]:
+def _assumed(kernel: ir.Kernel, scalar: str, limit: int) -> tuple[int, int]:
     """The scalar's values within the limit, as far as `s >= 0` and the like say."""
     least, most = -limit, limit
     for part in (p for assumption in kernel.assumptions for p in conjuncts(assumption)):
         match part:
-            case Binary(BinaryOp.GE, Var(name), Const(int(number))) if name == scalar:
+            case ir.Binary(ir.BinaryOp.GE, ir.Var(name), ir.Const(int(number))) if name == scalar:
                 least = min(max(least, number), limit)
-            case Binary(BinaryOp.LE, Var(name), Const(int(number))) if name == scalar:
+            case ir.Binary(ir.BinaryOp.LE, ir.Var(name), ir.Const(int(number))) if name == scalar:
                 most = max(min(most, number), -limit)
     return least, max(least, most)
 
 
-def _below(stmt: Node, known: _Known) -> Iterator[_Range]:
+def _below(stmt: ir.Node, known: _Known) -> Iterator[_Range]:
     """Of the index expressions of a statement."""
     match stmt:
-        case Loop(var, lower, upper, _, body):
+        case ir.Loop(var, lower, upper, _, body):
             first, end = _of(lower, known), _of(upper, known)
             yield _together(first, end)
             yield from (*_inside(lower, known), *_inside(upper, known))
             inside = _variable(first.least, max(first.least, end.most - 1), (first, end))
-            yield from _below(body, {**known, Var(var): inside})
-        case Delinearize(names, extents, value, body):
+            yield from _below(body, {**known, ir.Var(var): inside})
+        case ir.Delinearize(names, extents, value, body):
             yield _of(value, known)
             ends = [_of(extent, known) for extent in extents]
             yield from ends
             parts = [_variable(0, max(0, end.most - 1), (end,)) for end in ends]
-            yield from _below(body, {**known, **dict(zip(map(Var, names), parts, strict=True))})
-        case Block():
+            yield from _below(body, {**known, **dict(zip(map(ir.Var, names), parts, strict=True))})
+        case ir.Block():
             values = [_of(binding, known) for binding in stmt.bindings]
             yield from values
             yield from _inside(stmt.predicate, known)
             inner = dict(known)
-            inner.update(zip((Var(v.name) for v in stmt.iters), values, strict=True))
+            inner.update(zip((ir.Var(v.name) for v in stmt.iters), values, strict=True))
             yield from _inside(stmt.body, inner)
-        case If(condition, body):
+        case ir.If(condition, body):
             yield from _inside(condition, known)
             yield from _below(body, known)
-        case Allocate(buffers, body):
+        case ir.Allocate(buffers, body):
             yield from (_of(extent, known) for buffer in buffers for extent in buffer.shape)
             yield from _below(body, known)
         case _:
@@ -301,86 +281,88 @@ def _below(stmt: Node, known: _Known) -> Iterator[_Range]:
                 yield from _below(child, known)
 
 
-def _inside(node: Node, known: _Known) -> Iterator[_Range]:
+def _inside(node: ir.Node, known: _Known) -> Iterator[_Range]:
     """Of what expressions are indexed by, of what is computed of sizes, indices and scalars, and of
     what sizes and indices are compared with.
     """
     for n in walk(node):
         match n:
-            case Load(_, indices) | Destination(_, indices):
+            case ir.Load(_, indices) | ir.Destination(_, indices):
                 yield from (_of(i, known) for i in indices)
-            case Binary(op, lhs, rhs) if op in COMPARISONS and dtype_of(lhs) is INDEX:
+            case ir.Binary(op, lhs, rhs) if op in ir.COMPARISONS and dtype_of(lhs) is INDEX:
                 if any(_counts(side, known) for side in (lhs, rhs)):
                     sides = _of(lhs, known), _of(rhs, known)
                     data = loads(lhs) and loads(rhs)  # of which none is taken to the other side
                     yield from sides if data else (_together(*sides),)
-            case Binary() | Unary() if dtype_of(n) is INDEX:
+            case ir.Binary() | ir.Unary() if dtype_of(n) is INDEX:
                 yield _of(n, known)
 
 
-def _counts(expr: Expr, known: _Known) -> bool:
+def _counts(expr: ir.Expr, known: _Known) -> bool:
     """Whether a size or an index takes part, outside of what is read from memory."""
     match expr:
-        case Load():
+        case ir.Load():
             return False
-        case Var(name):
+        case ir.Var(name):
             return expr in known and known[expr].scalars != {name}
         case _ if wraps(expr):
             return False
         case _:
-            return any(_counts(child, known) for child in children(expr) if isinstance(child, Expr))
+            return any(
+                _counts(child, known) for child in children(expr) if isinstance(child, ir.Expr)
+            )
 
 
-def _of(expr: Expr, known: _Known) -> _Range:
+def _of(expr: ir.Expr, known: _Known) -> _Range:
     """The range of an index expression."""
     if expr in known:
         return known[expr]
     match expr:
-        case Const(int(number)):
+        case ir.Const(int(number)):
             return replace(_range(int(number), int(number)), peak=0)  # as large as its type allows
-        case Cast(_, operand) if dtype_of(operand) is INDEX:
+        case ir.Cast(_, operand) if dtype_of(operand) is INDEX:
             return _of(operand, known)
-        case Cast(_, operand) if (dtype := dtype_of(operand)).bits <= 32 and not dtype.is_float:
+        case ir.Cast(_, operand) if (dtype := dtype_of(operand)).bits <= 32 and not dtype.is_float:
             signed = dtype.kind is Kind.SIGNED
             return _range(-(2 ** (dtype.bits - 1)) * signed, 2 ** (dtype.bits - signed) - 1)
-        case Select(_, then, otherwise):
+        case ir.Select(_, then, otherwise):
             a, b = _of(then, known), _of(otherwise, known)
             return _either(min(a.least, b.least), max(a.most, b.most), a, b, expr)
-        case Unary() | Binary() if wraps(expr):
+        case ir.Unary() | ir.Binary() if wraps(expr):
             return _DATA
-        case Unary(UnaryOp.NEG, operand):
+        case ir.Unary(ir.UnaryOp.NEG, operand):
             a = _of(operand, known)
             return _range(-a.most, -a.least, (a,), a.magnitude)
-        case Unary(UnaryOp.INVERT, operand) if not loads(expr):
+        case ir.Unary(ir.UnaryOp.INVERT, operand) if not loads(expr):
             a = _of(operand, known)
             return _range(-a.most - 1, -a.least - 1, (a,), a.magnitude + 1)
-        case Binary(op, lhs, rhs):
+        case ir.Binary(op, lhs, rhs):
             a, b = _of(lhs, known), _of(rhs, known)
             return _of_data(expr, a, b) if loads(expr) else _of_binary(op, a, b)
         case _:
             return _DATA
 
 
-def _of_data(expr: Binary, a: _Range, b: _Range) -> _Range:
+def _of_data(expr: ir.Binary, a: _Range, b: _Range) -> _Range:
     """Where data takes part that does not wrap; its two sides are never subtracted."""
     match expr.op:
-        case BinaryOp.MIN:
+        case ir.BinaryOp.MIN:
             return _either(min(a.least, b.least), min(a.most, b.most), a, b, expr)
-        case BinaryOp.MAX:
+        case ir.BinaryOp.MAX:
             return _either(max(a.least, b.least), max(a.most, b.most), a, b, expr)
-        case BinaryOp.FLOORDIV:
+        case ir.BinaryOp.FLOORDIV:
             return _either(-a.magnitude, a.magnitude, a, b, expr)
-        case BinaryOp.MOD:
+        case ir.BinaryOp.MOD:
             return _either(-b.magnitude if b.least < 0 else 0, b.magnitude, a, b, expr)
-        case BinaryOp.BITAND if isinstance(expr.rhs, Const) and b.least >= 0:
+        case ir.BinaryOp.BITAND if isinstance(expr.rhs, ir.Const) and b.least >= 0:
             return _either(0, b.most, a, b, expr)
-        case BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL:
+        case ir.BinaryOp.ADD | ir.BinaryOp.SUB | ir.BinaryOp.MUL:
             return _of_binary(expr.op, a, b)
         case _:
             return _DATA
 
 
-def _either(least: int, most: int, a: _Range, b: _Range, expr: Expr) -> _Range:
+def _either(least: int, most: int, a: _Range, b: _Range, expr: ir.Expr) -> _Range:
     """Of one of the two, or what is between them; of data no more than is known of all data."""
     if loads(expr):
         held = _range(max(min(least, FAR), -FAR), min(max(most, -FAR), FAR), (a, b))
@@ -388,32 +370,34 @@ def _either(least: int, most: int, a: _Range, b: _Range, expr: Expr) -> _Range:
     return _range(least, most, (a, b), max(a.magnitude, b.magnitude))
 
 
-def _of_binary(op: BinaryOp, a: _Range, b: _Range) -> _Range:
+def _of_binary(op: ir.BinaryOp, a: _Range, b: _Range) -> _Range:
     match op:
-        case BinaryOp.ADD:
+        case ir.BinaryOp.ADD:
             return _sum(a.least + b.least, a.most + b.most, a, b)
-        case BinaryOp.SUB:
+        case ir.BinaryOp.SUB:
             return _sum(a.least - b.most, a.most - b.least, a, b)
-        case BinaryOp.MUL:
+        case ir.BinaryOp.MUL:
             products = [x * y for x in (a.least, a.most) for y in (b.least, b.most)]
             return _range(min(products), max(products), (a, b), a.magnitude * b.magnitude)
-        case BinaryOp.FLOORDIV if b.least == b.most > 0:  # of `3*k - 1`, the divisor is added first
+        case ir.BinaryOp.FLOORDIV if (
+            b.least == b.most > 0
+        ):  # of `3*k - 1`, the divisor is added first
             return _range(a.least // b.least, a.most // b.least, (_together(a, b),))
-        case BinaryOp.FLOORDIV:  # where it rounds up, too
+        case ir.BinaryOp.FLOORDIV:  # where it rounds up, too
             return _range(-a.magnitude, a.magnitude, (_together(a, b),))
-        case BinaryOp.MOD:
+        case ir.BinaryOp.MOD:
             within = max(0, -b.least, b.most)
             return _range(-within if b.least < 0 else 0, within, (_together(a, b),))
-        case BinaryOp.MIN:
+        case ir.BinaryOp.MIN:
             return _range(min(a.least, b.least), min(a.most, b.most), (_together(a, b),))
-        case BinaryOp.MAX:
+        case ir.BinaryOp.MAX:
             return _range(max(a.least, b.least), max(a.most, b.most), (_together(a, b),))
-        case BinaryOp.SHL:
+        case ir.BinaryOp.SHL:
             by = 2 ** min(max(b.most, 0), 64)
             return _range(a.least * by, a.most * by, (a, b), a.magnitude * by)
-        case BinaryOp.SHR:
+        case ir.BinaryOp.SHR:
             return _range(-a.magnitude, a.magnitude, (a, b))
-        case BinaryOp.BITAND if min(a.least, b.least) >= 0:
+        case ir.BinaryOp.BITAND if min(a.least, b.least) >= 0:
             return _range(0, min(a.most, b.most), (a, b))
         case _:  # other bits are no more than the longer operand's
             within = 2 ** max(a.magnitude, b.magnitude).bit_length()

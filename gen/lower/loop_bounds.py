@@ -14,29 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import final
 
+from ..ir import nodes as ir
 from ..ir.algebra import conjunction, conjuncts
 from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import Ranges, inequalities, least, threshold
 from ..ir.index.linear import Linear, constant, linear
 from ..ir.index.simplify import decided
 from ..ir.launch import has_barrier
-from ..ir.nodes import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Block,
-    Buffer,
-    Delinearize,
-    Expr,
-    If,
-    Kernel,
-    Loop,
-    LoopKind,
-    Scope,
-    Select,
-    Stmt,
-    Var,
-)
 from ..ir.walk import (
     blocks,
     loads,
@@ -51,45 +35,45 @@ from ..ir.walk import (
 )
 from ..schedule.nests import tensorized
 
-_WHOLE = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
+_WHOLE = (ir.LoopKind.UNROLLED, ir.LoopKind.VECTORIZED)
 
 
-def split_guards(kernel: Kernel) -> Kernel:
+def split_guards(kernel: ir.Kernel) -> ir.Kernel:
     return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), in_edge=False))
 
 
-def _visit(stmt: Stmt, facts: Facts, in_edge: bool) -> Stmt:
+def _visit(stmt: ir.Stmt, facts: Facts, in_edge: bool) -> ir.Stmt:
     match stmt:
-        case Block():
+        case ir.Block():
             return unguarded(stmt, facts)
-        case Loop():
+        case ir.Loop():
             return _loop(stmt, facts, in_edge)
         case _:
             return map_inside(stmt, facts, lambda s, inside: _visit(s, inside, in_edge))
 
 
-def unguarded(block: Block, facts: Facts) -> Block:
+def unguarded(block: ir.Block, facts: Facts) -> ir.Block:
     """Without the guards that the facts imply."""
     left = (p for p in conjuncts(block.predicate) if not implied(p, facts))
     return replace(block, predicate=conjunction(*left))
 
 
-def implied(condition: Expr, facts: Facts) -> bool:
+def implied(condition: ir.Expr, facts: Facts) -> bool:
     forms = inequalities(condition)
     return forms is not None and all(facts.holds(form) for form in forms)
 
 
-def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
+def _loop(loop: ir.Loop, facts: Facts, in_edge: bool) -> ir.Stmt:
     if loop.kind in _WHOLE:
         return replace(loop, body=_visit(loop.body, facts.inside(loop), in_edge))
     loop = tightened(loop, facts)
     first, last = _full_part(loop, facts, in_edge)
     if first is None and last is None:
         return replace(loop, body=_visit(loop.body, facts.inside(loop), in_edge))
-    begin = decided(BinaryOp.MAX, loop.lower, first, facts) if first else loop.lower
-    end = decided(BinaryOp.MIN, loop.upper, last, facts) if last else loop.upper
-    head_end = decided(BinaryOp.MIN, begin, loop.upper, facts) if first else loop.lower
-    tail_begin = decided(BinaryOp.MAX, end, head_end, facts) if last else loop.upper
+    begin = decided(ir.BinaryOp.MAX, loop.lower, first, facts) if first else loop.lower
+    end = decided(ir.BinaryOp.MIN, loop.upper, last, facts) if last else loop.upper
+    head_end = decided(ir.BinaryOp.MIN, begin, loop.upper, facts) if first else loop.lower
+    tail_begin = decided(ir.BinaryOp.MAX, end, head_end, facts) if last else loop.upper
     reach = _reach(loop, facts)
     parts = []
     for lower, upper, edge in (
@@ -103,12 +87,12 @@ def _loop(loop: Loop, facts: Facts, in_edge: bool) -> Stmt:
         if edge:
             part = _reached(part, facts)
         if edge and _at_most_once(part, facts):
-            part = replace(part, kind=LoopKind.SERIAL)
+            part = replace(part, kind=ir.LoopKind.SERIAL)
         parts.append(replace(part, body=_visit(part.body, facts.inside(part), edge)))
     return seq(tuple(parts))
 
 
-def _reached(edge: Loop, facts: Facts) -> Loop:
+def _reached(edge: ir.Loop, facts: Facts) -> ir.Loop:
     """The edge without iterations in which no lane of any block is active."""
     inner = _bound_inside(edge.body)
     ends: list[list[Linear]] = []
@@ -118,20 +102,20 @@ def _reached(edge: Loop, facts: Facts) -> Loop:
         ends.append([f for f in best if not f.variables() & inner])
     for form in ends[0] if ends else ():
         shared = all(form in others for others in ends)
-        alone = edge.var not in form.without(Var(edge.var)).variables()
+        alone = edge.var not in form.without(ir.Var(edge.var)).variables()
         if form.coefficient(edge.var) and shared and alone:
             edge = bounded(edge, form, facts)
     return edge
 
 
-def _at_most_once(loop: Loop, facts: Facts) -> bool:
+def _at_most_once(loop: ir.Loop, facts: Facts) -> bool:
     return facts.holds(linear(loop.lower) - linear(loop.upper) + 1)
 
 
 # ---------------------------------------------------------------- guards as bounds
 
 
-def tightened(loop: Loop, facts: Facts) -> Loop:
+def tightened(loop: ir.Loop, facts: Facts) -> ir.Loop:
     """The loop with the guards that all its blocks share, of its own variable alone, as bounds."""
     inner = _bound_inside(loop.body)
     inside = blocks(loop.body)
@@ -147,7 +131,7 @@ def tightened(loop: Loop, facts: Facts) -> Loop:
     return loop
 
 
-def _forms(condition: Expr) -> list[Linear]:
+def _forms(condition: ir.Expr) -> list[Linear]:
     """What is at least 0 where the condition holds; not of data, which is no bound before the last
     proof (`narrow`).
     """
@@ -155,7 +139,7 @@ def _forms(condition: Expr) -> list[Linear]:
     return [form for part in parts for form in inequalities(part) or ()]
 
 
-def _reach(loop: Loop, facts: Facts) -> Loop:
+def _reach(loop: ir.Loop, facts: Facts) -> ir.Loop:
     """The loop without the iterations at its ends in which the guards of its blocks hold for no
     iteration of the unrolled and vectorized loops inside: those that are alike in all blocks.
     """
@@ -171,12 +155,12 @@ def _reach(loop: Loop, facts: Facts) -> Loop:
     return loop
 
 
-def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Linear], Ranges]]:
+def _guards(stmt: ir.Stmt, ranges: Ranges) -> Iterator[tuple[list[Linear], Ranges]]:
     """What each block's guards hold >= 0, and the unrolled and vectorized loops around it."""
     match stmt:
-        case Block():
+        case ir.Block():
             yield _forms(stmt.predicate), ranges
-        case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
+        case ir.Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
             inside = (*ranges, (var, linear(lower), linear(upper) - 1))
             yield from _guards(stmt.body, inside)
         case _:
@@ -184,25 +168,25 @@ def _guards(stmt: Stmt, ranges: Ranges) -> Iterator[tuple[list[Linear], Ranges]]
                 yield from _guards(s, ranges)
 
 
-def bounded(loop: Loop, form: Linear, facts: Facts) -> Loop:
+def bounded(loop: ir.Loop, form: Linear, facts: Facts) -> ir.Loop:
     """The loop over those of its iterations in which the form is >= 0."""
     end = threshold(form, loop.var)
     if form.coefficient(loop.var) < 0:
-        return replace(loop, upper=decided(BinaryOp.MIN, loop.upper, end, facts))
-    return replace(loop, lower=decided(BinaryOp.MAX, loop.lower, end, facts))
+        return replace(loop, upper=decided(ir.BinaryOp.MIN, loop.upper, end, facts))
+    return replace(loop, lower=decided(ir.BinaryOp.MAX, loop.lower, end, facts))
 
 
-def _without(stmt: Stmt, guard: Expr) -> Stmt:
-    if not isinstance(stmt, Block):
+def _without(stmt: ir.Stmt, guard: ir.Expr) -> ir.Stmt:
+    if not isinstance(stmt, ir.Block):
         return map_nested(stmt, lambda s: _without(s, guard))
     left = (p for p in conjuncts(stmt.predicate) if p != guard)
     return replace(stmt, predicate=conjunction(*left))
 
 
 @remembered
-def _bound_inside(stmt: Stmt) -> frozenset[str]:
+def _bound_inside(stmt: ir.Stmt) -> frozenset[str]:
     """Variables that loops and Delinearize nodes below bind."""
-    parts = (n.vars for n in walk(stmt) if isinstance(n, Delinearize))
+    parts = (n.vars for n in walk(stmt) if isinstance(n, ir.Delinearize))
     return frozenset(loop.var for loop in loops(stmt)).union(*parts)
 
 
@@ -219,19 +203,19 @@ class _Wanted:
     vectorized: frozenset[str]
 
 
-def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Expr | None]:
+def _full_part(loop: ir.Loop, facts: Facts, in_edge: bool) -> tuple[ir.Expr | None, ir.Expr | None]:
     """Where the full part begins and ends; None where it is not cut.
 
     In an edge only vectorized loops are worth another cut, and tiles, whose edges are small (see
     `edges`): what else is unrolled keeps its guards.
     """
-    first: Expr | None = None
-    last: Expr | None = None
+    first: ir.Expr | None = None
+    last: ir.Expr | None = None
     inner = facts.inside(loop)
-    tile = any(b.scope is Scope.REGISTER for b in _temporaries(loop.body))
+    tile = any(b.scope is ir.Scope.REGISTER for b in _temporaries(loop.body))
     for want in _wanted(loop.body):
         c = want.form.coefficient(loop.var)
-        names = {atom.name for atom in want.form.terms if isinstance(atom, Var)}
+        names = {atom.name for atom in want.form.terms if isinstance(atom, ir.Var)}
         if not c or not names & {name for name, _, _ in want.ranges}:
             continue
         if in_edge and not names & want.vectorized and not tile:
@@ -239,23 +223,23 @@ def _full_part(loop: Loop, facts: Facts, in_edge: bool) -> tuple[Expr | None, Ex
         bound = least(want.form, want.ranges)
         if bound is None or bound.variables() & _bound_inside(loop.body):
             continue
-        if loop.var in bound.without(Var(loop.var)).variables():
+        if loop.var in bound.without(ir.Var(loop.var)).variables():
             continue
         if inner.holds(bound):
             continue
         limit = threshold(bound, loop.var)
         if c < 0:
-            last = limit if last is None else decided(BinaryOp.MIN, last, limit, facts)
+            last = limit if last is None else decided(ir.BinaryOp.MIN, last, limit, facts)
         else:
-            first = limit if first is None else decided(BinaryOp.MAX, first, limit, facts)
+            first = limit if first is None else decided(ir.BinaryOp.MAX, first, limit, facts)
     return first, last
 
 
-def _temporaries(stmt: Stmt) -> Iterator[Buffer]:
-    return (b for n in walk(stmt) if isinstance(n, Allocate) for b in n.buffers)
+def _temporaries(stmt: ir.Stmt) -> Iterator[ir.Buffer]:
+    return (b for n in walk(stmt) if isinstance(n, ir.Allocate) for b in n.buffers)
 
 
-def _wanted(stmt: Stmt) -> Iterator[_Wanted]:
+def _wanted(stmt: ir.Stmt) -> Iterator[_Wanted]:
     for block, ranges, vectorized in _placed(stmt, (), frozenset()):
         forms = _forms(block.predicate)
         if vectorized:
@@ -264,17 +248,17 @@ def _wanted(stmt: Stmt) -> Iterator[_Wanted]:
 
 
 def _placed(
-    stmt: Stmt, ranges: Ranges, vectorized: frozenset[str]
-) -> Iterator[tuple[Block, Ranges, frozenset[str]]]:
+    stmt: ir.Stmt, ranges: Ranges, vectorized: frozenset[str]
+) -> Iterator[tuple[ir.Block, Ranges, frozenset[str]]]:
     """The blocks, each with the unrolled and vectorized loops around it, and which of them are
     vectorized, or computed by an intrinsic.
     """
     match stmt:
-        case Block():
+        case ir.Block():
             yield stmt, ranges, vectorized
-        case Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
+        case ir.Loop(var, lower, upper, kind) if kind in _WHOLE and constant(upper) is not None:
             inside = (*ranges, (var, linear(lower), linear(upper) - 1))
-            lanes = vectorized | {var} if kind is LoopKind.VECTORIZED else vectorized
+            lanes = vectorized | {var} if kind is ir.LoopKind.VECTORIZED else vectorized
             if tensorized(stmt):
                 lanes |= {own.var for own in loops(stmt)}
             yield from _placed(stmt.body, inside, lanes)
@@ -283,12 +267,12 @@ def _placed(
                 yield from _placed(s, ranges, vectorized)
 
 
-def _clamps(block: Block) -> list[Linear]:
+def _clamps(block: ir.Block) -> list[Linear]:
     """What makes the block's clamped indices and affine selections take their first choice."""
     values = {it.name: b for it, b in zip(block.iters, block.bindings, strict=True)}
     forms: list[Linear] = []
     for node in walk(block.body):
-        if isinstance(node, Select):
+        if isinstance(node, ir.Select):
             forms += _forms(substitute(node.condition, values))
     for load in loads(block.body):
         for i in load.indices:
@@ -296,15 +280,15 @@ def _clamps(block: Block) -> list[Linear]:
     return [f for f in forms if not any(map(loads, f.terms))]
 
 
-def _unclamped(expr: Expr) -> tuple[Expr, list[Linear]]:
+def _unclamped(expr: ir.Expr) -> tuple[ir.Expr, list[Linear]]:
     """The expression with each clamp replaced by the side that moves, and what that takes."""
     match expr:
-        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.MIN | ir.BinaryOp.MAX as op, lhs, rhs):
             (a, fa), (b, fb) = _unclamped(lhs), _unclamped(rhs)
             moving, fixed = (a, b) if len(linear(a).terms) >= len(linear(b).terms) else (b, a)
             room = linear(fixed) - linear(moving)
-            return moving, [*fa, *fb, room if op is BinaryOp.MIN else room * -1]
-        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs):
+            return moving, [*fa, *fb, room if op is ir.BinaryOp.MIN else room * -1]
+        case ir.Binary(ir.BinaryOp.ADD | ir.BinaryOp.SUB as op, lhs, rhs):
             (a, fa), (b, fb) = _unclamped(lhs), _unclamped(rhs)
             return replace(expr, lhs=a, rhs=b), [*fa, *fb]
         case _:
@@ -314,16 +298,16 @@ def _unclamped(expr: Expr) -> tuple[Expr, list[Linear]]:
 # ---------------------------------------------------------------- guards around loops
 
 
-def hoist_guards(kernel: Kernel) -> Kernel:
+def hoist_guards(kernel: ir.Kernel) -> ir.Kernel:
     return replace(kernel, body=hoist(kernel.body))
 
 
-def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
+def hoist(stmt: ir.Stmt, lanes: frozenset[str] = frozenset()) -> ir.Stmt:
     """Guards that all blocks of a loop share and that nothing inside it changes, around it.
 
     lanes: of intrinsics around; what guards those is a mask, and stays with the block.
     """
-    if not isinstance(stmt, Loop) or has_barrier(stmt):  # which all threads have to reach
+    if not isinstance(stmt, ir.Loop) or has_barrier(stmt):  # which all threads have to reach
         return map_nested(stmt, lambda s: hoist(s, lanes))
     bound = {stmt.var} | _bound_inside(stmt.body) | lanes
     inside = blocks(stmt.body)
@@ -337,4 +321,4 @@ def hoist(stmt: Stmt, lanes: frozenset[str] = frozenset()) -> Stmt:
         body = _without(body, guard)
     inner = lanes | {stmt.var} if tensorized(stmt) else lanes
     new = replace(stmt, body=hoist(body, inner))
-    return If(conjunction(*shared), new) if shared else new
+    return ir.If(conjunction(*shared), new) if shared else new

@@ -9,23 +9,11 @@ numbers of their reads, so the flow stays true; copies of a loop keep its name.
 from dataclasses import replace
 
 from ..errors import NoCode
+from ..ir import nodes as ir
 from ..ir.algebra import FALSE, TRUE
 from ..ir.index.linear import constant, tidy
 from ..ir.inits import explicit_inits
 from ..ir.launch import has_barrier, launches
-from ..ir.nodes import (
-    Barrier,
-    Binary,
-    BinaryOp,
-    Block,
-    Delinearize,
-    If,
-    Kernel,
-    Loop,
-    LoopKind,
-    Seq,
-    Stmt,
-)
 from ..ir.walk import blocks, loops, map_nested, nested, substitute
 from ..poly.certificate import Flow, Scheduled
 from .edges import edge_tiles
@@ -36,7 +24,7 @@ from .storage import align, place, shrink
 from .transposed_tiles import turned_edges
 
 
-def without_launches(kernel: Kernel) -> Kernel:
+def without_launches(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel without barriers, which order nothing outside of launches.
 
     Raises NoCode for a loop over ranks, and for a launch: to run its threads one after
@@ -49,7 +37,7 @@ def without_launches(kernel: Kernel) -> Kernel:
             "leave `bind` and what stands for it to recipes of another target",
         )
     for loop in loops(kernel.body):
-        if loop.kind is LoopKind.DISTRIBUTED:
+        if loop.kind is ir.LoopKind.DISTRIBUTED:
             raise NoCode(
                 f"loop '{loop.var}' is distributed, and C code has no ranks",
                 loop.span,
@@ -58,11 +46,11 @@ def without_launches(kernel: Kernel) -> Kernel:
     return replace(kernel, body=_without_barriers(kernel.body)) if has_barrier(kernel) else kernel
 
 
-_NOTHING = Seq(())
+_NOTHING = ir.Seq(())
 
 
-def _without_barriers(stmt: Stmt) -> Stmt:
-    return _NOTHING if isinstance(stmt, Barrier) else map_nested(stmt, _without_barriers)
+def _without_barriers(stmt: ir.Stmt) -> ir.Stmt:
+    return _NOTHING if isinstance(stmt, ir.Barrier) else map_nested(stmt, _without_barriers)
 
 
 PASSES: Passes = (  # of targets without launches and ranks
@@ -91,7 +79,7 @@ def lower(state: Scheduled, passes: Passes) -> Scheduled:
     return replace(state, kernel=kernel, flow=_flow(state.flow, kernel))
 
 
-def _flow(flow: Flow, kernel: Kernel) -> Flow:
+def _flow(flow: Flow, kernel: ir.Kernel) -> Flow:
     """The flow without the loops, and the writers, that are no longer there: of blocks whose guards
     never hold, nothing is left.
     """
@@ -107,12 +95,12 @@ def _flow(flow: Flow, kernel: Kernel) -> Flow:
     }
 
 
-def fold_unit_loops(stmt: Stmt) -> Stmt:
+def fold_unit_loops(stmt: ir.Stmt) -> ir.Stmt:
     """Loops that run exactly once are their body; those that never run are gone, and what then is
     around nothing.
     """
-    if isinstance(stmt, Loop):
-        trips = constant(tidy(Binary(BinaryOp.SUB, stmt.upper, stmt.lower)))
+    if isinstance(stmt, ir.Loop):
+        trips = constant(tidy(ir.Binary(ir.BinaryOp.SUB, stmt.upper, stmt.lower)))
         if trips is not None and trips <= 0:
             return _NOTHING
         if trips == 1:
@@ -121,17 +109,17 @@ def fold_unit_loops(stmt: Stmt) -> Stmt:
     return _NOTHING if nested(new) == (_NOTHING,) else new
 
 
-def simplify_bounds(stmt: Stmt) -> Stmt:
+def simplify_bounds(stmt: ir.Stmt) -> ir.Stmt:
     """Bounds and bindings with like terms gathered; nothing under a condition that never holds."""
     new = map_nested(stmt, simplify_bounds)
     match new:
-        case Block():
+        case ir.Block():
             return replace(new, bindings=tuple(tidy(b) for b in new.bindings))
-        case Loop():
+        case ir.Loop():
             return replace(new, lower=tidy(new.lower), upper=tidy(new.upper))
-        case Delinearize():
+        case ir.Delinearize():
             return replace(new, value=tidy(new.value))
-        case If(condition, body) if condition in (TRUE, FALSE):
+        case ir.If(condition, body) if condition in (TRUE, FALSE):
             return body if condition == TRUE else _NOTHING
         case _:
             return new

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
+from ..ir import nodes as ir
 from ..ir.algebra import (
     TRUE,
     ceildiv,
@@ -27,52 +28,35 @@ from ..ir.algebra import (
 from ..ir.index.facts import Facts, map_inside
 from ..ir.index.inequalities import inequalities, least
 from ..ir.index.linear import Linear, linear
-from ..ir.nodes import (
-    Barrier,
-    Binary,
-    BinaryOp,
-    Block,
-    Const,
-    Delinearize,
-    Expr,
-    If,
-    Loop,
-    LoopKind,
-    Select,
-    Stmt,
-    Transfer,
-    Update,
-    Var,
-)
 from ..ir.types import INDEX
 from ..ir.walk import blocks, loads, loops, map_children, targets, walk
 from ..ir.wrapping import is_small
 from ..poly.rewrites.narrowed import FAR, condition_of
 
-Shapes = Mapping[str, tuple[Expr, ...]]
+Shapes = Mapping[str, tuple[ir.Expr, ...]]
 
 
-def narrow(stmt: Stmt, facts: Facts, shapes: Shapes) -> Stmt:
+def narrow(stmt: ir.Stmt, facts: Facts, shapes: Shapes) -> ir.Stmt:
     """The tree. Inner loops come first: what their bounds say needs no condition further out.
 
     facts: what holds around it; shapes: of all arrays.
     """
     new = map_inside(stmt, facts, lambda s, inside: narrow(s, inside, shapes))
-    if isinstance(new, Loop) and new.kind is LoopKind.SERIAL:
+    if isinstance(new, ir.Loop) and new.kind is ir.LoopKind.SERIAL:
         return _narrowed(new, facts, shapes)
     return new
 
 
-def _narrowed(loop: Loop, facts: Facts, shapes: Shapes) -> Stmt:
+def _narrowed(loop: ir.Loop, facts: Facts, shapes: Shapes) -> ir.Stmt:
     body = blocks(loop.body)
-    if not body or any(isinstance(n, Barrier | Transfer) for n in walk(loop.body)):
+    if not body or any(isinstance(n, ir.Barrier | ir.Transfer) for n in walk(loop.body)):
         return loop  # all threads and ranks come to these
     condition = condition_of(body[0])
     if condition is None or any(condition_of(block) != condition for block in body):
         return loop
     written = {t.buffer for block in body for t in targets(block.body)}
-    left: list[Expr] = []
-    read: list[Expr] = []
+    left: list[ir.Expr] = []
+    read: list[ir.Expr] = []
     for part in conjuncts(condition):
         forms = inequalities(part) if loads(part) else None
         if forms is None or written & {read.buffer for read in loads(part)}:
@@ -87,30 +71,30 @@ def _narrowed(loop: Loop, facts: Facts, shapes: Shapes) -> Stmt:
             left.append(part)
     new = replace(loop, body=_with_condition(loop.body, conjunction(*left)))
     inside = [c for rest in read for c in _inside(rest, facts, shapes)]
-    return If(conjunction(*dict.fromkeys(inside)), new) if inside else new
+    return ir.If(conjunction(*dict.fromkeys(inside)), new) if inside else new
 
 
-def _inside(expr: Expr, facts: Facts, shapes: Shapes) -> Iterator[Expr]:
+def _inside(expr: ir.Expr, facts: Facts, shapes: Shapes) -> Iterator[ir.Expr]:
     """That what it reads is in the arrays, as far as that is not known; what has to hold for the
     next comparison to be made comes first.
     """
     for load in reversed(loads(expr)):
         for i, extent in zip(load.indices, shapes[load.buffer], strict=True):
             if not facts.holds(linear(i)):
-                yield Binary(BinaryOp.GE, i, Const(0, INDEX))
+                yield ir.Binary(ir.BinaryOp.GE, i, ir.Const(0, INDEX))
             if not facts.holds(linear(extent) - linear(i) - 1):
-                yield Binary(BinaryOp.LT, i, extent)
+                yield ir.Binary(ir.BinaryOp.LT, i, extent)
 
 
-def _with_condition(stmt: Stmt, condition: Expr) -> Stmt:
+def _with_condition(stmt: ir.Stmt, condition: ir.Expr) -> ir.Stmt:
     """The statement with another condition in its blocks."""
-    if not isinstance(stmt, Block):
+    if not isinstance(stmt, ir.Block):
         return map_children(stmt, lambda s: _with_condition(s, condition))
-    assert isinstance(stmt.body, Update)
+    assert isinstance(stmt.body, ir.Update)
     values = tuple(
         v.then if condition == TRUE else replace(v, condition=condition)
         for v in stmt.body.values
-        if isinstance(v, Select)
+        if isinstance(v, ir.Select)
     )
     return replace(stmt, body=replace(stmt.body, values=values))
 
@@ -124,7 +108,7 @@ class _Bound:
     rest: Linear
     exact: bool
 
-    def on(self, loop: Loop) -> Loop:
+    def on(self, loop: ir.Loop) -> ir.Loop:
         if self.by > 0:  # variable >= -rest / by, rounded up
             least_ = ceildiv((self.rest * -1).expr(), self.by)
             return replace(loop, lower=maximum(loop.lower, least_))
@@ -132,13 +116,13 @@ class _Bound:
         return replace(loop, upper=minimum(loop.upper, (quotient + 1).expr()))
 
 
-def _bound(form: Linear, loop: Loop) -> _Bound | None:
+def _bound(form: Linear, loop: ir.Loop) -> _Bound | None:
     """What `form` being at least 0 says of the loop's variable, whatever those of inner loops are;
     None where that is not known before the loop starts.
     """
     by = form.coefficient(loop.var)
     inner = tuple((i.var, linear(i.lower), linear(i.upper) - 1) for i in loops(loop.body))
-    smallest = least(form.without(Var(loop.var)) * -1, inner)
+    smallest = least(form.without(ir.Var(loop.var)) * -1, inner)
     if not by or smallest is None:
         return None
     rest = _held(smallest * -1)
@@ -147,10 +131,10 @@ def _bound(form: Linear, loop: Loop) -> _Bound | None:
     return _Bound(by, rest, abs(by) == 1 and not form.variables() & {i[0] for i in inner})
 
 
-def _bound_in(stmt: Stmt) -> frozenset[str]:
+def _bound_in(stmt: ir.Stmt) -> frozenset[str]:
     """The variables that are bound inside."""
     of_loops = (i.var for i in loops(stmt))
-    of_parts = (v for n in walk(stmt) if isinstance(n, Delinearize) for v in n.vars)
+    of_parts = (v for n in walk(stmt) if isinstance(n, ir.Delinearize) for v in n.vars)
     return frozenset((*of_loops, *of_parts))
 
 
@@ -159,7 +143,7 @@ def _held(form: Linear) -> Linear | None:
     where that could change it: one large number can be held, several cannot.
     """
     read = {atom: by for atom, by in form.terms.items() if loads(atom)}
-    if any(isinstance(n, Select) for atom in read for n in walk(atom)):
+    if any(isinstance(n, ir.Select) for atom in read for n in walk(atom)):
         return None
     large = {atom: by for atom, by in read.items() if not is_small(atom)}
     if any(abs(by) > 4 for by in read.values()) or [*large.values()] not in ([], [1], [-1]):

@@ -5,15 +5,9 @@ is shared counts as often as it stands there, but is counted once, so that count
 much a step has multiplied.
 """
 
+from ..ir import nodes as ir
 from ..ir.algebra import sub
 from ..ir.index.linear import constant
-from ..ir.nodes import (
-    Kernel,
-    Loop,
-    LoopKind,
-    Node,
-    Stmt,
-)
 from ..ir.walk import children, nested, remembered
 from ..poly.rewrites.equivalence import MOST_TRIPS
 
@@ -27,7 +21,7 @@ MOST_STATEMENTS = 4096
 _LANES = 4  # of the shortest native vector
 
 
-def too_large(before: Kernel, after: Kernel) -> tuple[str, str] | None:
+def too_large(before: ir.Kernel, after: ir.Kernel) -> tuple[str, str] | None:
     """Why a step may not make the one of the other, and what to do; None where it may. What a step
     makes no larger is not its fault.
     """
@@ -50,34 +44,34 @@ def too_large(before: Kernel, after: Kernel) -> tuple[str, str] | None:
 
 
 @remembered
-def _nested(stmt: Stmt) -> int:
-    return isinstance(stmt, Loop) + max(map(_nested, nested(stmt)), default=0)
+def _nested(stmt: ir.Stmt) -> int:
+    return isinstance(stmt, ir.Loop) + max(map(_nested, nested(stmt)), default=0)
 
 
 @remembered
-def _blocks(stmt: Stmt) -> int:
+def _blocks(stmt: ir.Stmt) -> int:
     return sum(map(_blocks, nested(stmt))) if nested(stmt) else 1
 
 
 @remembered
-def _depth(node: Node) -> int:
+def _depth(node: ir.Node) -> int:
     return 1 + max(map(_depth, children(node)), default=0)
 
 
 @remembered
-def _nodes(node: Node) -> int:
+def _nodes(node: ir.Node) -> int:
     return 1 + sum(map(_nodes, children(node)))
 
 
 @remembered
-def _written(stmt: Stmt) -> int:
+def _written(stmt: ir.Stmt) -> int:
     """How many statements of code the blocks are: one for each iteration of the unrolled loops
     around, and for each native vector.
     """
     inside = sum(map(_written, nested(stmt))) if nested(stmt) else 1
-    trips = constant(sub(stmt.upper, stmt.lower)) if isinstance(stmt, Loop) else None
-    if not isinstance(stmt, Loop) or trips is None or trips < 1:
+    trips = constant(sub(stmt.upper, stmt.lower)) if isinstance(stmt, ir.Loop) else None
+    if not isinstance(stmt, ir.Loop) or trips is None or trips < 1:
         return inside
-    if stmt.kind is LoopKind.VECTORIZED:
+    if stmt.kind is ir.LoopKind.VECTORIZED:
         return inside * -(-trips // _LANES)
-    return inside * trips if stmt.kind is LoopKind.UNROLLED and trips <= MOST_TRIPS else inside
+    return inside * trips if stmt.kind is ir.LoopKind.UNROLLED and trips <= MOST_TRIPS else inside

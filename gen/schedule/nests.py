@@ -10,24 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import final
 
+from ..ir import nodes as ir
 from ..ir.algebra import floordiv, index, mod, simplify
 from ..ir.index.linear import Linear, constant, linear
-from ..ir.nodes import (
-    Binary,
-    BinaryOp,
-    Block,
-    Buffer,
-    Cast,
-    Const,
-    Destination,
-    Expr,
-    Kernel,
-    Load,
-    Loop,
-    Scope,
-    Update,
-    Var,
-)
 from ..ir.text.print_expr import expr_to_text
 from ..ir.walk import loops, substitute, walk
 from .edit.tree import CannotApply, chain, nearest, reduction_loops
@@ -38,26 +23,26 @@ NESTED, TENSORIZED = "blockize", "tensorize"
 MOST_LANES = 512  # as `vectorize`
 
 
-def mark(loop: Loop, key: str) -> str | None:
+def mark(loop: ir.Loop, key: str) -> str | None:
     """What a loop is marked with: the name of a nested block, or of an intrinsic."""
     return next((str(value) for name, value in loop.annotations if name == key), None)
 
 
-def tensorized(loop: Loop) -> bool:
+def tensorized(loop: ir.Loop) -> bool:
     return mark(loop, TENSORIZED) is not None
 
 
-def marked(loop: Loop, key: str, value: str) -> Loop:
+def marked(loop: ir.Loop, key: str, value: str) -> ir.Loop:
     """The loop with that mark in place of those that it has."""
     return replace(unmarked(loop), annotations=(*unmarked(loop).annotations, (key, value)))
 
 
-def unmarked(loop: Loop) -> Loop:
+def unmarked(loop: ir.Loop) -> ir.Loop:
     kept = tuple(a for a in loop.annotations if a[0] not in (NESTED, TENSORIZED))
     return replace(loop, annotations=kept)
 
 
-def nest_named(kernel: Kernel, name: str) -> Loop:
+def nest_named(kernel: ir.Kernel, name: str) -> ir.Loop:
     """The loop of that name, or the outermost one of the nested block of that name."""
     known = {loop.var: loop for loop in loops(kernel.body)}
     known |= {nested: loop for loop in known.values() if (nested := mark(loop, NESTED))}
@@ -66,7 +51,7 @@ def nest_named(kernel: Kernel, name: str) -> Loop:
     return known[name]
 
 
-def nested_names(kernel: Kernel) -> frozenset[str]:
+def nested_names(kernel: ir.Kernel) -> frozenset[str]:
     return frozenset(name for loop in loops(kernel.body) if (name := mark(loop, NESTED)))
 
 
@@ -81,22 +66,22 @@ class Match:
     """
 
     intrinsic: Intrinsic
-    nest: tuple[Loop, ...]
-    operands: Mapping[str, Load | Destination]
+    nest: tuple[ir.Loop, ...]
+    operands: Mapping[str, ir.Load | ir.Destination]
 
     @property
     def lanes(self) -> int:
         return _extent(self.nest[0])
 
 
-def match(loop: Loop, intrinsic: Intrinsic, buffers: Mapping[str, Buffer]) -> Match:
+def match(loop: ir.Loop, intrinsic: Intrinsic, buffers: Mapping[str, ir.Buffer]) -> Match:
     """How the nest is the intrinsic's pattern, guards aside. buffers: by name, all that it uses.
 
     Raises CannotApply with the part that differs.
     """
     nest = chain(loop, len(intrinsic.nest))
     block = nest[-1].body
-    if len(nest) < len(intrinsic.nest) or not isinstance(block, Block):
+    if len(nest) < len(intrinsic.nest) or not isinstance(block, ir.Block):
         raise CannotApply(
             f"'{intrinsic.name}' takes {len(intrinsic.nest)} loops, one directly in the other, "
             f"around one block: what is in loop '{loop.var}' is not that"
@@ -126,14 +111,14 @@ def match(loop: Loop, intrinsic: Intrinsic, buffers: Mapping[str, Buffer]) -> Ma
     raise refusals[0]
 
 
-def _extent(loop: Loop) -> int:
+def _extent(loop: ir.Loop) -> int:
     extent = constant(loop.upper)
     if extent is None or constant(loop.lower) != 0:
         raise CannotApply(f"loop '{loop.var}' does not run from 0 over a constant extent")
     return extent
 
 
-def _check_extent(own: Loop, wanted: Loop, intrinsic: Intrinsic) -> None:
+def _check_extent(own: ir.Loop, wanted: ir.Loop, intrinsic: Intrinsic) -> None:
     extent, upper = _extent(own), constant(wanted.upper)
     if upper is not None and extent != upper:
         raise CannotApply(
@@ -144,7 +129,7 @@ def _check_extent(own: Loop, wanted: Loop, intrinsic: Intrinsic) -> None:
         raise CannotApply(f"loop '{own.var}' has {extent} lanes: 1 to {MOST_LANES} can be")
 
 
-def in_loops(block: Block) -> Block:
+def in_loops(block: ir.Block) -> ir.Block:
     """The block's body in the loops' variables."""
     values = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
     return replace(block, body=substitute(block.body, values))
@@ -154,19 +139,19 @@ def in_loops(block: Block) -> Block:
 
 
 def _other_types(
-    operands: Mapping[str, Load | Destination],
-    arguments: Sequence[Buffer],
-    buffers: Mapping[str, Buffer],
+    operands: Mapping[str, ir.Load | ir.Destination],
+    arguments: Sequence[ir.Buffer],
+    buffers: Mapping[str, ir.Buffer],
 ) -> int:
     """How many operands are of other types than the pattern's arguments."""
     return sum(buffers[operands[a.name].buffer].dtype is not a.dtype for a in arguments)
 
 
-def _check_update(block: Block, intrinsic: Intrinsic) -> None:
+def _check_update(block: ir.Block, intrinsic: Intrinsic) -> None:
     own, wanted = in_loops(block).body, in_loops(intrinsic.block).body
-    assert isinstance(wanted, Update)
+    assert isinstance(wanted, ir.Update)
     what = f"block '{block.name}'"
-    if not isinstance(own, Update):
+    if not isinstance(own, ir.Update):
         raise CannotApply(f"{what} is no {wanted.combiner.value}, as '{intrinsic.name}' is")
     if own.combiner != wanted.combiner:
         raise CannotApply(
@@ -178,32 +163,32 @@ def _check_update(block: Block, intrinsic: Intrinsic) -> None:
         )
 
 
-def _texts(body: Update) -> str:
+def _texts(body: ir.Update) -> str:
     return ", ".join(expr_to_text(value) for value in body.values)
 
 
-def _operands(own: Block, wanted: Block) -> Iterator[dict[str, Load | Destination]]:
+def _operands(own: ir.Block, wanted: ir.Block) -> Iterator[dict[str, ir.Load | ir.Destination]]:
     """What the block may access where the pattern's accesses its arguments, as far as the form of
     what it computes tells: factors may change places.
     """
     body, pattern = own.body, wanted.body
-    assert isinstance(body, Update) and isinstance(pattern, Update)
+    assert isinstance(body, ir.Update) and isinstance(pattern, ir.Update)
     places = zip(pattern.targets, body.targets, strict=True)
-    targets_: dict[str, Load | Destination] = {w.buffer: t for w, t in places}
+    targets_: dict[str, ir.Load | ir.Destination] = {w.buffer: t for w, t in places}
     (value,), (wanted_value,) = body.values, pattern.values
     for operands in _same(value, wanted_value):
         yield targets_ | operands
 
 
-def _same(own: Expr, wanted: Expr) -> Iterator[dict[str, Load | Destination]]:
+def _same(own: ir.Expr, wanted: ir.Expr) -> Iterator[dict[str, ir.Load | ir.Destination]]:
     """The loads of an expression by the pattern's arguments; none where it is another one."""
     match own, wanted:
-        case Load(), Load(buffer):
+        case ir.Load(), ir.Load(buffer):
             yield {buffer: own}
-        case Cast(dtype, a), Cast(wanted_dtype, b) if dtype is wanted_dtype:
+        case ir.Cast(dtype, a), ir.Cast(wanted_dtype, b) if dtype is wanted_dtype:
             yield from _same(a, b)
-        case Binary(op, a, b), Binary(wanted_op, c, d) if op is wanted_op:
-            orders = [(a, b), (b, a)] if op in (BinaryOp.ADD, BinaryOp.MUL) else [(a, b)]
+        case ir.Binary(op, a, b), ir.Binary(wanted_op, c, d) if op is wanted_op:
+            orders = [(a, b), (b, a)] if op in (ir.BinaryOp.ADD, ir.BinaryOp.MUL) else [(a, b)]
             for x, y in orders:
                 yield from (one | two for one in _same(x, c) for two in _same(y, d))
 
@@ -211,7 +196,7 @@ def _same(own: Expr, wanted: Expr) -> Iterator[dict[str, Load | Destination]]:
 # ---------------------------------------------------------------- the same places
 
 
-def _check_places(found: Match, wanted: Buffer, buffers: Mapping[str, Buffer]) -> None:
+def _check_places(found: Match, wanted: ir.Buffer, buffers: Mapping[str, ir.Buffer]) -> None:
     """What stands for an argument of the pattern has its type, and is walked as that is."""
     access = found.operands[wanted.name]
     buffer = buffers[access.buffer]
@@ -233,18 +218,20 @@ def _check_places(found: Match, wanted: Buffer, buffers: Mapping[str, Buffer]) -
         if own != step:
             where = f"with '{loop.var}' by {own} elements"
             raise CannotApply(f"{what} moves {where}, and has to by {step}", _COPY)
-    if buffer.scope is Scope.GLOBAL and sum(map(bool, expected)) > 1:
+    if buffer.scope is ir.Scope.GLOBAL and sum(map(bool, expected)) > 1:
         raise CannotApply(f"{what} is an argument: only the call knows its stride", _COPY)
 
 
 _COPY = "cache_read makes a copy, and transform_layout gives that its order"
 
 
-def _expected(intrinsic: Intrinsic, wanted: Buffer) -> tuple[int, ...]:
+def _expected(intrinsic: Intrinsic, wanted: ir.Buffer) -> tuple[int, ...]:
     """By how many elements the pattern's argument moves with each loop, in row-major order."""
-    accesses = (n for n in walk(in_loops(intrinsic.block)) if isinstance(n, Load | Destination))
+    accesses = (
+        n for n in walk(in_loops(intrinsic.block)) if isinstance(n, ir.Load | ir.Destination)
+    )
     indices = next(a.indices for a in accesses if a.buffer == wanted.name)
-    strides = _strides(replace(wanted, scope=Scope.AUTO))
+    strides = _strides(replace(wanted, scope=ir.Scope.AUTO))
     forms = [(linear(i), stride or 0) for i, stride in zip(indices, strides, strict=True)]
     return tuple(
         sum(form.coefficient(loop.var) * stride for form, stride in forms)
@@ -252,7 +239,7 @@ def _expected(intrinsic: Intrinsic, wanted: Buffer) -> tuple[int, ...]:
     )
 
 
-def _strides(buffer: Buffer) -> tuple[int | None, ...]:
+def _strides(buffer: ir.Buffer) -> tuple[int | None, ...]:
     """The elements from one place along each axis to the next; None where no constant: of an
     argument, the last axis counts as 1, since there is code for other strides.
     """
@@ -260,12 +247,12 @@ def _strides(buffer: Buffer) -> tuple[int | None, ...]:
     size: int | None = 1
     for extent in reversed(buffer.shape):
         found.insert(0, size)
-        length = None if buffer.scope is Scope.GLOBAL else constant(extent)
+        length = None if buffer.scope is ir.Scope.GLOBAL else constant(extent)
         size = None if size is None or length is None else size * length
     return tuple(found)
 
 
-def steps(i: Expr, nest: Sequence[Loop]) -> tuple[int, ...] | None:
+def steps(i: ir.Expr, nest: Sequence[ir.Loop]) -> tuple[int, ...] | None:
     """By how much an index grows with each loop of the nest; None where that is not fixed. All but
     the first are short: their values are tried.
     """
@@ -283,7 +270,7 @@ def steps(i: Expr, nest: Sequence[Loop]) -> tuple[int, ...] | None:
         moved.constant - first.constant if extent > 1 else 0
         for moved, extent in zip(alone, extents, strict=True)
     ]
-    if lane.var in first.without(Var(lane.var)).variables():
+    if lane.var in first.without(ir.Var(lane.var)).variables():
         return None
     for values in product(*map(range, extents)):
         moved = sum(v * step for v, step in zip(values, by, strict=True))
@@ -292,16 +279,18 @@ def steps(i: Expr, nest: Sequence[Loop]) -> tuple[int, ...] | None:
     return (with_lane, *by)
 
 
-def settled(e: Expr) -> Expr:
+def settled(e: ir.Expr) -> ir.Expr:
     """The index expression without what divides evenly in its quotients and remainders."""
     match e:
-        case Binary(BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs, Const(int(d))) if d > 0:
+        case ir.Binary(ir.BinaryOp.FLOORDIV | ir.BinaryOp.MOD as op, lhs, ir.Const(int(d))) if (
+            d > 0
+        ):
             form, d = linear(settled(lhs)), int(d)
-            if op is BinaryOp.MOD:
+            if op is ir.BinaryOp.MOD:
                 return mod(form.modulo(d).expr(), d)
             return linear(floordiv(form.expr(), d)).expr()
-        case Binary(op, lhs, rhs):
-            return simplify(Binary(op, settled(lhs), settled(rhs)))
+        case ir.Binary(op, lhs, rhs):
+            return simplify(ir.Binary(op, settled(lhs), settled(rhs)))
         case _:
             return e
 
@@ -309,11 +298,11 @@ def settled(e: Expr) -> Expr:
 # ---------------------------------------------------------------- what must stay as it is
 
 
-def buffers_of(kernel: Kernel) -> dict[str, Buffer]:
-    return {n.name: n for n in walk(kernel) if isinstance(n, Buffer)}
+def buffers_of(kernel: ir.Kernel) -> dict[str, ir.Buffer]:
+    return {n.name: n for n in walk(kernel) if isinstance(n, ir.Buffer)}
 
 
-def taken_apart(old: Kernel, new: Kernel) -> str | None:
+def taken_apart(old: ir.Kernel, new: ir.Kernel) -> str | None:
     """Why a step may not be: it changed what is inside a marked nest."""
     before, after = _nests(old), _nests(new)
     for (key, name), nests in before.items():
@@ -336,8 +325,8 @@ def taken_apart(old: Kernel, new: Kernel) -> str | None:
     return None
 
 
-def _nests(kernel: Kernel) -> dict[tuple[str, str], list[Loop]]:
-    found: dict[tuple[str, str], list[Loop]] = {}
+def _nests(kernel: ir.Kernel) -> dict[tuple[str, str], list[ir.Loop]]:
+    found: dict[tuple[str, str], list[ir.Loop]] = {}
     for loop in loops(kernel.body):
         for key in (NESTED, TENSORIZED):
             if (name := mark(loop, key)) is not None:
@@ -345,12 +334,12 @@ def _nests(kernel: Kernel) -> dict[tuple[str, str], list[Loop]]:
     return found
 
 
-def _inside(loop: Loop) -> tuple[tuple[str, str], ...]:
+def _inside(loop: ir.Loop) -> tuple[tuple[str, str], ...]:
     """The loops and blocks of a nest, in their order."""
-    parts = (n for n in walk(loop) if isinstance(n, Loop | Block))
-    return tuple((n.var, n.kind.value) if isinstance(n, Loop) else (n.name, "") for n in parts)
+    parts = (n for n in walk(loop) if isinstance(n, ir.Loop | ir.Block))
+    return tuple((n.var, n.kind.value) if isinstance(n, ir.Loop) else (n.name, "") for n in parts)
 
 
-def _shape(loop: Loop) -> tuple[str, ...]:
+def _shape(loop: ir.Loop) -> tuple[str, ...]:
     """As `_inside`, whatever the names: of copies."""
     return tuple(kind for _, kind in _inside(loop))

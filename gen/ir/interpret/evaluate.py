@@ -15,18 +15,9 @@ from typing import Any, assert_never
 import numpy as np
 
 from ...errors import TilesmithError
+from .. import nodes as ir
 from .. import storage
 from ..algebra import result_of
-from ..nodes import (
-    COMPARISONS,
-    AnyCombiner,
-    BinaryOp,
-    Combiner,
-    Const,
-    DefinedCombiner,
-    Function,
-    UnaryOp,
-)
 from ..types import DType, Kind
 
 NumpyDType = np.dtype[Any]
@@ -104,36 +95,36 @@ def _shift(shifted: Callable[[int, int], int], bits: int) -> Callable[[int, int]
     return lambda a, b: shifted(a, b if 0 <= b < bits else bits)
 
 
-_ARITHMETIC: dict[BinaryOp, Callable[[Value, Value], Value]] = {
-    BinaryOp.ADD: operator.add,
-    BinaryOp.SUB: operator.sub,
-    BinaryOp.MUL: operator.mul,
-    BinaryOp.DIV: operator.truediv,
-    BinaryOp.FLOORDIV: operator.floordiv,
-    BinaryOp.MOD: operator.mod,
-    BinaryOp.MIN: np.minimum,
-    BinaryOp.MAX: np.maximum,
-    BinaryOp.BITAND: operator.and_,
-    BinaryOp.BITOR: operator.or_,
-    BinaryOp.BITXOR: operator.xor,
-    BinaryOp.EQ: operator.eq,
-    BinaryOp.NE: operator.ne,
-    BinaryOp.LT: operator.lt,
-    BinaryOp.LE: operator.le,
-    BinaryOp.GT: operator.gt,
-    BinaryOp.GE: operator.ge,
+_ARITHMETIC: dict[ir.BinaryOp, Callable[[Value, Value], Value]] = {
+    ir.BinaryOp.ADD: operator.add,
+    ir.BinaryOp.SUB: operator.sub,
+    ir.BinaryOp.MUL: operator.mul,
+    ir.BinaryOp.DIV: operator.truediv,
+    ir.BinaryOp.FLOORDIV: operator.floordiv,
+    ir.BinaryOp.MOD: operator.mod,
+    ir.BinaryOp.MIN: np.minimum,
+    ir.BinaryOp.MAX: np.maximum,
+    ir.BinaryOp.BITAND: operator.and_,
+    ir.BinaryOp.BITOR: operator.or_,
+    ir.BinaryOp.BITXOR: operator.xor,
+    ir.BinaryOp.EQ: operator.eq,
+    ir.BinaryOp.NE: operator.ne,
+    ir.BinaryOp.LT: operator.lt,
+    ir.BinaryOp.LE: operator.le,
+    ir.BinaryOp.GT: operator.gt,
+    ir.BinaryOp.GE: operator.ge,
 }
-_ON_INTEGERS: dict[BinaryOp, Callable[[int, int], int]] = {
-    BinaryOp.FLOORDIV: _floordiv,
-    BinaryOp.MOD: _mod,
-    BinaryOp.MIN: min,
-    BinaryOp.MAX: max,
+_ON_INTEGERS: dict[ir.BinaryOp, Callable[[int, int], int]] = {
+    ir.BinaryOp.FLOORDIV: _floordiv,
+    ir.BinaryOp.MOD: _mod,
+    ir.BinaryOp.MIN: min,
+    ir.BinaryOp.MAX: max,
 }
 
 
-def binary(op: BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
+def binary(op: ir.BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
     """The function of two operands of `dtype`. AND and OR are the caller's: they are lazy."""
-    if op in COMPARISONS:
+    if op in ir.COMPARISONS:
         compare = _ARITHMETIC[op]
         return lambda a, b: bool(compare(a, b))
     if dtype is DType.BOOL:
@@ -143,27 +134,27 @@ def binary(op: BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
         return _ARITHMETIC[op]
     wrapped = wrap(dtype)
     match op:
-        case BinaryOp.SHL:
+        case ir.BinaryOp.SHL:
             on_integers = _shift(operator.lshift, dtype.bits)
-        case BinaryOp.SHR:
+        case ir.BinaryOp.SHR:
             on_integers = _shift(operator.rshift, dtype.bits)
         case _:
             on_integers = _ON_INTEGERS.get(op) or _ARITHMETIC[op]
     return lambda a, b: wrapped(on_integers(a, b))
 
 
-def unary(op: UnaryOp, dtype: DType) -> Callable[[Value], Value]:
+def unary(op: ir.UnaryOp, dtype: DType) -> Callable[[Value], Value]:
     match op:
-        case UnaryOp.NOT:
+        case ir.UnaryOp.NOT:
             return operator.not_
-        case UnaryOp.NEG if dtype.is_integer:
+        case ir.UnaryOp.NEG if dtype.is_integer:
             wrapped = wrap(dtype)
             return lambda a: wrapped(-a)
-        case UnaryOp.NEG:
+        case ir.UnaryOp.NEG:
             return operator.neg
-        case UnaryOp.INVERT if dtype is DType.BOOL:
+        case ir.UnaryOp.INVERT if dtype is DType.BOOL:
             return operator.not_
-        case UnaryOp.INVERT:
+        case ir.UnaryOp.INVERT:
             inverted = wrap(dtype)
             return lambda a: inverted(~a)
         case _:
@@ -188,53 +179,53 @@ def cast(source: DType, target: DType) -> Callable[[Value], Value]:
     return lambda a: np.asarray(a, source_type).astype(target_type)[()]
 
 
-def function(name: Function, dtype: DType) -> Callable[..., Value]:
+def function(name: ir.Function, dtype: DType) -> Callable[..., Value]:
     """The function of floats, or complex numbers, of type `dtype`."""
     number = numpy_dtype(dtype).type
     match name:
-        case Function.ABS:
+        case ir.Function.ABS:
             return np.abs
-        case Function.SQRT:
+        case ir.Function.SQRT:
             return np.sqrt
-        case Function.RSQRT:
+        case ir.Function.RSQRT:
             return lambda a: number(1) / np.sqrt(a)
-        case Function.EXP:
+        case ir.Function.EXP:
             return np.exp
-        case Function.EXPM1:
+        case ir.Function.EXPM1:
             return np.expm1
-        case Function.SIGMOID:
+        case ir.Function.SIGMOID:
             return lambda a: _sigmoid(a, number(1))
-        case Function.LOG:
+        case ir.Function.LOG:
             return np.log
-        case Function.LOG1P:
+        case ir.Function.LOG1P:
             return np.log1p
-        case Function.POW:
+        case ir.Function.POW:
             return np.power
-        case Function.TANH:
+        case ir.Function.TANH:
             return np.tanh
-        case Function.ERF:
+        case ir.Function.ERF:
             return lambda a: number(math.erf(float(a)))
-        case Function.SIN:
+        case ir.Function.SIN:
             return np.sin
-        case Function.COS:
+        case ir.Function.COS:
             return np.cos
-        case Function.FLOOR:
+        case ir.Function.FLOOR:
             return np.floor
-        case Function.CEIL:
+        case ir.Function.CEIL:
             return np.ceil
-        case Function.ISNAN:
+        case ir.Function.ISNAN:
             return lambda a: bool(np.isnan(a))
-        case Function.FMA if dtype.is_complex:
+        case ir.Function.FMA if dtype.is_complex:
             return lambda a, b, c: a * b + c
-        case Function.FMA:
+        case ir.Function.FMA:
             return lambda a, b, c: _fused(a, b, c, number)
-        case Function.REAL:
+        case ir.Function.REAL:
             return np.real
-        case Function.IMAG:
+        case ir.Function.IMAG:
             return np.imag
-        case Function.CONJ:
+        case ir.Function.CONJ:
             return np.conj
-        case Function.COMPLEX:
+        case ir.Function.COMPLEX:
             return lambda re, im: _complex(re, im, result_of(name, dtype))
         case _:
             assert_never(name)
@@ -276,36 +267,36 @@ def _sigmoid(x: Value, one: Value) -> Value:
 Combine = Callable[[tuple[Value, ...], tuple[Value, ...]], tuple[Value, ...]]
 
 
-def identity(combiner: AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[Value, ...]:
+def identity(combiner: ir.AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[Value, ...]:
     """What each of the combiner's targets holds before anything is combined into it."""
     first = dtypes[0]
     match combiner:
-        case Combiner.SUM:
+        case ir.Combiner.SUM:
             return (scalar(0, first),)
-        case Combiner.PROD:
+        case ir.Combiner.PROD:
             return (scalar(1, first),)
-        case Combiner.ANY:
+        case ir.Combiner.ANY:
             return (False,)
-        case Combiner.ALL:
+        case ir.Combiner.ALL:
             return (True,)
-        case Combiner.MIN:
+        case ir.Combiner.MIN:
             return (_extreme(first, highest=True),)
-        case Combiner.MAX:
+        case ir.Combiner.MAX:
             return (_extreme(first, highest=False),)
-        case Combiner.ARGMIN:
+        case ir.Combiner.ARGMIN:
             return (_extreme(first, highest=True), _extreme(dtypes[1], highest=True))
-        case Combiner.ARGMAX:
+        case ir.Combiner.ARGMAX:
             return (_extreme(first, highest=False), _extreme(dtypes[1], highest=True))
-        case DefinedCombiner(identity=values):
+        case ir.DefinedCombiner(identity=values):
             return tuple(scalar(none.value, none.dtype) for none in values)
         case _:
             assert_never(combiner)
 
 
-def identity_constants(combiner: AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[Const, ...]:
+def identity_constants(combiner: ir.AnyCombiner, dtypes: tuple[DType, ...]) -> tuple[ir.Const, ...]:
     """The same as constants of a tree."""
     return tuple(
-        Const(none.item() if isinstance(none, np.generic) else none, dtype)
+        ir.Const(none.item() if isinstance(none, np.generic) else none, dtype)
         for none, dtype in zip(identity(combiner, dtypes), dtypes, strict=True)
     )
 
@@ -317,12 +308,12 @@ def _extreme(dtype: DType, highest: bool) -> Value:
     return highest if dtype is DType.BOOL else scalar(math.inf if highest else -math.inf, dtype)
 
 
-def combine(combiner: Combiner, dtypes: tuple[DType, ...]) -> Combine:
+def combine(combiner: ir.Combiner, dtypes: tuple[DType, ...]) -> Combine:
     """The function that joins two tuples of values, one for each target."""
     match combiner:
-        case Combiner.ARGMIN:
+        case ir.Combiner.ARGMIN:
             return lambda a, b: _better(a, b, operator.lt)
-        case Combiner.ARGMAX:
+        case ir.Combiner.ARGMAX:
             return lambda a, b: _better(a, b, operator.gt)
         case _:
             join = binary(_JOINS[combiner], dtypes[0])
@@ -330,12 +321,12 @@ def combine(combiner: Combiner, dtypes: tuple[DType, ...]) -> Combine:
 
 
 _JOINS = {
-    Combiner.SUM: BinaryOp.ADD,
-    Combiner.PROD: BinaryOp.MUL,
-    Combiner.MIN: BinaryOp.MIN,
-    Combiner.MAX: BinaryOp.MAX,
-    Combiner.ANY: BinaryOp.BITOR,
-    Combiner.ALL: BinaryOp.BITAND,
+    ir.Combiner.SUM: ir.BinaryOp.ADD,
+    ir.Combiner.PROD: ir.BinaryOp.MUL,
+    ir.Combiner.MIN: ir.BinaryOp.MIN,
+    ir.Combiner.MAX: ir.BinaryOp.MAX,
+    ir.Combiner.ANY: ir.BinaryOp.BITOR,
+    ir.Combiner.ALL: ir.BinaryOp.BITAND,
 }
 
 

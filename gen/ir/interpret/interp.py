@@ -13,29 +13,8 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from .. import nodes as ir
 from ..inits import explicit_inits
-from ..nodes import (
-    Allocate,
-    AnyCombiner,
-    Barrier,
-    Block,
-    Buffer,
-    DefinedCombiner,
-    Delinearize,
-    If,
-    Init,
-    Intent,
-    Kernel,
-    Loop,
-    LoopKind,
-    Scope,
-    Seq,
-    Stmt,
-    Store,
-    Transfer,
-    Update,
-    Var,
-)
 from ..rules.verify import verify_any
 from ..text.print_expr import expr_to_text
 from ..types import DType
@@ -73,7 +52,7 @@ Action = Callable[[], None]
 
 
 def run(
-    kernel: Kernel,
+    kernel: ir.Kernel,
     arrays: Mapping[str, Array],
     scalars: Mapping[str, complex] | None = None,
     *,
@@ -102,8 +81,10 @@ def run(
     random = None if seed is None else np.random.default_rng(seed)
     for phase in kernel.phases:  # any will do
         values[phase.name] = 0 if random is None else int(random.integers(phase.size))
-    dtypes = {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
-    messages = {n.name for n in walk(kernel) if isinstance(n, Buffer) and n.scope is Scope.MESSAGE}
+    dtypes = {n.name: n.dtype for n in walk(kernel) if isinstance(n, ir.Buffer)}
+    messages = {
+        n.name for n in walk(kernel) if isinstance(n, ir.Buffer) and n.scope is ir.Scope.MESSAGE
+    }
     machine = Machine(
         values,
         {},
@@ -118,10 +99,10 @@ def run(
         _check_assumptions(kernel, machine)
         for parameter in kernel.parameters:
             buffer = parameter.buffer
-            given = None if parameter.intent is Intent.OUT else arrays[buffer.name]
+            given = None if parameter.intent is ir.Intent.OUT else arrays[buffer.name]
             machine.places[buffer.name] = _argument(buffer, given, machine)
         _stmt(kernel.body, machine)()
-    written = [p.buffer.name for p in kernel.parameters if p.intent is not Intent.IN]
+    written = [p.buffer.name for p in kernel.parameters if p.intent is not ir.Intent.IN]
     for name in written if check else ():
         _check_complete(name, machine.places[name])
     return {name: machine.places[name].values for name in written}
@@ -131,7 +112,7 @@ def run(
 
 
 def dims_of(
-    kernel: Kernel, arrays: Mapping[str, Array], dims: Mapping[str, int] | None = None
+    kernel: ir.Kernel, arrays: Mapping[str, Array], dims: Mapping[str, int] | None = None
 ) -> dict[str, int]:
     """Every dim's size, read off the arrays' shapes; `dims` gives those that no array has.
 
@@ -147,7 +128,7 @@ def dims_of(
             )
         for axis, (size, extent) in enumerate(zip(shape, buffer.shape, strict=True)):
             if (
-                isinstance(extent, Var)
+                isinstance(extent, ir.Var)
                 and extent.name in kernel.dims
                 and sizes.setdefault(extent.name, size) != size
             ):
@@ -163,16 +144,16 @@ def dims_of(
     return sizes
 
 
-def _check_names(kernel: Kernel, arrays: Mapping[str, Array]) -> None:
+def _check_names(kernel: ir.Kernel, arrays: Mapping[str, Array]) -> None:
     known = {p.buffer.name for p in kernel.parameters}
-    needed = {p.buffer.name for p in kernel.parameters if p.intent is not Intent.OUT}
+    needed = {p.buffer.name for p in kernel.parameters if p.intent is not ir.Intent.OUT}
     if missing := sorted(needed - arrays.keys()):
         raise InterpError(f"array '{missing[0]}' is missing")
     if unknown := sorted(arrays.keys() - known):
         raise InterpError(f"array '{unknown[0]}' is not a parameter of the kernel")
 
 
-def _scalars(kernel: Kernel, given: Mapping[str, complex]) -> dict[str, Value]:
+def _scalars(kernel: ir.Kernel, given: Mapping[str, complex]) -> dict[str, Value]:
     declared = {s.name: s.dtype for s in kernel.scalars}
     for name in sorted(declared.keys() ^ given.keys()):
         problem = "is missing" if name in declared else "is not a parameter of the kernel"
@@ -180,13 +161,13 @@ def _scalars(kernel: Kernel, given: Mapping[str, complex]) -> dict[str, Value]:
     return {name: scalar(given[name], dtype) for name, dtype in declared.items()}
 
 
-def _check_assumptions(kernel: Kernel, machine: Machine) -> None:
+def _check_assumptions(kernel: ir.Kernel, machine: Machine) -> None:
     for assumption in kernel.assumptions:
         if not expression(assumption, machine)():
             raise InterpError(f"the kernel assumes {expr_to_text(assumption)}", assumption.span)
 
 
-def _argument(buffer: Buffer, given: Array | None, machine: Machine) -> Cells:
+def _argument(buffer: ir.Buffer, given: Array | None, machine: Machine) -> Cells:
     if given is None:
         return fresh(buffer, machine)
     expected = numpy_dtype(buffer.dtype)
@@ -207,24 +188,24 @@ def _check_complete(name: str, place: Cells) -> None:
 # ---------------------------------------------------------------- statements
 
 
-def _stmt(stmt: Stmt, machine: Machine) -> Action:
+def _stmt(stmt: ir.Stmt, machine: Machine) -> Action:
     match stmt:
-        case Block():
+        case ir.Block():
             return _block(stmt, machine)
-        case Loop():
+        case ir.Loop():
             return _loop(stmt, machine)
-        case Delinearize():
+        case ir.Delinearize():
             return _delinearize(stmt, machine)
-        case If(condition, body):
+        case ir.If(condition, body):
             holds, inner = expression(condition, machine), _stmt(body, machine)
             return lambda: inner() if holds() else None
-        case Allocate():
+        case ir.Allocate():
             return _allocate(stmt, machine)
-        case Barrier():
+        case ir.Barrier():
             return lambda: None  # outside of a launch; `threads` sees to those inside
-        case Transfer():
+        case ir.Transfer():
             raise AssertionError("`ranks` sees to what ranks do with messages")
-        case Seq(body_):
+        case ir.Seq(body_):
             actions = [_stmt(s, machine) for s in body_]
 
             def all_in_order() -> None:
@@ -236,10 +217,10 @@ def _stmt(stmt: Stmt, machine: Machine) -> Action:
             assert_never(stmt)
 
 
-def _loop(loop: Loop, machine: Machine) -> Action:
+def _loop(loop: ir.Loop, machine: Machine) -> Action:
     if loop.kind.is_bound:
         return _bound(loop, machine)
-    if loop.kind is LoopKind.DISTRIBUTED:
+    if loop.kind is ir.LoopKind.DISTRIBUTED:
         return distributed(loop, machine, _stmt)
     lower, upper = expression(loop.lower, machine), expression(loop.upper, machine)
     body, values = _stmt(loop.body, inside(loop, machine)), machine.values
@@ -253,7 +234,7 @@ def _loop(loop: Loop, machine: Machine) -> Action:
     return iterate
 
 
-def _bound(loop: Loop, machine: Machine) -> Action:
+def _bound(loop: ir.Loop, machine: Machine) -> Action:
     """The one iteration that the running thread has; of the outermost, the launch."""
     if machine.launch is None:
         return launched(loop, machine, _stmt)
@@ -262,12 +243,12 @@ def _bound(loop: Loop, machine: Machine) -> Action:
     return lambda: body() if mine() else None
 
 
-def _delinearize(stmt: Delinearize, machine: Machine) -> Action:
+def _delinearize(stmt: ir.Delinearize, machine: Machine) -> Action:
     split, body = parts(stmt, machine), _stmt(stmt.body, machine)
     return lambda: body() if split() else None
 
 
-def _allocate(stmt: Allocate, machine: Machine) -> Action:
+def _allocate(stmt: ir.Allocate, machine: Machine) -> Action:
     enter, body = allocation(stmt, machine), _stmt(stmt.body, machine)
 
     def live() -> None:
@@ -277,7 +258,7 @@ def _allocate(stmt: Allocate, machine: Machine) -> Action:
     return live
 
 
-def _block(block: Block, machine: Machine) -> Action:
+def _block(block: ir.Block, machine: Machine) -> Action:
     predicate = expression(block.predicate, machine)
     names = [v.name for v in block.iters]
     bindings = [expression(binding, machine) for binding in block.bindings]
@@ -310,16 +291,16 @@ def _block(block: Block, machine: Machine) -> Action:
     return located
 
 
-def _body(body: Store | Init | Update, machine: Machine) -> Action:
+def _body(body: ir.Store | ir.Init | ir.Update, machine: Machine) -> Action:
     match body:
-        case Store(target, value):
+        case ir.Store(target, value):
             store, stored = writer(target, machine), expression(value, machine)
             return lambda: store(stored())
-        case Init(combiner, targets):
+        case ir.Init(combiner, targets):
             writers = [writer(t, machine) for t in targets]
             initial = identity(combiner, tuple(machine.dtypes[t.buffer] for t in targets))
             return lambda: _store_all(writers, initial)
-        case Update(combiner, targets, values):
+        case ir.Update(combiner, targets, values):
             writers = [writer(t, machine) for t in targets]
             old = [reader(t, replace(machine, trace=None)) for t in targets]
             new = [expression(v, machine) for v in values]
@@ -331,8 +312,8 @@ def _body(body: Store | Init | Update, machine: Machine) -> Action:
             assert_never(body)
 
 
-def _joined(combiner: AnyCombiner, dtypes: tuple[DType, ...], machine: Machine) -> Combine:
-    if not isinstance(combiner, DefinedCombiner):
+def _joined(combiner: ir.AnyCombiner, dtypes: tuple[DType, ...], machine: Machine) -> Combine:
+    if not isinstance(combiner, ir.DefinedCombiner):
         return combine(combiner, dtypes)
     return defined(combiner, machine)
 

@@ -13,29 +13,9 @@ from typing import Any, TypeVar, assert_never
 
 import numpy as np
 
+from .. import nodes as ir
 from ..algebra import dtype_of
 from ..launch import Axes, owners
-from ..nodes import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    Call,
-    Cast,
-    Const,
-    DefinedCombiner,
-    Delinearize,
-    Destination,
-    Expr,
-    External,
-    Function,
-    Load,
-    LoopKind,
-    Scope,
-    Select,
-    Unary,
-    Var,
-)
 from ..types import DType, Kind
 from .evaluate import (
     Combine,
@@ -82,7 +62,7 @@ class Launched:
     """
 
     axes: Axes
-    missing: frozenset[LoopKind]
+    missing: frozenset[ir.LoopKind]
     memory: dict[tuple[str, tuple[Value, ...]], Cells]
     loops: tuple[str, ...] = ()
 
@@ -162,12 +142,12 @@ class Machine:
         return [found[k] for k in self.random.permutation(len(found))]
 
 
-def coordinate(axis: LoopKind) -> str:
+def coordinate(axis: ir.LoopKind) -> str:
     """The name in `Machine.values` of the running thread's place on an axis, or of the rank."""
     return f"@{axis.value}"
 
 
-RANK = coordinate(LoopKind.DISTRIBUTED)
+RANK = coordinate(ir.LoopKind.DISTRIBUTED)
 
 
 def received(message: str) -> str:
@@ -175,37 +155,39 @@ def received(message: str) -> str:
     return f"@{message}"
 
 
-def expression(expr: Expr, machine: Machine) -> Thunk:
+def expression(expr: ir.Expr, machine: Machine) -> Thunk:
     """The function that computes the expression's value now."""
     match expr:
-        case Var(name):
+        case ir.Var(name):
             values = machine.values
             return lambda: values[name]
-        case Const(value, dtype):
+        case ir.Const(value, dtype):
             constant = scalar(value, dtype)
             return lambda: constant
-        case Unary(op, operand):
+        case ir.Unary(op, operand):
             apply, a = unary(op, dtype_of(operand)), expression(operand, machine)
             return lambda: apply(a())
-        case Binary(op, lhs, rhs):
+        case ir.Binary(op, lhs, rhs):
             return _binary(op, dtype_of(lhs), expression(lhs, machine), expression(rhs, machine))
-        case Select(condition, then, otherwise):
+        case ir.Select(condition, then, otherwise):
             holds = expression(condition, machine)
             x, y = expression(then, machine), expression(otherwise, machine)
             return lambda: x() if holds() else y()
-        case Cast(dtype, operand):
+        case ir.Cast(dtype, operand):
             convert, a = cast(dtype_of(operand), dtype), expression(operand, machine)
             return lambda: convert(a())
-        case Call(called, args):
+        case ir.Call(called, args):
             return _call(called, [expression(a, machine) for a in args], expr, machine)
-        case Load(buffer, indices):
-            return reader(Destination(buffer, indices, span=expr.span), machine)
+        case ir.Load(buffer, indices):
+            return reader(ir.Destination(buffer, indices, span=expr.span), machine)
         case _:
             assert_never(expr)
 
 
-def _call(called: Function | External, args: list[Thunk], expr: Call, machine: Machine) -> Thunk:
-    if isinstance(called, Function):
+def _call(
+    called: ir.Function | ir.External, args: list[Thunk], expr: ir.Call, machine: Machine
+) -> Thunk:
+    if isinstance(called, ir.Function):
         f = function(called, dtype_of(expr.args[0]))
         return lambda: f(*(arg() for arg in args))
     if called.name not in machine.externals:
@@ -214,18 +196,18 @@ def _call(called: Function | External, args: list[Thunk], expr: Call, machine: M
     return lambda: scalar(python(*(arg() for arg in args)), result)
 
 
-def _binary(op: BinaryOp, dtype: DType, a: Thunk, b: Thunk) -> Thunk:
+def _binary(op: ir.BinaryOp, dtype: DType, a: Thunk, b: Thunk) -> Thunk:
     match op:
-        case BinaryOp.AND:
+        case ir.BinaryOp.AND:
             return lambda: a() and b()
-        case BinaryOp.OR:
+        case ir.BinaryOp.OR:
             return lambda: a() or b()
         case _:
             apply = binary(op, dtype)
             return lambda: apply(a(), b())
 
 
-def defined(combiner: DefinedCombiner, machine: Machine) -> Combine:
+def defined(combiner: ir.DefinedCombiner, machine: Machine) -> Combine:
     """The function that joins two tuples by a combiner that a spec defines."""
     values = machine.values
     operands = [v.name for owner in "ab" for v in combiner.variables(owner)]
@@ -244,7 +226,7 @@ def defined(combiner: DefinedCombiner, machine: Machine) -> Combine:
 # ---------------------------------------------------------------- reads and writes
 
 
-def reader(place: Destination, machine: Machine) -> Thunk:
+def reader(place: ir.Destination, machine: Machine) -> Thunk:
     """The function that reads an element: in bounds, and written before."""
     name, places, check, trace = place.buffer, machine.places, machine.check, machine.trace
     if name in machine.messages:
@@ -266,7 +248,7 @@ def reader(place: Destination, machine: Machine) -> Thunk:
     return read
 
 
-def writer(place: Destination, machine: Machine) -> Callable[[Value], None]:
+def writer(place: ir.Destination, machine: Machine) -> Callable[[Value], None]:
     """The function that writes an element, in bounds."""
     name, places, trace = place.buffer, machine.places, machine.trace
     at = _position(place, name, machine)
@@ -288,7 +270,7 @@ def _unwritten(name: str, machine: Machine) -> str:
     return f"which rank {machine.values[RANK]} has neither computed nor received"
 
 
-def _position(place: Destination, name: str, machine: Machine) -> Callable[[], tuple[int, ...]]:
+def _position(place: ir.Destination, name: str, machine: Machine) -> Callable[[], tuple[int, ...]]:
     """The function that computes an element's indices, each within its axis of what has a name."""
     indices = [expression(i, machine) for i in place.indices]
     places = machine.places
@@ -312,18 +294,18 @@ def _text(name: str, at: tuple[int, ...]) -> str:
 # ---------------------------------------------------------------- statements
 
 
-def fresh(buffer: Buffer, machine: Machine) -> Cells:
+def fresh(buffer: ir.Buffer, machine: Machine) -> Cells:
     """New places, none written yet. A temporary's size below 0 is none, as in generated code."""
     shape = tuple(expression(extent, machine)() for extent in buffer.shape)
     if any(extent < 0 for extent in shape):
-        if buffer.scope is Scope.GLOBAL:
+        if buffer.scope is ir.Scope.GLOBAL:
             raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
         shape = tuple(max(extent, 0) for extent in shape)
     values = np.full(shape, poison(buffer.dtype), numpy_dtype(buffer.dtype))
     return Cells(values, np.zeros(shape, bool))
 
 
-def allocation(stmt: Allocate, machine: Machine) -> Callable[[], None]:
+def allocation(stmt: ir.Allocate, machine: Machine) -> Callable[[], None]:
     """The function that enters an Allocate: buffers are new, or those that the running thread of a
     launch shares with others, or had before.
     """
@@ -337,7 +319,7 @@ def allocation(stmt: Allocate, machine: Machine) -> Callable[[], None]:
 
     def enter() -> None:
         for buffer in stmt.buffers:
-            if buffer.scope in (Scope.RANK, Scope.MESSAGE) and RANK not in values:
+            if buffer.scope in (ir.Scope.RANK, ir.Scope.MESSAGE) and RANK not in values:
                 for name in (buffer.name, received(buffer.name)):
                     machine.owned[name] = Owned(partial(fresh, buffer, machine))
                 continue
@@ -355,7 +337,7 @@ def allocation(stmt: Allocate, machine: Machine) -> Callable[[], None]:
     return enter
 
 
-def parts(stmt: Delinearize, machine: Machine) -> Callable[[], bool]:
+def parts(stmt: ir.Delinearize, machine: Machine) -> Callable[[], bool]:
     """The function that binds the parts, and says whether there are any."""
     value = expression(stmt.value, machine)
     extents = [expression(e, machine) for e in stmt.extents]

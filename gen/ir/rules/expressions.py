@@ -8,25 +8,8 @@ from dataclasses import dataclass
 from typing import NoReturn, assert_never
 
 from ...errors import TilesmithError
+from .. import nodes as ir
 from ..algebra import result_of
-from ..nodes import (
-    COMPARISONS,
-    Binary,
-    BinaryOp,
-    Buffer,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    External,
-    Function,
-    Load,
-    Node,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ..text.print_expr import expr_to_text
 from ..types import INDEX, DType, Kind
 
@@ -40,7 +23,7 @@ class Environment:
     """The variables' types and the buffers that an expression may use."""
 
     variables: Mapping[str, DType]
-    buffers: Mapping[str, Buffer]
+    buffers: Mapping[str, ir.Buffer]
 
 
 _INTEGERS = frozenset({Kind.SIGNED, Kind.UNSIGNED})
@@ -49,45 +32,50 @@ _NUMBERS = _REALS | {Kind.COMPLEX}
 _BITS = _INTEGERS | {Kind.BOOL}
 _ALL = frozenset(Kind)
 _OPERANDS = {
-    BinaryOp.ADD: _NUMBERS,
-    BinaryOp.SUB: _NUMBERS,
-    BinaryOp.MUL: _NUMBERS,
-    BinaryOp.DIV: frozenset({Kind.FLOAT, Kind.COMPLEX}),
-    BinaryOp.FLOORDIV: _REALS,
-    BinaryOp.MOD: _REALS,
-    BinaryOp.MIN: _REALS | {Kind.BOOL},
-    BinaryOp.MAX: _REALS | {Kind.BOOL},
-    BinaryOp.EQ: _ALL,
-    BinaryOp.NE: _ALL,
-    BinaryOp.LT: _REALS | {Kind.BOOL},
-    BinaryOp.LE: _REALS | {Kind.BOOL},
-    BinaryOp.GT: _REALS | {Kind.BOOL},
-    BinaryOp.GE: _REALS | {Kind.BOOL},
-    BinaryOp.AND: frozenset({Kind.BOOL}),
-    BinaryOp.OR: frozenset({Kind.BOOL}),
-    BinaryOp.BITAND: _BITS,
-    BinaryOp.BITOR: _BITS,
-    BinaryOp.BITXOR: _BITS,
-    BinaryOp.SHL: _INTEGERS,
-    BinaryOp.SHR: _INTEGERS,
+    ir.BinaryOp.ADD: _NUMBERS,
+    ir.BinaryOp.SUB: _NUMBERS,
+    ir.BinaryOp.MUL: _NUMBERS,
+    ir.BinaryOp.DIV: frozenset({Kind.FLOAT, Kind.COMPLEX}),
+    ir.BinaryOp.FLOORDIV: _REALS,
+    ir.BinaryOp.MOD: _REALS,
+    ir.BinaryOp.MIN: _REALS | {Kind.BOOL},
+    ir.BinaryOp.MAX: _REALS | {Kind.BOOL},
+    ir.BinaryOp.EQ: _ALL,
+    ir.BinaryOp.NE: _ALL,
+    ir.BinaryOp.LT: _REALS | {Kind.BOOL},
+    ir.BinaryOp.LE: _REALS | {Kind.BOOL},
+    ir.BinaryOp.GT: _REALS | {Kind.BOOL},
+    ir.BinaryOp.GE: _REALS | {Kind.BOOL},
+    ir.BinaryOp.AND: frozenset({Kind.BOOL}),
+    ir.BinaryOp.OR: frozenset({Kind.BOOL}),
+    ir.BinaryOp.BITAND: _BITS,
+    ir.BinaryOp.BITOR: _BITS,
+    ir.BinaryOp.BITXOR: _BITS,
+    ir.BinaryOp.SHL: _INTEGERS,
+    ir.BinaryOp.SHR: _INTEGERS,
 }
 _UNARY_OPERANDS = {
-    UnaryOp.NEG: _NUMBERS,
-    UnaryOp.NOT: frozenset({Kind.BOOL}),
-    UnaryOp.INVERT: _BITS,
+    ir.UnaryOp.NEG: _NUMBERS,
+    ir.UnaryOp.NOT: frozenset({Kind.BOOL}),
+    ir.UnaryOp.INVERT: _BITS,
 }
 
 
-_ARITY = {Function.FMA: 3, Function.COMPLEX: 2, Function.POW: 2}
-_OF_COMPLEX_ALONE = frozenset({Function.REAL, Function.IMAG, Function.CONJ})
-_OF_COMPLEX = _OF_COMPLEX_ALONE | {Function.ABS, Function.EXP, Function.ISNAN, Function.FMA}
+_ARITY = {ir.Function.FMA: 3, ir.Function.COMPLEX: 2, ir.Function.POW: 2}
+_OF_COMPLEX_ALONE = frozenset({ir.Function.REAL, ir.Function.IMAG, ir.Function.CONJ})
+_OF_COMPLEX = _OF_COMPLEX_ALONE | {
+    ir.Function.ABS,
+    ir.Function.EXP,
+    ir.Function.ISNAN,
+    ir.Function.FMA,
+}
 
 
-def refuse(node: Node, message: str) -> NoReturn:
+def refuse(node: ir.Node, message: str) -> NoReturn:
     raise IRError(message, node.span)
 
 
-def expect(expr: Expr, expected: DType, what: str, scope: Environment) -> None:
+def expect(expr: ir.Expr, expected: DType, what: str, scope: Environment) -> None:
     """Refuses an expression that is not of the expected type; `what` names its role."""
     dtype = check(expr, scope)
     if dtype is not expected:
@@ -95,34 +83,34 @@ def expect(expr: Expr, expected: DType, what: str, scope: Environment) -> None:
         refuse(expr, f"{what} is '{text}' of type {dtype.value}, not {expected.value}")
 
 
-def check(expr: Expr, scope: Environment) -> DType:
+def check(expr: ir.Expr, scope: Environment) -> DType:
     """The expression's type, after checking all of it."""
     match expr:
-        case Var(name, dtype):
+        case ir.Var(name, dtype):
             _check_variable(expr, name, dtype, scope)
             return dtype
-        case Const():
+        case ir.Const():
             return _check_constant(expr)
-        case Unary(op, operand):
+        case ir.Unary(op, operand):
             dtype = check(operand, scope)
             _check_kind(expr, op, dtype, _UNARY_OPERANDS[op])
             return dtype
-        case Binary(op, lhs, rhs):
+        case ir.Binary(op, lhs, rhs):
             dtype = _one_type(expr, (lhs, rhs), scope)
             _check_kind(expr, op, dtype, _OPERANDS[op])
-            return DType.BOOL if op in COMPARISONS else dtype
-        case Select(condition, then, otherwise):
+            return DType.BOOL if op in ir.COMPARISONS else dtype
+        case ir.Select(condition, then, otherwise):
             expect(condition, DType.BOOL, "a condition", scope)
             return _one_type(expr, (then, otherwise), scope)
-        case Cast(dtype, operand):
+        case ir.Cast(dtype, operand):
             source = check(operand, scope)
             if source.kind is Kind.COMPLEX and dtype.kind not in (Kind.COMPLEX, Kind.BOOL):
                 refuse(expr, f"'{expr_to_text(expr)}' drops an imaginary part")
             _check_storage(expr, source, dtype)
             return dtype
-        case Call(function, args):
+        case ir.Call(function, args):
             return _check_call(expr, function, args, scope)
-        case Load(buffer, indices, dtype):
+        case ir.Load(buffer, indices, dtype):
             declared = check_place(expr, buffer, indices, scope).dtype
             if dtype is not declared:
                 refuse(expr, f"a load of '{buffer}' is {dtype.value}, not {declared.value}")
@@ -131,7 +119,9 @@ def check(expr: Expr, scope: Environment) -> DType:
             assert_never(expr)
 
 
-def check_place(node: Node, buffer: str, indices: tuple[Expr, ...], scope: Environment) -> Buffer:
+def check_place(
+    node: ir.Node, buffer: str, indices: tuple[ir.Expr, ...], scope: Environment
+) -> ir.Buffer:
     """The buffer that is read or written at `indices`."""
     declared = scope.buffers.get(buffer)
     if declared is None:
@@ -143,7 +133,7 @@ def check_place(node: Node, buffer: str, indices: tuple[Expr, ...], scope: Envir
     return declared
 
 
-def _check_variable(expr: Var, name: str, dtype: DType, scope: Environment) -> None:
+def _check_variable(expr: ir.Var, name: str, dtype: DType, scope: Environment) -> None:
     declared = scope.variables.get(name)
     if declared is None:
         refuse(expr, f"no variable '{name}' is bound here")
@@ -151,7 +141,7 @@ def _check_variable(expr: Var, name: str, dtype: DType, scope: Environment) -> N
         refuse(expr, f"variable '{name}' is {declared.value}, not {dtype.value}")
 
 
-def _check_constant(expr: Const) -> DType:
+def _check_constant(expr: ir.Const) -> DType:
     dtype, value = expr.dtype, expr.value
     match dtype.kind:
         case Kind.BOOL:
@@ -170,7 +160,7 @@ def _check_constant(expr: Const) -> DType:
     return dtype
 
 
-def _check_storage(expr: Cast, source: DType, target: DType) -> None:
+def _check_storage(expr: ir.Cast, source: DType, target: DType) -> None:
     """What only stores is read as the type that is computed in, and rounded to from floats alone:
     so that a value is rounded once.
     """
@@ -179,12 +169,14 @@ def _check_storage(expr: Cast, source: DType, target: DType) -> None:
         refuse(expr, f"no cast leads from {source.value} to {target.value} at once")
 
 
-def _check_kind(expr: Expr, op: UnaryOp | BinaryOp, dtype: DType, kinds: frozenset[Kind]) -> None:
+def _check_kind(
+    expr: ir.Expr, op: ir.UnaryOp | ir.BinaryOp, dtype: DType, kinds: frozenset[Kind]
+) -> None:
     if dtype.kind not in kinds or dtype.only_stores:
         refuse(expr, f"'{op.value}' takes no {dtype.value}: '{expr_to_text(expr)}'")
 
 
-def _one_type(expr: Expr, operands: tuple[Expr, ...], scope: Environment) -> DType:
+def _one_type(expr: ir.Expr, operands: tuple[ir.Expr, ...], scope: Environment) -> DType:
     dtypes = [check(operand, scope) for operand in operands]
     if any(dtype is not dtypes[0] for dtype in dtypes):
         found = " and ".join(dtype.value for dtype in dtypes)
@@ -193,9 +185,12 @@ def _one_type(expr: Expr, operands: tuple[Expr, ...], scope: Environment) -> DTy
 
 
 def _check_call(
-    expr: Expr, function: Function | External, args: tuple[Expr, ...], scope: Environment
+    expr: ir.Expr,
+    function: ir.Function | ir.External,
+    args: tuple[ir.Expr, ...],
+    scope: Environment,
 ) -> DType:
-    if isinstance(function, External):
+    if isinstance(function, ir.External):
         if len(args) != len(function.parameters):
             refuse(expr, f"'{function.name}' takes {len(function.parameters)} arguments")
         for arg, dtype in zip(args, function.parameters, strict=True):
@@ -213,6 +208,6 @@ def _check_call(
         refuse(expr, f"'{function.value}' takes complex numbers, not {dtype.value}")
     if not dtype.is_float and not dtype.is_complex:
         refuse(expr, f"'{function.value}' takes floats, not {dtype.value}")
-    if function is Function.COMPLEX and dtype.complex is None:
+    if function is ir.Function.COMPLEX and dtype.complex is None:
         refuse(expr, f"no complex number has parts of {dtype.value}")
     return result_of(function, dtype)

@@ -9,35 +9,8 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from ...errors import located
+from .. import nodes as ir
 from ..algebra import index
-from ..nodes import (
-    Allocate,
-    AnyCombiner,
-    Barrier,
-    Block,
-    Buffer,
-    Combiner,
-    Const,
-    DefinedCombiner,
-    Delinearize,
-    Destination,
-    If,
-    Init,
-    Intent,
-    IterKind,
-    IterVar,
-    Kernel,
-    Loop,
-    LoopKind,
-    Node,
-    Scope,
-    Seq,
-    Stmt,
-    Store,
-    Transfer,
-    Update,
-    Var,
-)
 from ..types import INDEX, DType, Kind
 from ..walk import blocks, remembered, targets, variables, walk
 from .expressions import Environment, IRError, check_place, expect, refuse
@@ -47,7 +20,7 @@ from .transfers import check_transfers
 __all__ = ["IRError", "verify", "verify_any"]
 
 
-def verify(kernel: Kernel, *, lowered: bool = False) -> None:
+def verify(kernel: ir.Kernel, *, lowered: bool = False) -> None:
     """Checks the rules of one stage: before lowering, or after.
 
     Before, blocks, loops and buffers have names of their own and guards are predicates. After,
@@ -65,7 +38,7 @@ def verify(kernel: Kernel, *, lowered: bool = False) -> None:
 
 
 @remembered
-def verify_any(kernel: Kernel) -> None:
+def verify_any(kernel: ir.Kernel) -> None:
     """Checks the rules that hold at every stage. Raises IRError."""
     parameters = [p.buffer for p in kernel.parameters]
     known_names = [*kernel.dims, *(b.name for b in parameters)]
@@ -80,14 +53,14 @@ def verify_any(kernel: Kernel) -> None:
     integers = [s.name for s in kernel.scalars if s.dtype is INDEX]
     dims = Environment(dict.fromkeys([*kernel.dims, *integers], INDEX), {})
     for parameter in parameters:
-        if parameter.scope is not Scope.GLOBAL:
+        if parameter.scope is not ir.Scope.GLOBAL:
             refuse(parameter, f"argument '{parameter.name}' has scope {parameter.scope.value}")
         _check_shape(parameter, dims)
     for assumption in kernel.assumptions:
         expect(assumption, DType.BOOL, "an assumption", dims)
     known = {**dict.fromkeys(kernel.dims, INDEX), **{s.name: s.dtype for s in kernel.scalars}}
     known |= {p.name: INDEX for p in kernel.phases}
-    inputs = frozenset(p.buffer.name for p in kernel.parameters if p.intent is Intent.IN)
+    inputs = frozenset(p.buffer.name for p in kernel.parameters if p.intent is ir.Intent.IN)
     buffers = {b.name: b for b in parameters}
     _check_stmt(kernel.body, _Surroundings(known, {}, buffers, inputs))
     check_launches(kernel)
@@ -97,19 +70,19 @@ def verify_any(kernel: Kernel) -> None:
 # ---------------------------------------------------------------- rules of one stage
 
 
-def _check_unlowered(kernel: Kernel) -> None:
+def _check_unlowered(kernel: ir.Kernel) -> None:
     seen: set[tuple[str, str]] = set()
     for node in walk(kernel.body):
         match node:
-            case Block(name):
+            case ir.Block(name):
                 named = [("block", name)]
-            case Loop(var):
+            case ir.Loop(var):
                 named = [("loop", var)]
-            case Delinearize(vars_):
+            case ir.Delinearize(vars_):
                 named = [("loop", var) for var in vars_]
-            case Buffer(name):
+            case ir.Buffer(name):
                 named = [("buffer", name)]
-            case If():
+            case ir.If():
                 refuse(node, "an 'if' stands in a tree that is not lowered")
             case _:
                 continue
@@ -119,19 +92,19 @@ def _check_unlowered(kernel: Kernel) -> None:
             seen.add((what, name))
 
 
-def _check_local(stmt: Stmt, known: frozenset[str]) -> None:
+def _check_local(stmt: ir.Stmt, known: frozenset[str]) -> None:
     for block in blocks(stmt):
         if not block.iters and (loose := sorted(variables(block.body) - known)):
             refuse(block, f"the body of block '{block.name}' uses '{loose[0]}', a loop's variable")
 
 
-def _check_lowered(kernel: Kernel) -> None:
+def _check_lowered(kernel: ir.Kernel) -> None:
     for node in walk(kernel.body):
         match node:
-            case Block(name, initialises=True):
+            case ir.Block(name, initialises=True):
                 refuse(node, f"block '{name}' of a lowered tree owns its init")
-            case Loop(var, lower, upper, LoopKind.VECTORIZED):
-                if lower != index(0) or not isinstance(upper, Const):
+            case ir.Loop(var, lower, upper, ir.LoopKind.VECTORIZED):
+                if lower != index(0) or not isinstance(upper, ir.Const):
                     refuse(node, f"vectorized loop '{var}' of a lowered tree is not over constants")
             case _:
                 pass
@@ -149,8 +122,8 @@ class _Surroundings:
     """
 
     known: Mapping[str, DType]
-    loops: Mapping[str, LoopKind]
-    buffers: Mapping[str, Buffer]
+    loops: Mapping[str, ir.LoopKind]
+    buffers: Mapping[str, ir.Buffer]
     inputs: frozenset[str]
 
     def names(self) -> Environment:
@@ -158,50 +131,50 @@ class _Surroundings:
         return Environment({**self.known, **dict.fromkeys(self.loops, INDEX)}, self.buffers)
 
 
-def _check_stmt(stmt: Stmt, around: _Surroundings) -> None:
+def _check_stmt(stmt: ir.Stmt, around: _Surroundings) -> None:
     match stmt:
-        case Block():
+        case ir.Block():
             with located(stmt.span):
                 _check_block(stmt, around)
-        case Loop(var, lower, upper, kind, body):
+        case ir.Loop(var, lower, upper, kind, body):
             with located(stmt.span or next((b.span for b in blocks(body)), None)):
                 expect(lower, INDEX, f"the lower bound of loop '{var}'", around.names())
                 expect(upper, INDEX, f"the upper bound of loop '{var}'", around.names())
             _check_kinds(stmt, around)
             _check_stmt(body, _enter(stmt, (var,), kind, around))
-        case Delinearize(vars_, extents, value, body):
+        case ir.Delinearize(vars_, extents, value, body):
             if not vars_ or len(vars_) != len(extents):
                 refuse(stmt, f"{len(vars_)} parts with {len(extents)} extents")
             for expr in (value, *extents):
                 expect(expr, INDEX, f"a size of the parts {', '.join(vars_)}", around.names())
-            _check_stmt(body, _enter(stmt, vars_, LoopKind.SERIAL, around))
-        case If(condition, body):
+            _check_stmt(body, _enter(stmt, vars_, ir.LoopKind.SERIAL, around))
+        case ir.If(condition, body):
             expect(condition, DType.BOOL, "the condition of an 'if'", around.names())
             _check_stmt(body, around)
-        case Allocate(buffers, body):
+        case ir.Allocate(buffers, body):
             for buffer in buffers:
                 with located(buffer.span):
                     around = _allocate(buffer, around)
             _check_stmt(body, around)
-        case Barrier() | Transfer():
+        case ir.Barrier() | ir.Transfer():
             pass  # `verify_launch` and `verify_transfers` have their rules
-        case Seq(body_):
+        case ir.Seq(body_):
             for inner in body_:
                 _check_stmt(inner, around)
         case _:
             assert_never(stmt)
 
 
-def _check_kinds(loop: Loop, around: _Surroundings) -> None:
+def _check_kinds(loop: ir.Loop, around: _Surroundings) -> None:
     for var, kind in around.loops.items():
-        lanes = kind is LoopKind.VECTORIZED and loop.kind.is_unordered
-        rank = kind.is_unordered and loop.kind is LoopKind.DISTRIBUTED
+        lanes = kind is ir.LoopKind.VECTORIZED and loop.kind.is_unordered
+        rank = kind.is_unordered and loop.kind is ir.LoopKind.DISTRIBUTED
         if lanes or rank:
             refuse(loop, f"{loop.kind.value} loop '{loop.var}' is inside {kind.value} loop '{var}'")
 
 
 def _enter(
-    stmt: Stmt, names: tuple[str, ...], kind: LoopKind, around: _Surroundings
+    stmt: ir.Stmt, names: tuple[str, ...], kind: ir.LoopKind, around: _Surroundings
 ) -> _Surroundings:
     loops = dict(around.loops)
     for name in names:
@@ -213,10 +186,10 @@ def _enter(
     return replace(around, loops=loops)
 
 
-def _allocate(buffer: Buffer, around: _Surroundings) -> _Surroundings:
+def _allocate(buffer: ir.Buffer, around: _Surroundings) -> _Surroundings:
     if buffer.name in around.buffers or buffer.name in around.known:
         refuse(buffer, f"'{buffer.name}' is declared twice")
-    if buffer.scope is Scope.GLOBAL:
+    if buffer.scope is ir.Scope.GLOBAL:
         refuse(buffer, f"temporary '{buffer.name}' has the scope of an argument")
     _check_shape(buffer, around.names())
     for a in buffer.aligned:
@@ -225,12 +198,12 @@ def _allocate(buffer: Buffer, around: _Surroundings) -> _Surroundings:
     return replace(around, buffers={**around.buffers, buffer.name: buffer})
 
 
-def _check_shape(buffer: Buffer, names: Environment) -> None:
+def _check_shape(buffer: ir.Buffer, names: Environment) -> None:
     for extent in buffer.shape:
         expect(extent, INDEX, f"an extent of '{buffer.name}'", names)
 
 
-def _check_distinct(node: Node, names: Iterable[str]) -> None:
+def _check_distinct(node: ir.Node, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -241,7 +214,7 @@ def _check_distinct(node: Node, names: Iterable[str]) -> None:
 # ---------------------------------------------------------------- blocks
 
 
-def _check_block(block: Block, around: _Surroundings) -> None:
+def _check_block(block: ir.Block, around: _Surroundings) -> None:
     if len(block.iters) != len(block.bindings):
         refuse(
             block,
@@ -255,7 +228,7 @@ def _check_block(block: Block, around: _Surroundings) -> None:
     inside = Environment(around.known, around.buffers) if block.iters else outside
     for var, binding in zip(block.iters, block.bindings, strict=True):
         # Renaming loops reaches into blocks: a name must be one number wherever it is seen.
-        if var.name in around.loops and binding != Var(var.name):
+        if var.name in around.loops and binding != ir.Var(var.name):
             refuse(var, f"'{var.name}' of block '{block.name}' hides a loop of that name")
         inside = _bind(block, var, inside)
     if block.origin:
@@ -267,7 +240,7 @@ def _check_block(block: Block, around: _Surroundings) -> None:
     _check_initialises(block)
 
 
-def _bind(block: Block, var: IterVar, inside: Environment) -> Environment:
+def _bind(block: ir.Block, var: ir.IterVar, inside: Environment) -> Environment:
     """The names that the next iteration variable's domain, or the body, may use."""
     if var.name in inside.variables:
         refuse(var, f"'{var.name}' of block '{block.name}' hides another variable of that name")
@@ -277,21 +250,21 @@ def _bind(block: Block, var: IterVar, inside: Environment) -> Environment:
 
 
 def _check_target(
-    block: Block, target: Destination, inputs: frozenset[str], names: Environment
+    block: ir.Block, target: ir.Destination, inputs: frozenset[str], names: Environment
 ) -> None:
     check_place(target, target.buffer, target.indices, names)
     if target.buffer in inputs:
         refuse(target, f"block '{block.name}' writes '{target.buffer}', an input")
 
 
-def _check_body(block: Block, names: Environment) -> None:
+def _check_body(block: ir.Block, names: Environment) -> None:
     match block.body:
-        case Store(target, value):
+        case ir.Store(target, value):
             declared = names.buffers[target.buffer].dtype
             expect(value, declared, f"what block '{block.name}' stores", names)
-        case Init(combiner, places):
+        case ir.Init(combiner, places):
             _check_combiner(block, combiner, places, names)
-        case Update(combiner, places, values):
+        case ir.Update(combiner, places, values):
             _check_combiner(block, combiner, places, names)
             if len(values) != len(places):
                 refuse(
@@ -306,30 +279,35 @@ def _check_body(block: Block, names: Environment) -> None:
 
 
 def _check_combiner(
-    block: Block, combiner: AnyCombiner, places: tuple[Destination, ...], names: Environment
+    block: ir.Block,
+    combiner: ir.AnyCombiner,
+    places: tuple[ir.Destination, ...],
+    names: Environment,
 ) -> None:
     if len(places) != _arity(combiner):
         refuse(block, f"'{combiner.value}' of block '{block.name}' has {len(places)} targets")
     if len(set(places)) < len(places):
         refuse(block, f"the targets of block '{block.name}' are one place")
     dtypes = tuple(names.buffers[place.buffer].dtype for place in places)
-    if isinstance(combiner, DefinedCombiner):
+    if isinstance(combiner, ir.DefinedCombiner):
         _check_defined(block, combiner, dtypes)
     else:
         _check_takes(block, combiner, dtypes)
 
 
-def _arity(combiner: AnyCombiner) -> int:
+def _arity(combiner: ir.AnyCombiner) -> int:
     match combiner:
-        case DefinedCombiner(parts=parts):
+        case ir.DefinedCombiner(parts=parts):
             return len(parts)
-        case Combiner.ARGMIN | Combiner.ARGMAX:
+        case ir.Combiner.ARGMIN | ir.Combiner.ARGMAX:
             return 2
         case _:
             return 1
 
 
-def _check_defined(block: Block, combiner: DefinedCombiner, dtypes: tuple[DType, ...]) -> None:
+def _check_defined(
+    block: ir.Block, combiner: ir.DefinedCombiner, dtypes: tuple[DType, ...]
+) -> None:
     known = {v.name: v.dtype for owner in "ab" for v in combiner.variables(owner)}
     for part, got, v, combined in zip(
         combiner.parts, dtypes, combiner.variables("c"), combiner.combined, strict=True
@@ -344,14 +322,14 @@ def _check_defined(block: Block, combiner: DefinedCombiner, dtypes: tuple[DType,
             )
 
 
-def _check_takes(block: Block, combiner: Combiner, dtypes: tuple[DType, ...]) -> None:
+def _check_takes(block: ir.Block, combiner: ir.Combiner, dtypes: tuple[DType, ...]) -> None:
     first = dtypes[0]
     match combiner:
-        case Combiner.ANY | Combiner.ALL:
+        case ir.Combiner.ANY | ir.Combiner.ALL:
             takes = first is DType.BOOL
-        case Combiner.SUM | Combiner.PROD:
+        case ir.Combiner.SUM | ir.Combiner.PROD:
             takes = first is not DType.BOOL
-        case Combiner.MIN | Combiner.MAX | Combiner.ARGMIN | Combiner.ARGMAX:
+        case ir.Combiner.MIN | ir.Combiner.MAX | ir.Combiner.ARGMIN | ir.Combiner.ARGMAX:
             takes = first.kind is not Kind.COMPLEX
         case _:
             assert_never(combiner)
@@ -362,11 +340,11 @@ def _check_takes(block: Block, combiner: Combiner, dtypes: tuple[DType, ...]) ->
         refuse(block, f"the index of block '{block.name}' is {got}, not {INDEX.value}")
 
 
-def _check_initialises(block: Block) -> None:
+def _check_initialises(block: ir.Block) -> None:
     if not block.initialises:
         return
-    reduction = {v.name for v in block.iters if v.kind is IterKind.REDUCTION}
-    if not isinstance(block.body, Update) or not reduction:
+    reduction = {v.name for v in block.iters if v.kind is ir.IterKind.REDUCTION}
+    if not isinstance(block.body, ir.Update) or not reduction:
         refuse(block, f"block '{block.name}' owns an init, but is not a reduction")
     for target in block.body.targets:
         if used := sorted(variables(target) & reduction):

@@ -11,24 +11,8 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ...errors import Span, TilesmithError
+from .. import nodes as ir
 from ..algebra import bare_type, result_of
-from ..nodes import (
-    AnyCombiner,
-    Binary,
-    BinaryOp,
-    Call,
-    Cast,
-    Combiner,
-    Const,
-    Expr,
-    External,
-    Function,
-    Load,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ..types import INDEX, DType, Kind
 from .script_names import from_script
 
@@ -45,9 +29,9 @@ class Names:
     lines: tuple[str, ...]
     dtypes: Mapping[str, DType] = field(default_factory=dict)
     scalars: Mapping[str, DType] = field(default_factory=dict)
-    bounds: Mapping[str, tuple[Expr, Expr]] = field(default_factory=dict)
-    combiners: Mapping[str, AnyCombiner] = field(default_factory=lambda: COMBINERS)
-    externals: Mapping[str, External] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[ir.Expr, ir.Expr]] = field(default_factory=dict)
+    combiners: Mapping[str, ir.AnyCombiner] = field(default_factory=lambda: COMBINERS)
+    externals: Mapping[str, ir.External] = field(default_factory=dict)
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
         whole = node.end_lineno == node.lineno and node.end_col_offset is not None
@@ -60,35 +44,35 @@ class Names:
 
 
 DTYPES = {dtype.value: dtype for dtype in DType}
-COMBINERS: Mapping[str, AnyCombiner] = {combiner.value: combiner for combiner in Combiner}
-_FUNCTIONS = {function.value: function for function in Function}
-_OPERATORS: dict[type[ast.operator | ast.cmpop | ast.boolop], BinaryOp] = {
-    ast.Add: BinaryOp.ADD,
-    ast.Sub: BinaryOp.SUB,
-    ast.Mult: BinaryOp.MUL,
-    ast.Div: BinaryOp.DIV,
-    ast.FloorDiv: BinaryOp.FLOORDIV,
-    ast.Mod: BinaryOp.MOD,
-    ast.BitAnd: BinaryOp.BITAND,
-    ast.BitOr: BinaryOp.BITOR,
-    ast.BitXor: BinaryOp.BITXOR,
-    ast.LShift: BinaryOp.SHL,
-    ast.RShift: BinaryOp.SHR,
-    ast.Eq: BinaryOp.EQ,
-    ast.NotEq: BinaryOp.NE,
-    ast.Lt: BinaryOp.LT,
-    ast.LtE: BinaryOp.LE,
-    ast.Gt: BinaryOp.GT,
-    ast.GtE: BinaryOp.GE,
-    ast.And: BinaryOp.AND,
-    ast.Or: BinaryOp.OR,
+COMBINERS: Mapping[str, ir.AnyCombiner] = {combiner.value: combiner for combiner in ir.Combiner}
+_FUNCTIONS = {function.value: function for function in ir.Function}
+_OPERATORS: dict[type[ast.operator | ast.cmpop | ast.boolop], ir.BinaryOp] = {
+    ast.Add: ir.BinaryOp.ADD,
+    ast.Sub: ir.BinaryOp.SUB,
+    ast.Mult: ir.BinaryOp.MUL,
+    ast.Div: ir.BinaryOp.DIV,
+    ast.FloorDiv: ir.BinaryOp.FLOORDIV,
+    ast.Mod: ir.BinaryOp.MOD,
+    ast.BitAnd: ir.BinaryOp.BITAND,
+    ast.BitOr: ir.BinaryOp.BITOR,
+    ast.BitXor: ir.BinaryOp.BITXOR,
+    ast.LShift: ir.BinaryOp.SHL,
+    ast.RShift: ir.BinaryOp.SHR,
+    ast.Eq: ir.BinaryOp.EQ,
+    ast.NotEq: ir.BinaryOp.NE,
+    ast.Lt: ir.BinaryOp.LT,
+    ast.LtE: ir.BinaryOp.LE,
+    ast.Gt: ir.BinaryOp.GT,
+    ast.GtE: ir.BinaryOp.GE,
+    ast.And: ir.BinaryOp.AND,
+    ast.Or: ir.BinaryOp.OR,
 }
-_SIGNS: dict[type[ast.unaryop], UnaryOp] = {
-    ast.USub: UnaryOp.NEG,
-    ast.Invert: UnaryOp.INVERT,
-    ast.Not: UnaryOp.NOT,
+_SIGNS: dict[type[ast.unaryop], ir.UnaryOp] = {
+    ast.USub: ir.UnaryOp.NEG,
+    ast.Invert: ir.UnaryOp.INVERT,
+    ast.Not: ir.UnaryOp.NOT,
 }
-_EXTREMES = {"min": BinaryOp.MIN, "max": BinaryOp.MAX}
+_EXTREMES = {"min": ir.BinaryOp.MIN, "max": ir.BinaryOp.MAX}
 
 
 def dotted(node: ast.expr, names: Names) -> str:
@@ -107,24 +91,24 @@ def items(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
-def expression(node: ast.expr, context: DType | None, names: Names) -> Expr:
+def expression(node: ast.expr, context: DType | None, names: Names) -> ir.Expr:
     """The expression, its bare constants of type `context` where nothing nearer fixes it."""
     at = names.span(node)
     if (value := literal_number(node)) is not None:
         return _literal(node, value, context, names)
     match node:
         case ast.Constant(bool(truth)):
-            return Const(truth, DType.BOOL, span=at)
+            return ir.Const(truth, DType.BOOL, span=at)
         case ast.Name() | ast.Attribute():
             name = dotted(node, names)
-            return Var(name, names.scalars.get(name, INDEX), span=at)
+            return ir.Var(name, names.scalars.get(name, INDEX), span=at)
         case ast.UnaryOp(op, operand) if type(op) in _SIGNS:
             inner = DType.BOOL if isinstance(op, ast.Not) else context
-            return Unary(_SIGNS[type(op)], expression(operand, inner, names), span=at)
+            return ir.Unary(_SIGNS[type(op)], expression(operand, inner, names), span=at)
         case ast.BoolOp(op, first_and_rest):
             first, *rest = (expression(v, DType.BOOL, names) for v in first_and_rest)
             for operand_ in rest:
-                first = Binary(_OPERATORS[type(op)], first, operand_, span=at)
+                first = ir.Binary(_OPERATORS[type(op)], first, operand_, span=at)
             return first
         case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
             return _binary(_OPERATORS[type(op)], left, right, context, names, at)
@@ -134,17 +118,17 @@ def expression(node: ast.expr, context: DType | None, names: Names) -> Expr:
             inner_type = _first_type((body, orelse), names) or context
             condition = expression(test, DType.BOOL, names)
             then = expression(body, inner_type, names)
-            return Select(condition, then, expression(orelse, inner_type, names), span=at)
+            return ir.Select(condition, then, expression(orelse, inner_type, names), span=at)
         case ast.Subscript(array, indices):
             name = dotted(array, names)
-            return Load(name, place(indices, names), _dtype(node, name, names), span=at)
+            return ir.Load(name, place(indices, names), _dtype(node, name, names), span=at)
         case ast.Call(ast.Name(name), args, []):
             return _call(node, name, args, context, names)
         case _:
             names.refuse(node, f"'{ast.unparse(node)}' is not an expression of the IR")
 
 
-def place(indices: ast.expr, names: Names) -> tuple[Expr, ...]:
+def place(indices: ast.expr, names: Names) -> tuple[ir.Expr, ...]:
     return tuple(expression(i, INDEX, names) for i in items(indices))
 
 
@@ -155,34 +139,34 @@ def _dtype(node: ast.expr, buffer: str, names: Names) -> DType:
 
 
 def _binary(
-    op: BinaryOp,
+    op: ir.BinaryOp,
     left: ast.expr,
     right: ast.expr,
     context: DType | None,
     names: Names,
     at: Span,
-) -> Binary:
+) -> ir.Binary:
     inner = _first_type((left, right), names) or context
-    return Binary(op, expression(left, inner, names), expression(right, inner, names), span=at)
+    return ir.Binary(op, expression(left, inner, names), expression(right, inner, names), span=at)
 
 
 def _call(
     node: ast.Call, name: str, args: list[ast.expr], context: DType | None, names: Names
-) -> Expr:
+) -> ir.Expr:
     at = names.span(node)
     if (dtype := DTYPES.get(name)) and _is_typed_constant(node):
         return _typed_constant(node, dtype, names)
     if dtype and len(args) == 1:
-        return Cast(dtype, expression(args[0], None, names), span=at)
+        return ir.Cast(dtype, expression(args[0], None, names), span=at)
     if name in _EXTREMES and len(args) == 2:
         return _binary(_EXTREMES[name], args[0], args[1], context, names, at)
     if external := names.externals.get(name):
         pairs = zip(args, external.parameters, strict=False)
         values = tuple(expression(a, dtype, names) for a, dtype in pairs)
-        return Call(external, values, span=at)
+        return ir.Call(external, values, span=at)
     if function := _FUNCTIONS.get(name):
         inner = _first_type(args, names) or bare_type(function, context)
-        return Call(function, tuple(expression(a, inner, names) for a in args), span=at)
+        return ir.Call(function, tuple(expression(a, inner, names) for a in args), span=at)
     names.refuse(node, f"'{ast.unparse(node)}' is not an expression of the IR")
 
 
@@ -200,7 +184,7 @@ def literal_number(node: ast.expr) -> int | float | None:
             return None
 
 
-def _literal(node: ast.expr, value: float, context: DType | None, names: Names) -> Const:
+def _literal(node: ast.expr, value: float, context: DType | None, names: Names) -> ir.Const:
     """A bare literal; an integer may stand for a float."""
     dtype = context or (DType.FLOAT64 if isinstance(value, float) else INDEX)
     number: int | float | complex = value
@@ -213,7 +197,7 @@ def _literal(node: ast.expr, value: float, context: DType | None, names: Names) 
             number = complex(value)
         case _:
             names.refuse(node, f"'{ast.unparse(node)}' stands where {dtype.value} is expected")
-    return Const(number, dtype, span=names.span(node))
+    return ir.Const(number, dtype, span=names.span(node))
 
 
 def _part(node: ast.expr) -> int | float | None:
@@ -229,13 +213,13 @@ def _is_typed_constant(node: ast.Call) -> bool:
     return len(node.args) in (1, 2) and all(_part(a) is not None for a in node.args)
 
 
-def _typed_constant(node: ast.Call, dtype: DType, names: Names) -> Const:
+def _typed_constant(node: ast.Call, dtype: DType, names: Names) -> ir.Const:
     """`float32(2.0)`, `int8(-1)`, `float64("inf")`, `complex64(1.0, 2.0)`."""
     parts = [part for a in node.args if (part := _part(a)) is not None]
     if len(parts) == 2:
         if dtype.kind is not Kind.COMPLEX:
             names.refuse(node, f"a constant of type {dtype.value} has one part, not two")
-        return Const(complex(parts[0], parts[1]), dtype, span=names.span(node))
+        return ir.Const(complex(parts[0], parts[1]), dtype, span=names.span(node))
     return _literal(node, parts[0], dtype, names)
 
 

@@ -22,34 +22,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from .. import nodes as ir
 from ..algebra import TRUE, index
-from ..nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Buffer,
-    DefinedCombiner,
-    Delinearize,
-    Destination,
-    Expr,
-    External,
-    If,
-    Init,
-    Intent,
-    IterVar,
-    Kernel,
-    Loop,
-    LoopKind,
-    Origin,
-    Parameter,
-    Scope,
-    Seq,
-    Stmt,
-    Store,
-    Transfer,
-    Update,
-    Var,
-)
 from ..transfers import Receive, Send
 from ..types import INDEX, DType
 from ..walk import blocks, externals
@@ -58,14 +32,14 @@ from .script_names import to_script
 
 WIDTH = 100
 LOOP_KINDS = {
-    LoopKind.SERIAL: "range",
-    LoopKind.PARALLEL: "parallel",
-    LoopKind.VECTORIZED: "vectorized",
-    LoopKind.UNROLLED: "unrolled",
-    LoopKind.DISTRIBUTED: "distributed",
-    **{kind: kind.value for kind in LoopKind if kind.is_bound},
+    ir.LoopKind.SERIAL: "range",
+    ir.LoopKind.PARALLEL: "parallel",
+    ir.LoopKind.VECTORIZED: "vectorized",
+    ir.LoopKind.UNROLLED: "unrolled",
+    ir.LoopKind.DISTRIBUTED: "distributed",
+    **{kind: kind.value for kind in ir.LoopKind if kind.is_bound},
 }
-INTENTS = {Intent.OUT: "Out", Intent.INOUT: "InOut"}
+INTENTS = {ir.Intent.OUT: "Out", ir.Intent.INOUT: "InOut"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +47,10 @@ class _TypesAndBounds:
     """What surrounds a statement: the buffers' types and the loops' bounds."""
 
     dtypes: Mapping[str, DType] = field(default_factory=dict)
-    bounds: Mapping[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[ir.Expr, ir.Expr]] = field(default_factory=dict)
 
 
-def to_text(kernel: Kernel) -> str:
+def to_text(kernel: ir.Kernel) -> str:
     """The kernel as a script, ending in a newline."""
     dtypes = {p.buffer.name: p.buffer.dtype for p in kernel.parameters}
     arguments = [
@@ -93,7 +67,7 @@ def to_text(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _external(external: External) -> list[str]:
+def _external(external: ir.External) -> list[str]:
     given = {"header": external.header, "source": external.source}
     told = [repr(external.symbol), *(f"{key}={text!r}" for key, text in given.items() if text)]
     parameters = ", ".join(f"x{k}: {dtype.value}" for k, dtype in enumerate(external.parameters))
@@ -103,15 +77,15 @@ def _external(external: External) -> list[str]:
     ]
 
 
-def _combiners(kernel: Kernel) -> list[str]:
+def _combiners(kernel: ir.Kernel) -> list[str]:
     """The combiners that the kernel's spec defines, each before it is used."""
     bodies = (block.body for block in blocks(kernel))
-    used = (b.combiner for b in bodies if not isinstance(b, Store))
-    defined = dict.fromkeys(c for c in used if isinstance(c, DefinedCombiner))
+    used = (b.combiner for b in bodies if not isinstance(b, ir.Store))
+    defined = dict.fromkeys(c for c in used if isinstance(c, ir.DefinedCombiner))
     return [line for combiner in defined for line in _combiner(combiner)]
 
 
-def _combiner(combiner: DefinedCombiner) -> list[str]:
+def _combiner(combiner: ir.DefinedCombiner) -> list[str]:
     identity = ", ".join(
         f"{part}={expr_text(none, None)}"
         for part, none in zip(combiner.parts, combiner.identity, strict=True)
@@ -126,7 +100,7 @@ def _combiner(combiner: DefinedCombiner) -> list[str]:
     ]
 
 
-def stmt_to_text(stmt: Stmt) -> str:
+def stmt_to_text(stmt: ir.Stmt) -> str:
     """A part of a tree, for messages: without its surroundings less can be left out."""
     return "\n".join(_stmt(stmt, _TypesAndBounds(), 0))
 
@@ -134,42 +108,42 @@ def stmt_to_text(stmt: Stmt) -> str:
 # ---------------------------------------------------------------- statements
 
 
-def _suite(stmt: Stmt, known: _TypesAndBounds, depth: int) -> list[str]:
+def _suite(stmt: ir.Stmt, known: _TypesAndBounds, depth: int) -> list[str]:
     """The lines of a nested statement: a sequence needs no brackets there."""
     match stmt:
-        case Seq(()):
+        case ir.Seq(()):
             return ["    " * depth + "pass"]
-        case Seq(body) if len(body) > 1:
+        case ir.Seq(body) if len(body) > 1:
             return [line for s in body for line in _stmt(s, known, depth)]
         case _:
             return _stmt(stmt, known, depth)
 
 
-def _stmt(stmt: Stmt, known: _TypesAndBounds, depth: int) -> list[str]:
+def _stmt(stmt: ir.Stmt, known: _TypesAndBounds, depth: int) -> list[str]:
     pad = "    " * depth
     match stmt:
-        case Block():
+        case ir.Block():
             return _block(stmt, known, depth)
-        case Loop():
+        case ir.Loop():
             return _loop(stmt, known, depth)
-        case Delinearize(names, extents, value, body):
+        case ir.Delinearize(names, extents, value, body):
             arguments = list_text((value, *extents), INDEX)
             head = f"{pad}with delinearize({arguments}) as {tuple_text([*map(to_script, names)])}:"
             parts = {n: (index(0), e) for n, e in zip(names, extents, strict=True)}
             inner = replace(known, bounds={**known.bounds, **parts})
             return [head, *_suite(body, inner, depth + 1)]
-        case Barrier():
+        case ir.Barrier():
             return [f"{pad}barrier()"]
-        case Transfer():
+        case ir.Transfer():
             return [f"{pad}{_transfer(stmt)}"]
-        case If(condition, body):
+        case ir.If(condition, body):
             head = f"{pad}if {expr_text(condition, DType.BOOL)}:"
             return [head, *_suite(body, known, depth + 1)]
-        case Allocate(buffers, body):
+        case ir.Allocate(buffers, body):
             inner = replace(known, dtypes={**known.dtypes, **{b.name: b.dtype for b in buffers}})
             head_lines = _fit(f"{pad}with allocate(", map(_temporary, buffers), "):", depth)
             return [*head_lines, *_suite(body, inner, depth + 1)]
-        case Seq(body):
+        case ir.Seq(body):
             if not body:
                 return [f"{pad}with seq():", f"{pad}    pass"]
             lines = [line for s in body for line in _stmt(s, known, depth + 1)]
@@ -178,7 +152,7 @@ def _stmt(stmt: Stmt, known: _TypesAndBounds, depth: int) -> list[str]:
             assert_never(stmt)
 
 
-def _transfer(stmt: Transfer) -> str:
+def _transfer(stmt: ir.Transfer) -> str:
     message = to_script(stmt.message)
     match stmt:
         case Send(_, to, synchronous, blocking):
@@ -196,7 +170,7 @@ def _transfer(stmt: Transfer) -> str:
             return f"wait({message})"
 
 
-def _loop(loop: Loop, known: _TypesAndBounds, depth: int) -> list[str]:
+def _loop(loop: ir.Loop, known: _TypesAndBounds, depth: int) -> list[str]:
     arguments = _range(loop.lower, loop.upper)
     if loop.annotations:
         arguments.append(f"annotations={_annotations(loop.annotations)}")
@@ -205,7 +179,7 @@ def _loop(loop: Loop, known: _TypesAndBounds, depth: int) -> list[str]:
     return ["    " * depth + head, *_suite(loop.body, inner, depth + 1)]
 
 
-def _block(block: Block, known: _TypesAndBounds, depth: int) -> list[str]:
+def _block(block: ir.Block, known: _TypesAndBounds, depth: int) -> list[str]:
     arguments = [f'"{block.name}"']
     for var, binding in zip(block.iters, block.bindings, strict=True):
         arguments.append(f"{to_script(var.name)}={_iter(var, binding, known)}")
@@ -222,18 +196,18 @@ def _block(block: Block, known: _TypesAndBounds, depth: int) -> list[str]:
     return [*_fit(f"{pad}with block(", arguments, "):", depth), f"{pad}    {_body(block, known)}"]
 
 
-def own_origin(name: str, iters: tuple[IterVar, ...]) -> Origin:
+def own_origin(name: str, iters: tuple[ir.IterVar, ...]) -> ir.Origin:
     """The origin of a block of the plain schedule: its own instance."""
-    return Origin(name, tuple(Var(v.name) for v in iters))
+    return ir.Origin(name, tuple(ir.Var(v.name) for v in iters))
 
 
-def _iter(var: IterVar, binding: Expr, known: _TypesAndBounds) -> str:
-    derived = isinstance(binding, Var) and known.bounds.get(binding.name)
+def _iter(var: ir.IterVar, binding: ir.Expr, known: _TypesAndBounds) -> str:
+    derived = isinstance(binding, ir.Var) and known.bounds.get(binding.name)
     domain = [] if derived == (var.lower, var.upper) else _range(var.lower, var.upper)
     return f"{var.kind.value}({', '.join([expr_text(binding, INDEX), *domain])})"
 
 
-def _range(lower: Expr, upper: Expr) -> list[str]:
+def _range(lower: ir.Expr, upper: ir.Expr) -> list[str]:
     bounds = (upper,) if lower == index(0) else (lower, upper)
     return [expr_text(e, INDEX) for e in bounds]
 
@@ -242,13 +216,13 @@ def _annotations(annotations: tuple[tuple[str, int | str], ...]) -> str:
     return "{" + ", ".join(f"{key!r}: {value!r}" for key, value in annotations) + "}"
 
 
-def _body(block: Block, known: _TypesAndBounds) -> str:
+def _body(block: ir.Block, known: _TypesAndBounds) -> str:
     match block.body:
-        case Store(target, value):
+        case ir.Store(target, value):
             return f"{_target(target)} = {expr_text(value, known.dtypes.get(target.buffer))}"
-        case Init(combiner, targets):
+        case ir.Init(combiner, targets):
             return f"{', '.join(map(_target, targets))} = identity.{combiner.value}"
-        case Update(combiner, targets, values):
+        case ir.Update(combiner, targets, values):
             places = list(map(_target, targets))
             contexts = [known.dtypes.get(t.buffer) for t in targets]
             texts = [expr_text(v, c) for v, c in zip(values, contexts, strict=True)]
@@ -260,23 +234,23 @@ def _body(block: Block, known: _TypesAndBounds) -> str:
             assert_never(block.body)
 
 
-def _target(target: Destination) -> str:
+def _target(target: ir.Destination) -> str:
     return place_text(target.buffer, target.indices)
 
 
 # ---------------------------------------------------------------- declarations
 
 
-def _parameter(parameter: Parameter) -> str:
+def _parameter(parameter: ir.Parameter) -> str:
     buffer = parameter.buffer
     array = place_text(buffer.dtype.value, buffer.shape)
     wrapper = INTENTS.get(parameter.intent)
     return f"{to_script(buffer.name)}: {f'{wrapper}[{array}]' if wrapper else array}"
 
 
-def _temporary(buffer: Buffer) -> str:
+def _temporary(buffer: ir.Buffer) -> str:
     array = place_text(buffer.dtype.value, buffer.shape)
-    notes = [] if buffer.scope is Scope.AUTO else [buffer.scope.value]
+    notes = [] if buffer.scope is ir.Scope.AUTO else [buffer.scope.value]
     notes += [f"align({a.axis}, {a.factor}, {a.offset})" for a in buffer.aligned]
     notes += ["fixed"] if buffer.fixed else []
     return f"{to_script(buffer.name)}={' @ '.join([array, *notes])}"

@@ -19,25 +19,7 @@ from ...ir.types import DType
 from .. import yaml
 from ..values import functions
 from . import hints, literals
-from .nodes import (
-    Apply,
-    Assign,
-    Binary,
-    Conditional,
-    Element,
-    Expr,
-    Fold,
-    For,
-    Group,
-    If,
-    Literal,
-    Name,
-    Power,
-    Range,
-    Statement,
-    Unary,
-    parts,
-)
+from . import nodes as ir
 
 MAX_TEXT = 20_000
 MAX_BRACKETS = 50
@@ -114,14 +96,14 @@ class Positions:
         return self.starts[line - 1] + len(text.decode(errors="ignore"))
 
 
-def statements(scalar: yaml.Scalar, words: Words = NO_WORDS) -> tuple[Statement, ...]:
+def statements(scalar: yaml.Scalar, words: Words = NO_WORDS) -> tuple[ir.Statement, ...]:
     """The statements of a body. Raises SpecError."""
     place, module = parse(scalar, "exec", words)
     assert isinstance(module, ast.Module)
     return tuple(_statement(s, place) for s in module.body)
 
 
-def expression(scalar: yaml.Scalar, words: Words = NO_WORDS) -> Expr:
+def expression(scalar: yaml.Scalar, words: Words = NO_WORDS) -> ir.Expr:
     """One expression. Raises SpecError."""
     place, tree = parse(scalar, "eval", words)
     assert isinstance(tree, ast.Expression)
@@ -176,11 +158,11 @@ def _check_depth(tree: ast.AST, place: Positions) -> None:
         raise _too_deep(place.span(node) if isinstance(node, ast.expr) else place.scalar.span)
 
 
-def _check_joined(expr: Expr) -> Expr:
+def _check_joined(expr: ir.Expr) -> ir.Expr:
     """Chains such as `a and b and ...` are flat in Python and nest here."""
-    level: tuple[Expr, ...] = (expr,)
+    level: tuple[ir.Expr, ...] = (expr,)
     for _ in range(MAX_DEPTH):
-        level = tuple(part for e in level for part in parts(e))
+        level = tuple(part for e in level for part in ir.parts(e))
     for part in level:
         raise _too_deep(part.span)
     return expr
@@ -200,23 +182,23 @@ def _refuse(
 # ---------------------------------------------------------------- statements
 
 
-def _statement(node: ast.stmt, place: Positions) -> Statement:
+def _statement(node: ast.stmt, place: Positions) -> ir.Statement:
     span = place.span(node)
     match node:
         case ast.Assign([ast.Tuple([first, *others])], value):
             return _several(first, others, value, place, span)
         case ast.Assign([target], value):
-            return Assign(_target(target, place), None, _whole(value, place), span=span)
+            return ir.Assign(_target(target, place), None, _whole(value, place), span=span)
         case ast.AugAssign(target, op, value) if type(op) in _BINARY:
-            return Assign(
+            return ir.Assign(
                 _target(target, place), _BINARY[type(op)], _whole(value, place), span=span
             )
         case ast.For(target, iterable, body, []):
             over = _range(target, iterable, place)
-            return For(over, tuple(_statement(s, place) for s in body), span=over.span)
+            return ir.For(over, tuple(_statement(s, place) for s in body), span=over.span)
         case ast.If(test, body, []):
             condition = _whole(test, place)
-            return If(condition, tuple(_statement(s, place) for s in body), span=condition.span)
+            return ir.If(condition, tuple(_statement(s, place) for s in body), span=condition.span)
         case ast.If(orelse=[first, *_]) | ast.For(orelse=[first, *_]):
             _refuse(
                 first,
@@ -235,23 +217,23 @@ def _statement(node: ast.stmt, place: Positions) -> Statement:
 
 def _several(
     first: ast.expr, others: list[ast.expr], value: ast.expr, place: Positions, span: Span
-) -> Assign:
+) -> ir.Assign:
     """`a[i], b[i] = reduction(...)`."""
     targets = tuple(_target(other, place) for other in others)
-    return Assign(_target(first, place), None, _whole(value, place), others=targets, span=span)
+    return ir.Assign(_target(first, place), None, _whole(value, place), others=targets, span=span)
 
 
-def _target(node: ast.expr, place: Positions) -> Element:
+def _target(node: ast.expr, place: Positions) -> ir.Element:
     match node:
         case ast.Name(name):
-            return Element(name, (), span=place.span(node))
+            return ir.Element(name, (), span=place.span(node))
         case ast.Subscript(ast.Name(name), index):
-            return Element(name, _indices(index, place), span=place.span(node))
+            return ir.Element(name, _indices(index, place), span=place.span(node))
         case _:
             _refuse(node, place, "the left side must be an element of an array, such as a[i, j]")
 
 
-def _indices(node: ast.expr, place: Positions) -> tuple[Expr, ...]:
+def _indices(node: ast.expr, place: Positions) -> tuple[ir.Expr, ...]:
     items = node.elts if isinstance(node, ast.Tuple) else [node]
     for item in items:
         if isinstance(item, ast.Slice):
@@ -259,18 +241,18 @@ def _indices(node: ast.expr, place: Positions) -> tuple[Expr, ...]:
     return tuple(_whole(item, place) for item in items)
 
 
-def _range(target: ast.expr, iterable: ast.expr, place: Positions) -> Range:
+def _range(target: ast.expr, iterable: ast.expr, place: Positions) -> ir.Range:
     if not isinstance(target, ast.Name):
         _refuse(target, place, "the index of a 'for' must be a name")
     span = place.span(target)
-    zero = Literal(0, span=place.span(iterable))
+    zero = ir.Literal(0, span=place.span(iterable))
     match iterable:
         case ast.Name():
-            return Range(target.id, zero, _whole(iterable, place), whole=True, span=span)
+            return ir.Range(target.id, zero, _whole(iterable, place), whole=True, span=span)
         case ast.Call(ast.Name("range"), [upper], []):
-            return Range(target.id, zero, _whole(upper, place), span=span)
+            return ir.Range(target.id, zero, _whole(upper, place), span=span)
         case ast.Call(ast.Name("range"), [lower, upper], []):
-            return Range(target.id, _whole(lower, place), _whole(upper, place), span=span)
+            return ir.Range(target.id, _whole(lower, place), _whole(upper, place), span=span)
         case ast.Call(ast.Name("reversed"), [ast.Call(ast.Name("range")) as inner], []):
             return replace(_range(target, inner, place), reverse=True)
         case ast.Call(ast.Name("range"), [_, _, step], []):
@@ -283,27 +265,27 @@ def _range(target: ast.expr, iterable: ast.expr, place: Positions) -> Range:
 # ---------------------------------------------------------------- expressions
 
 
-def _whole(node: ast.expr, place: Positions) -> Expr:
+def _whole(node: ast.expr, place: Positions) -> ir.Expr:
     return _check_joined(_expr(node, place))
 
 
-def _expr(node: ast.expr, place: Positions) -> Expr:
+def _expr(node: ast.expr, place: Positions) -> ir.Expr:
     span = place.span(node)
     match node:
         case ast.Constant(value):
             return literals.number(value, span)
         case ast.Name(name):
-            return Name(name, span=span)
+            return ir.Name(name, span=span)
         case ast.Subscript(ast.Name(name), index):
-            return Element(name, _indices(index, place), span=span)
+            return ir.Element(name, _indices(index, place), span=span)
         case ast.Attribute(ast.Name(owner), part) if f"{owner}.{part}" in place.words.operands:
-            return Name(f"{owner}.{part}", span=span)
+            return ir.Name(f"{owner}.{part}", span=span)
         case ast.Subscript(ast.Call(ast.Name("real"), [ast.Name(name)], []), index):
-            return Element(f"real({name})", _indices(index, place), span=span)  # of a type
+            return ir.Element(f"real({name})", _indices(index, place), span=span)  # of a type
         case ast.BinOp(base, ast.Pow(), exponent):
             return _power(base, exponent, place, span)
         case ast.BinOp(lhs, op, rhs) if type(op) in _BINARY:
-            return Binary(_BINARY[type(op)], _expr(lhs, place), _expr(rhs, place), span=span)
+            return ir.Binary(_BINARY[type(op)], _expr(lhs, place), _expr(rhs, place), span=span)
         case ast.UnaryOp(op, operand):
             return _unary(op, _expr(operand, place), span)
         case ast.BoolOp(op, values):
@@ -313,7 +295,7 @@ def _expr(node: ast.expr, place: Positions) -> Expr:
             return _comparison(left, ops, comparators, place, span)
         case ast.IfExp(test, then, otherwise):
             exprs = (_expr(e, place) for e in (test, then, otherwise))
-            return Conditional(*exprs, span=span)
+            return ir.Conditional(*exprs, span=span)
         case ast.Call(ast.Name(name), args, []):
             return _call(name, args, place, span)
         case _:
@@ -321,53 +303,53 @@ def _expr(node: ast.expr, place: Positions) -> Expr:
             _refuse(node, place, "this is not an expression of the language", hint)
 
 
-def _power(base: ast.expr, exponent: ast.expr, place: Positions, span: Span) -> Expr:
+def _power(base: ast.expr, exponent: ast.expr, place: Positions, span: Span) -> ir.Expr:
     of = _expr(base, place)
     match of, exponent:
         case _, ast.Constant(bool()):
-            return Apply("pow", (of, _expr(exponent, place)), span=span)
-        case Literal(int(number)), ast.Constant(int(times)) if not isinstance(number, bool):
+            return ir.Apply("pow", (of, _expr(exponent, place)), span=span)
+        case ir.Literal(int(number)), ast.Constant(int(times)) if not isinstance(number, bool):
             return literals.power(number, times, span)
         case _, ast.Constant(int(times)) if 1 <= times <= MAX_POWER:
-            return Power(of, times, span=span)
+            return ir.Power(of, times, span=span)
         case _, ast.Constant(0.5):
             _refuse(exponent, place, "this is a square root", "write sqrt(...), or pow(..., 0.5)")
         case _:
-            return Apply("pow", (of, _expr(exponent, place)), span=span)
+            return ir.Apply("pow", (of, _expr(exponent, place)), span=span)
 
 
-def _unary(op: ast.unaryop, operand: Expr, span: Span) -> Expr:
+def _unary(op: ast.unaryop, operand: ir.Expr, span: Span) -> ir.Expr:
     match op, operand:
-        case ast.USub(), Literal(value) if not isinstance(value, bool):
-            return Literal(-value, span=span)
+        case ast.USub(), ir.Literal(value) if not isinstance(value, bool):
+            return ir.Literal(-value, span=span)
         case ast.USub(), _:
-            return Unary(UnaryOp.NEG, operand, span=span)
+            return ir.Unary(UnaryOp.NEG, operand, span=span)
         case ast.Not(), _:
-            return Unary(UnaryOp.NOT, operand, span=span)
+            return ir.Unary(UnaryOp.NOT, operand, span=span)
         case ast.Invert(), _:
-            return Unary(UnaryOp.INVERT, operand, span=span)
+            return ir.Unary(UnaryOp.INVERT, operand, span=span)
         case _:
             return operand
 
 
-def _join(op: BinaryOp, values: tuple[Expr, ...], span: Span) -> Expr:
-    return reduce(lambda a, b: Binary(op, a, b, span=span), values)
+def _join(op: BinaryOp, values: tuple[ir.Expr, ...], span: Span) -> ir.Expr:
+    return reduce(lambda a, b: ir.Binary(op, a, b, span=span), values)
 
 
 def _comparison(
     left: ast.expr, ops: list[ast.cmpop], rest: list[ast.expr], place: Positions, span: Span
-) -> Expr:
+) -> ir.Expr:
     if any(type(op) not in _COMPARE for op in ops):
         raise SpecError("'is' and 'in' are not part of the language", span)
     values = [_expr(v, place) for v in (left, *rest)]
     tests = tuple(
-        Binary(_COMPARE[type(op)], a, b, span=span)
+        ir.Binary(_COMPARE[type(op)], a, b, span=span)
         for op, a, b in zip(ops, values, values[1:], strict=False)
     )
     return _join(BinaryOp.AND, tests, span)
 
 
-def _call(name: str, args: list[ast.expr], place: Positions, span: Span) -> Expr:
+def _call(name: str, args: list[ast.expr], place: Positions, span: Span) -> ir.Expr:
     own = place.words.reductions
     if len(args) == 1 and isinstance(args[0], ast.GeneratorExp):
         if name in COMBINERS:
@@ -380,7 +362,7 @@ def _call(name: str, args: list[ast.expr], place: Positions, span: Span) -> Expr
     if name in COMBINERS or name in own:
         raise SpecError(f"'{name}' needs a reduction", span, f"write {name}(x[i] for i in n)")
     if name == "select" and len(values) == 3:
-        return Conditional(*values, span=span)
+        return ir.Conditional(*values, span=span)
     words = place.words
     known = {**FUNCTIONS, "select": 3, **dict.fromkeys(words.casts, 1), **words.functions}
     if name not in known:
@@ -389,26 +371,26 @@ def _call(name: str, args: list[ast.expr], place: Positions, span: Span) -> Expr
     if len(values) != known[name]:
         needs = f"'{name}' takes {known[name]} argument{'s' * (known[name] > 1)}, not {len(values)}"
         raise SpecError(needs, span)
-    return Apply(name, values, span=span)
+    return ir.Apply(name, values, span=span)
 
 
-def _own_fold(name: str, node: ast.GeneratorExp, place: Positions, span: Span) -> Fold:
+def _own_fold(name: str, node: ast.GeneratorExp, place: Positions, span: Span) -> ir.Fold:
     """A reduction that the spec defines, over as many values as it says."""
     takes = place.words.reductions[name]
     values = node.elt.elts if isinstance(node.elt, ast.Tuple) else [node.elt]
     if len(values) != takes:
         counts = f"takes {takes} value{'s' * (takes > 1)}, not {len(values)}"
         raise SpecError(f"'{name}' {counts}", place.span(node.elt))
-    group = Group(tuple(_expr(v, place) for v in values), span=place.span(node.elt))
+    group = ir.Group(tuple(_expr(v, place) for v in values), span=place.span(node.elt))
     return _fold(name, group if takes > 1 else group.values[0], node, place, span)
 
 
 def _fold(
-    combiner: Combiner | str, value: Expr, node: ast.GeneratorExp, place: Positions, span: Span
-) -> Fold:
+    combiner: Combiner | str, value: ir.Expr, node: ast.GeneratorExp, place: Positions, span: Span
+) -> ir.Fold:
     over = tuple(_range(g.target, g.iter, place) for g in node.generators)
     if any(r.reverse for r in over):
         raise SpecError("a reduction has no order", span, "write range(lower, upper)")
     tests = tuple(_expr(test, place) for g in node.generators for test in g.ifs)
     condition = _join(BinaryOp.AND, tests, tests[0].span) if tests else None
-    return Fold(combiner, value, over, condition, span=span)
+    return ir.Fold(combiner, value, over, condition, span=span)

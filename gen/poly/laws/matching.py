@@ -13,27 +13,8 @@ from itertools import count
 from math import isfinite
 from typing import assert_never, final
 
+from ...ir import nodes as ir
 from ...ir.algebra import TRUE, dtype_of, mul, sub
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Block,
-    Call,
-    Cast,
-    Const,
-    DefinedCombiner,
-    Destination,
-    Expr,
-    Function,
-    IterKind,
-    Load,
-    Select,
-    Store,
-    Unary,
-    UnaryOp,
-    Update,
-    Var,
-)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.types import INDEX, DType, Kind
 from ...ir.walk import children, loads, map_children, substitute, targets
@@ -54,7 +35,7 @@ class Blocks:
     takes; None where some instances take another than others.
     """
 
-    named: Mapping[str, Block]
+    named: Mapping[str, ir.Block]
     maker: Callable[[str, int], Value | None]
 
 
@@ -92,7 +73,7 @@ def _dtype(known: Blocks, reductions: Sequence[str]) -> DType:
     for name in reductions:
         block = known.named[name]
         body = block.body
-        if not isinstance(body, Update) or isinstance(body.combiner, DefinedCombiner):
+        if not isinstance(body, ir.Update) or isinstance(body.combiner, ir.DefinedCombiner):
             raise NoFit(f"block '{name}' is not a reduction of the spec by sum, max or the like")
         if len(body.targets) > 1 or not block.initialises:
             raise NoFit(f"block '{name}' does not start from the identity by itself")
@@ -110,13 +91,13 @@ def _fit(law: Law, form: Form, known: Blocks, reductions: Sequence[str]) -> Fit:
         raise NoFit(f"it joins {len(form.reductions)} reductions")
     first = known.named[reductions[0]]
     fit = Fit(law, form, dict(zip(form.reductions, reductions, strict=True)))
-    meanings: dict[str, Expr] = {}
+    meanings: dict[str, ir.Expr] = {}
     for part, meaning in form.meanings.items():
         if meaning.counts:
             meanings[part] = _number_of_terms(first, dtype_of(meaning.value))
             continue
         block = known.named[fit.blocks[part]]
-        assert isinstance(block.body, Update)
+        assert isinstance(block.body, ir.Update)
         if block.body.combiner != meaning.combiner:
             raise NoFit(
                 f"block '{block.name}' is a {block.body.combiner.value}, and '{part}' a"
@@ -131,22 +112,22 @@ def _fit(law: Law, form: Form, known: Blocks, reductions: Sequence[str]) -> Fit:
                 f"block '{block.name}' reduces `{expr_to_text(value)}`, and '{part}'"
                 f" `{expr_to_text(wanted)}`"
             )
-        own = tuple(Var(v.name) for v in first.iters if v.kind is IterKind.SPATIAL)
+        own = tuple(ir.Var(v.name) for v in first.iters if v.kind is ir.IterKind.SPATIAL)
         _places(block, block.body.targets[0])
-        meanings[part] = Load(_result(block, 0), own, dtype_of(value))
+        meanings[part] = ir.Load(_result(block, 0), own, dtype_of(value))
     return fit
 
 
-def _number_of_terms(block: Block, dtype: DType) -> Expr:
-    reduced = (v for v in block.iters if v.kind is IterKind.REDUCTION)
-    return Cast(dtype, reduce(mul, (sub(v.upper, v.lower) for v in reduced)))
+def _number_of_terms(block: ir.Block, dtype: DType) -> ir.Expr:
+    reduced = (v for v in block.iters if v.kind is ir.IterKind.REDUCTION)
+    return ir.Cast(dtype, reduce(mul, (sub(v.upper, v.lower) for v in reduced)))
 
 
-def _renamed(block: Block, first: Block) -> dict[str, Expr]:
+def _renamed(block: ir.Block, first: ir.Block) -> dict[str, ir.Expr]:
     """The block's iteration variables as those of the first one. Raises NoFit where they run over
     other values.
     """
-    names = {v.name: Var(w.name) for v, w in zip(block.iters, first.iters, strict=False)}
+    names = {v.name: ir.Var(w.name) for v, w in zip(block.iters, first.iters, strict=False)}
     own = [(substitute(v.lower, names), substitute(v.upper, names), v.kind) for v in block.iters]
     if own != [(w.lower, w.upper, w.kind) for w in first.iters]:
         raise NoFit(f"blocks '{first.name}' and '{block.name}' run over other iterations")
@@ -156,14 +137,14 @@ def _renamed(block: Block, first: Block) -> dict[str, Expr]:
 # ---------------------------------------------------------------- what is read
 
 
-def _resolved(known: Blocks, block: Block, value: Expr) -> Expr:
+def _resolved(known: Blocks, block: ir.Block, value: ir.Expr) -> ir.Expr:
     """A value of the block, with what computes them in place of loads, and names for what is left:
     the results of reductions, and arguments.
     """
     numbers = count(sum(len(loads(t)) for t in targets(block.body)))
 
-    def go(e: Expr) -> Expr:
-        if not isinstance(e, Load):
+    def go(e: ir.Expr) -> ir.Expr:
+        if not isinstance(e, ir.Load):
             return map_children(e, go)
         maker = known.maker(block.name, next(numbers))
         return _made(known, maker, map_children(e, go))
@@ -171,34 +152,36 @@ def _resolved(known: Blocks, block: Block, value: Expr) -> Expr:
     return go(value)
 
 
-def _made(known: Blocks, maker: Value | None, load: Load) -> Expr:
+def _made(known: Blocks, maker: Value | None, load: ir.Load) -> ir.Expr:
     match maker:
         case Contents(argument):
-            return Load(argument, load.indices, load.dtype)
+            return ir.Load(argument, load.indices, load.dtype)
         case Computed(name, k):
             block = known.named[name]
             at = _places(block, targets(block.body)[k])
             own = {v: load.indices[axis] for v, axis in at.items()}
-            if isinstance(block.body, Store) and not loads(block.predicate):
+            if isinstance(block.body, ir.Store) and not loads(block.predicate):
                 return substitute(_resolved(known, block, block.body.value), own)
-            return Load(_result(block, k), tuple(own.values()), load.dtype)
+            return ir.Load(_result(block, k), tuple(own.values()), load.dtype)
         case _:
             raise NoFit(f"what is read of '{load.buffer}' comes from several places")
 
 
-def _result(block: Block, target: int) -> str:
+def _result(block: ir.Block, target: int) -> str:
     """A name for what a reduction computes, which no buffer has."""
     return f"{block.name}.{target}"
 
 
-def _places(block: Block, target: Destination) -> dict[str, int]:
+def _places(block: ir.Block, target: ir.Destination) -> dict[str, int]:
     """The axis of the target that is each of the block's iteration variables, which so tells which
     instance wrote a place.
     """
     needed = [
-        v.name for v in block.iters if v.kind is IterKind.SPATIAL or isinstance(block.body, Store)
+        v.name
+        for v in block.iters
+        if v.kind is ir.IterKind.SPATIAL or isinstance(block.body, ir.Store)
     ]
-    at = {e.name: k for k, e in enumerate(target.indices) if isinstance(e, Var)}
+    at = {e.name: k for k, e in enumerate(target.indices) if isinstance(e, ir.Var)}
     if len(at) < len(target.indices) or set(at) != set(needed):
         raise NoFit(f"block '{block.name}' does not write elements named by its iterations")
     return {name: at[name] for name in needed}
@@ -207,31 +190,31 @@ def _places(block: Block, target: Destination) -> dict[str, int]:
 # ---------------------------------------------------------------- over the reals
 
 
-def normal(expr: Expr) -> Real:
+def normal(expr: ir.Expr) -> Real:
     """The expression over the reals. Sums and products are those of the reals, sizes among them;
     everything else is a function of what it is applied to, which is not looked into.
     """
     match expr:
-        case Var(name):
+        case ir.Var(name):
             return atom(name)
-        case Const(int() | float() as value) if not isinstance(value, bool) and isfinite(value):
+        case ir.Const(int() | float() as value) if not isinstance(value, bool) and isfinite(value):
             return number(value)
-        case Unary(UnaryOp.NEG, operand):
+        case ir.Unary(ir.UnaryOp.NEG, operand):
             return number(-1) * normal(operand)
-        case Binary(BinaryOp.ADD, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.ADD, lhs, rhs):
             return normal(lhs) + normal(rhs)
-        case Binary(BinaryOp.SUB, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.SUB, lhs, rhs):
             return normal(lhs) - normal(rhs)
-        case Binary(BinaryOp.MUL, lhs, rhs) if _is_short(a := normal(lhs), b := normal(rhs)):
+        case ir.Binary(ir.BinaryOp.MUL, lhs, rhs) if _is_short(a := normal(lhs), b := normal(rhs)):
             return a * b
-        case Call(Function.FMA, (x, y, z)):
-            return normal(Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, x, y), z))
-        case Binary(BinaryOp.DIV, lhs, rhs) if normal(rhs).products:
+        case ir.Call(ir.Function.FMA, (x, y, z)):
+            return normal(ir.Binary(ir.BinaryOp.ADD, ir.Binary(ir.BinaryOp.MUL, x, y), z))
+        case ir.Binary(ir.BinaryOp.DIV, lhs, rhs) if normal(rhs).products:
             return normal(lhs) * reciprocal(normal(rhs))
-        case Cast(dtype, operand) if dtype.kind is Kind.FLOAT and _is_size(operand):
+        case ir.Cast(dtype, operand) if dtype.kind is Kind.FLOAT and _is_size(operand):
             return normal(operand)
         case _:
-            parts = tuple(normal(e) for e in children(expr) if isinstance(e, Expr))
+            parts = tuple(normal(e) for e in children(expr) if isinstance(e, ir.Expr))
             return atom(Opaque(_function(expr), parts))
 
 
@@ -243,28 +226,28 @@ def _is_short(a: Real, b: Real) -> bool:
     return len(a.products) * len(b.products) <= MOST_PRODUCTS
 
 
-def _is_size(expr: Expr) -> bool:
+def _is_size(expr: ir.Expr) -> bool:
     return dtype_of(expr) is INDEX and not loads(expr)
 
 
-def _function(expr: Expr) -> tuple[object, ...]:
+def _function(expr: ir.Expr) -> tuple[object, ...]:
     """What of a node is not below it."""
     match expr:
-        case Const(value):
-            return (Const, repr(value))
-        case Unary(op, _):
-            return (Unary, op)
-        case Binary(op, _, _):
-            return (Binary, op)
-        case Select():
-            return (Select,)
-        case Cast(dtype, _):
-            return (Cast, dtype)
-        case Call(function, _):
-            return (Call, function)
-        case Load(buffer, _, _):
-            return (Load, buffer)
-        case Var():
+        case ir.Const(value):
+            return (ir.Const, repr(value))
+        case ir.Unary(op, _):
+            return (ir.Unary, op)
+        case ir.Binary(op, _, _):
+            return (ir.Binary, op)
+        case ir.Select():
+            return (ir.Select,)
+        case ir.Cast(dtype, _):
+            return (ir.Cast, dtype)
+        case ir.Call(function, _):
+            return (ir.Call, function)
+        case ir.Load(buffer, _, _):
+            return (ir.Load, buffer)
+        case ir.Var():
             raise AssertionError("a variable is an atom")
         case _:
             assert_never(expr)

@@ -10,17 +10,7 @@ elsewhere than before.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...ir.nodes import (
-    Allocate,
-    Block,
-    Buffer,
-    Destination,
-    Kernel,
-    Seq,
-    Stmt,
-    Update,
-    Var,
-)
+from ...ir import nodes as ir
 from ...ir.walk import ancestors, blocks, replace_stmt, substitute, walk
 from ..certificate import Given
 from ..values.flow import Computed, Identity, Logical, Value, Values, logical_flow, merged
@@ -29,7 +19,7 @@ from .law import TERM
 from .matching import Blocks, Fit, NoFit, fitting
 
 
-def under(plain: Kernel, laws: Sequence[Given], logical: Logical) -> Logical:
+def under(plain: ir.Kernel, laws: Sequence[Given], logical: Logical) -> Logical:
     """The plain schedule's values under the laws. logical: without them.
 
     Raises Refused where a law does not fit, or would change what another block takes.
@@ -46,7 +36,7 @@ def under(plain: Kernel, laws: Sequence[Given], logical: Logical) -> Logical:
     return logical
 
 
-def known(plain: Kernel, logical: Logical) -> Blocks:
+def known(plain: ir.Kernel, logical: Logical) -> Blocks:
     """The blocks of a plain kernel, with what makes the values that they read."""
     by_name = {b.name: b for b in blocks(plain.body)}
 
@@ -62,30 +52,30 @@ def known(plain: Kernel, logical: Logical) -> Blocks:
         body = by_name[made.block].body if isinstance(made, Computed) else None
         return (
             isinstance(made, Computed)
-            and isinstance(body, Update)
+            and isinstance(body, ir.Update)
             and none == Identity(body.combiner, made.target)
         )
 
     return Blocks(by_name, maker)
 
 
-def _joined(plain: Kernel, fit: Fit) -> Kernel:
+def _joined(plain: ir.Kernel, fit: Fit) -> ir.Kernel:
     """The kernel with one reduction in the place of the first; the others are gone."""
     by_name = {b.name: b for b in blocks(plain.body)}
     first, *others = (by_name[name] for name in fit.blocks.values())
-    assert isinstance(first.body, Update)
-    places: dict[str, Destination] = {}
+    assert isinstance(first.body, ir.Update)
+    places: dict[str, ir.Destination] = {}
     for part, name in fit.blocks.items():
         block = by_name[name]
-        assert isinstance(block.body, Update)
-        names = {v.name: Var(w.name) for v, w in zip(block.iters, first.iters, strict=True)}
+        assert isinstance(block.body, ir.Update)
+        names = {v.name: ir.Var(w.name) for v, w in zip(block.iters, first.iters, strict=True)}
         places[part] = substitute(block.body.targets[0], names)
     last, counts = list(places.values())[-1], []
     for part, none in zip(fit.law.combiner.parts, fit.law.combiner.identity, strict=True):
         if part not in places:
             shape = _buffer(plain, last.buffer).shape
-            counts.append(Buffer(f"{first.name}.{part}", none.dtype, shape))
-            places[part] = Destination(counts[-1].name, last.indices)
+            counts.append(ir.Buffer(f"{first.name}.{part}", none.dtype, shape))
+            places[part] = ir.Destination(counts[-1].name, last.indices)
     ordered = tuple(places[part] for part in fit.law.combiner.parts)
     values = tuple(
         substitute(fit.form.terms[part], {TERM: first.body.values[0]})
@@ -94,30 +84,30 @@ def _joined(plain: Kernel, fit: Fit) -> Kernel:
     body = replace_stmt(
         plain.body,
         first,
-        replace(first, body=Update(fit.law.combiner, ordered, values)),
+        replace(first, body=ir.Update(fit.law.combiner, ordered, values)),
     )
     for block in others:
-        body = replace_stmt(body, _alone(body, block), Seq(()))
+        body = replace_stmt(body, _alone(body, block), ir.Seq(()))
     return replace(plain, body=_allocated(body, tuple(counts)))
 
 
-def _buffer(kernel: Kernel, name: str) -> Buffer:
-    allocated = (b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
+def _buffer(kernel: ir.Kernel, name: str) -> ir.Buffer:
+    allocated = (b for n in walk(kernel.body) if isinstance(n, ir.Allocate) for b in n.buffers)
     return next(b for b in (*(p.buffer for p in kernel.parameters), *allocated) if b.name == name)
 
 
-def _alone(root: Stmt, block: Block) -> Stmt:
+def _alone(root: ir.Stmt, block: ir.Block) -> ir.Stmt:
     """The outermost statement that holds this block and no other."""
     around = (*ancestors(root, block), block)
     return next(s for s in around if blocks(s) == (block,))
 
 
-def _allocated(body: Stmt, buffers: tuple[Buffer, ...]) -> Stmt:
+def _allocated(body: ir.Stmt, buffers: tuple[ir.Buffer, ...]) -> ir.Stmt:
     if not buffers:
         return body
-    if isinstance(body, Allocate):
+    if isinstance(body, ir.Allocate):
         return replace(body, buffers=(*body.buffers, *buffers))
-    return Allocate(buffers, body)
+    return ir.Allocate(buffers, body)
 
 
 # ---------------------------------------------------------------- nothing else may change

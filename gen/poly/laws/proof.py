@@ -20,20 +20,8 @@ from fractions import Fraction
 from typing import final
 
 from ...errors import TilesmithError
+from ...ir import nodes as ir
 from ...ir.interpret.evaluate import identity_constants
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Call,
-    Combiner,
-    Const,
-    Expr,
-    Function,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ...ir.text.print_expr import expr_to_text
 from .law import TERM, Form, Law
 from .real import (
@@ -135,7 +123,9 @@ def _check_identity(law: Law, form: Form) -> None:
 
 def _orders(form: Form) -> Iterator[_Order]:
     """The cases of which of two sets has the larger extreme."""
-    extremes = [n for n, m in form.meanings.items() if m.combiner in (Combiner.MAX, Combiner.MIN)]
+    extremes = [
+        n for n, m in form.meanings.items() if m.combiner in (ir.Combiner.MAX, ir.Combiner.MIN)
+    ]
     match extremes:
         case []:
             yield _Order()
@@ -146,10 +136,10 @@ def _orders(form: Form) -> Iterator[_Order]:
             raise Unproved("a law with several extremes is not known how to prove")
 
 
-def _compared(a: Value, b: Value, order: _Order, combiner: Combiner) -> bool:
+def _compared(a: Value, b: Value, order: _Order, combiner: ir.Combiner) -> bool:
     """Whether the extreme of both is the first one."""
     sign = _sign(a, b, order)
-    return sign >= 0 if combiner is Combiner.MAX else sign <= 0
+    return sign >= 0 if combiner is ir.Combiner.MAX else sign <= 0
 
 
 # ---------------------------------------------------------------- states
@@ -177,9 +167,9 @@ def _state(
     for name, meaning in form.meanings.items():
         value = _real(meaning.value, {TERM: atom(TERM), **state}, order)
         match meaning.combiner:
-            case Combiner.SUM if isinstance(value, Real):
+            case ir.Combiner.SUM if isinstance(value, Real):
                 state[name] = _summed(value, sums)
-            case Combiner.MAX | Combiner.MIN:
+            case ir.Combiner.MAX | ir.Combiner.MIN:
                 state[name] = extremes(name, value)
             case _:
                 raise Unproved(f"'{name}' is neither a sum nor an extreme")
@@ -241,67 +231,67 @@ def _positive(value: Real) -> Positive:
     return Positive(frozenset(a for a in sums if not a.product[0]))
 
 
-def _real(expr: Expr, known: Mapping[str, Value], order: _Order) -> Value:
+def _real(expr: ir.Expr, known: Mapping[str, Value], order: _Order) -> Value:
     """The value of an expression. Raises Unproved where the proof cannot follow it."""
 
-    def real(e: Expr) -> Real:
+    def real(e: ir.Expr) -> Real:
         value = _real(e, known, order)
         if isinstance(value, float):
             raise Unproved(f"`{expr_to_text(expr)}` computes with an infinity")
         return value
 
     match expr:
-        case Var(name):
+        case ir.Var(name):
             return known[name]
-        case Const(value):
+        case ir.Const(value):
             given = float(value.real)
             return given if abs(given) == INFINITY else number(given)
-        case Select(condition, then, otherwise):
+        case ir.Select(condition, then, otherwise):
             return _real(then if _holds(condition, known, order) else otherwise, known, order)
-        case Unary(UnaryOp.NEG, operand):
+        case ir.Unary(ir.UnaryOp.NEG, operand):
             inner = _real(operand, known, order)
             return -inner if isinstance(inner, float) else number(-1) * inner
-        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.MIN | ir.BinaryOp.MAX as op, lhs, rhs):
             a, b = _real(lhs, known, order), _real(rhs, known, order)
             first = _sign(a, b, order) <= 0
-            return a if first is (op is BinaryOp.MIN) else b
-        case Binary(BinaryOp.ADD, lhs, rhs):
+            return a if first is (op is ir.BinaryOp.MIN) else b
+        case ir.Binary(ir.BinaryOp.ADD, lhs, rhs):
             return real(lhs) + real(rhs)
-        case Binary(BinaryOp.SUB, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.SUB, lhs, rhs):
             return real(lhs) - real(rhs)
-        case Binary(BinaryOp.MUL, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.MUL, lhs, rhs):
             return real(lhs) * real(rhs)
-        case Binary(BinaryOp.DIV, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.DIV, lhs, rhs):
             return real(lhs) * _inverse(real(rhs), expr)
-        case Call(Function.EXP, (argument,)):
+        case ir.Call(ir.Function.EXP, (argument,)):
             if (result := exponential(real(argument))) is not None:
                 return result
-        case Call(Function.ABS, (argument,)):
+        case ir.Call(ir.Function.ABS, (argument,)):
             return atom(Opaque("abs", (real(argument),)))
     raise Unproved(f"`{expr_to_text(expr)}` is nothing that the proof follows")
 
 
-def _inverse(divisor: Real, expr: Expr) -> Real:
+def _inverse(divisor: Real, expr: ir.Expr) -> Real:
     if not _positive(divisor)(divisor):
         raise Unproved(f"the divisor of `{expr_to_text(expr)}` is not known to be above 0")
     return reciprocal(divisor)
 
 
-def _holds(condition: Expr, known: Mapping[str, Value], order: _Order) -> bool:
+def _holds(condition: ir.Expr, known: Mapping[str, Value], order: _Order) -> bool:
     match condition:
-        case Binary(BinaryOp.AND, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.AND, lhs, rhs):
             return _holds(lhs, known, order) and _holds(rhs, known, order)
-        case Binary(BinaryOp.OR, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.OR, lhs, rhs):
             return _holds(lhs, known, order) or _holds(rhs, known, order)
-        case Binary(op, lhs, rhs) if op in _SIGNS:
+        case ir.Binary(op, lhs, rhs) if op in _SIGNS:
             return _sign(_real(lhs, known, order), _real(rhs, known, order), order) in _SIGNS[op]
         case _:
             raise Unproved(f"`{expr_to_text(condition)}` is nothing that the proof decides")
 
 
 _SIGNS = {
-    BinaryOp.EQ: (0,), BinaryOp.NE: (-1, 1), BinaryOp.LT: (-1,), BinaryOp.LE: (-1, 0),
-    BinaryOp.GT: (1,), BinaryOp.GE: (0, 1),
+    ir.BinaryOp.EQ: (0,), ir.BinaryOp.NE: (-1, 1), ir.BinaryOp.LT: (-1,), ir.BinaryOp.LE: (-1, 0),
+    ir.BinaryOp.GT: (1,), ir.BinaryOp.GE: (0, 1),
 }  # fmt: skip
 
 

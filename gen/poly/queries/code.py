@@ -13,6 +13,7 @@ from typing import Any, cast, final
 
 import islpy as isl
 
+from ...ir import nodes as ir
 from ...ir.algebra import (
     TRUE,
     add,
@@ -27,19 +28,6 @@ from ...ir.algebra import (
     mul,
     simplify,
     sub,
-)
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Block,
-    Expr,
-    Loop,
-    LoopKind,
-    Select,
-    Stmt,
-    Unary,
-    UnaryOp,
-    Var,
 )
 from ...ir.walk import seq, substitute
 from .times import IN, PARAM, Timed, includes
@@ -58,15 +46,15 @@ class _Place:
     """
 
     context: isl.Set
-    blocks: Mapping[str, tuple[Block, tuple[str, ...]]]
-    values: Mapping[str, Expr]
-    loops: tuple[tuple[str, Expr, Expr], ...] = ()
-    guards: tuple[Expr, ...] = ()
+    blocks: Mapping[str, tuple[ir.Block, tuple[str, ...]]]
+    values: Mapping[str, ir.Expr]
+    loops: tuple[tuple[str, ir.Expr, ir.Expr], ...] = ()
+    guards: tuple[ir.Expr, ...] = ()
 
 
 def generate(
-    parts: Sequence[tuple[Timed, Block]], context: isl.Set, names: tuple[str, ...]
-) -> Stmt:
+    parts: Sequence[tuple[Timed, ir.Block]], context: isl.Set, names: tuple[str, ...]
+) -> ir.Stmt:
     """context: what is known of the parameters, which are dims and loops further out. names: one a
     coordinate of time.
     """
@@ -82,7 +70,10 @@ def generate(
     node = build.set_options(_once(len(names))).node_from_schedule_map(whole)
     space = context.get_space()
     known = (str(space.get_dim_name(PARAM, k)) for k in range(space.dim(PARAM)))
-    values = {**{p: Var(p) for p in known}, **dict(zip(coordinates, map(Var, names), strict=True))}
+    values = {
+        **{p: ir.Var(p) for p in known},
+        **dict(zip(coordinates, map(ir.Var, names), strict=True)),
+    }
     blocks = {part.block: (block, part.loops) for part, block in parts}
     return _stmt(node, _Place(context, blocks, values))
 
@@ -96,7 +87,7 @@ def _once(count: int) -> isl.UnionMap:
 # ---------------------------------------------------------------- nodes
 
 
-def _stmt(node: isl.AstNode, at: _Place) -> Stmt:
+def _stmt(node: isl.AstNode, at: _Place) -> ir.Stmt:
     match node.get_type():
         case _Node.for_:
             return _loop(node, at)
@@ -105,7 +96,7 @@ def _stmt(node: isl.AstNode, at: _Place) -> Stmt:
             then = _stmt(node.if_get_then_node(), replace(at, guards=(*at.guards, holds)))
             if not node.if_has_else_node():
                 return then
-            fails = Unary(UnaryOp.NOT, holds)
+            fails = ir.Unary(ir.UnaryOp.NOT, holds)
             other = _stmt(node.if_get_else_node(), replace(at, guards=(*at.guards, fails)))
             return seq((then, other))
         case _Node.block:
@@ -117,12 +108,12 @@ def _stmt(node: isl.AstNode, at: _Place) -> Stmt:
             raise NotImplementedError(f"isl's code has a node of kind {kind}")
 
 
-def _loop(node: isl.AstNode, at: _Place) -> Stmt:
+def _loop(node: isl.AstNode, at: _Place) -> ir.Stmt:
     iterator = node.for_get_iterator().get_id().get_name()
     first = _expr(node.for_get_init(), at)
     if node.for_is_degenerate():
         return _stmt(node.for_get_body(), replace(at, values={**at.values, iterator: first}))
-    own = cast(Var, at.values[iterator])
+    own = cast(ir.Var, at.values[iterator])
     stride = int(node.for_get_inc().get_val().to_python())
     end = _end(node.for_get_cond(), iterator, at)
     if stride != 1:
@@ -130,10 +121,10 @@ def _loop(node: isl.AstNode, at: _Place) -> Stmt:
         first, end = index(0), ceildiv(sub(end, first), stride)
     inside = replace(at, loops=(*at.loops, (own.name, first, end)))
     body = _stmt(node.for_get_body(), inside)
-    return Loop(own.name, first, end, LoopKind.SERIAL, body)
+    return ir.Loop(own.name, first, end, ir.LoopKind.SERIAL, body)
 
 
-def _end(condition: isl.AstExpr, iterator: str, at: _Place) -> Expr:
+def _end(condition: isl.AstExpr, iterator: str, at: _Place) -> ir.Expr:
     """The first value past a loop, from its condition, `iterator < end` or `iterator <= last`."""
     left, right = condition.get_op_arg(0), condition.get_op_arg(1)
     assert left.get_type() == _Kind.id and left.get_id().get_name() == iterator
@@ -146,18 +137,18 @@ def _end(condition: isl.AstExpr, iterator: str, at: _Place) -> Expr:
             raise NotImplementedError(f"isl's code has a loop with the condition {kind}")
 
 
-def _instance(call: isl.AstExpr, at: _Place) -> Block:
+def _instance(call: isl.AstExpr, at: _Place) -> ir.Block:
     block, loops = at.blocks[call.get_op_arg(0).get_id().get_name()]
     given = (_expr(call.get_op_arg(k), at) for k in range(1, call.get_op_n_arg()))
     new = substitute(block, dict(zip(loops, given, strict=True)))
     return replace(new, predicate=conjunction(*_needed(at), new.predicate))
 
 
-def _needed(at: _Place) -> tuple[Expr, ...]:
+def _needed(at: _Place) -> tuple[ir.Expr, ...]:
     """The conditions around a node that its loops and the others do not imply."""
     names = tuple(name for name, _, _ in at.loops)
-    bounds = [Binary(BinaryOp.GE, Var(name), lower) for name, lower, _ in at.loops]
-    bounds += [Binary(BinaryOp.LT, Var(name), upper) for name, _, upper in at.loops]
+    bounds = [ir.Binary(ir.BinaryOp.GE, ir.Var(name), lower) for name, lower, _ in at.loops]
+    bounds += [ir.Binary(ir.BinaryOp.LT, ir.Var(name), upper) for name, _, upper in at.loops]
     kept = conjuncts(conjunction(*at.guards))
     for condition in kept:
         others = tuple(c for c in kept if c is not condition)
@@ -182,19 +173,19 @@ _ARITHMETIC = {
 }
 
 _LOGIC = {
-    _Op.and_: BinaryOp.AND,
-    _Op.and_then: BinaryOp.AND,
-    _Op.or_: BinaryOp.OR,
-    _Op.or_else: BinaryOp.OR,
-    _Op.eq: BinaryOp.EQ,
-    _Op.le: BinaryOp.LE,
-    _Op.lt: BinaryOp.LT,
-    _Op.ge: BinaryOp.GE,
-    _Op.gt: BinaryOp.GT,
+    _Op.and_: ir.BinaryOp.AND,
+    _Op.and_then: ir.BinaryOp.AND,
+    _Op.or_: ir.BinaryOp.OR,
+    _Op.or_else: ir.BinaryOp.OR,
+    _Op.eq: ir.BinaryOp.EQ,
+    _Op.le: ir.BinaryOp.LE,
+    _Op.lt: ir.BinaryOp.LT,
+    _Op.ge: ir.BinaryOp.GE,
+    _Op.gt: ir.BinaryOp.GT,
 }
 
 
-def _expr(e: isl.AstExpr, at: _Place) -> Expr:
+def _expr(e: isl.AstExpr, at: _Place) -> ir.Expr:
     match e.get_type():
         case _Kind.id:
             return at.values[e.get_id().get_name()]
@@ -206,15 +197,15 @@ def _expr(e: isl.AstExpr, at: _Place) -> Expr:
             return _operation(kind, args)
 
 
-def _operation(kind: Any, args: tuple[Expr, ...]) -> Expr:
+def _operation(kind: Any, args: tuple[ir.Expr, ...]) -> ir.Expr:
     if kind in _ARITHMETIC:
         return reduce(_ARITHMETIC[kind], args)
     if kind in _LOGIC:
-        return reduce(lambda a, b: simplify(Binary(_LOGIC[kind], a, b)), args)
+        return reduce(lambda a, b: simplify(ir.Binary(_LOGIC[kind], a, b)), args)
     match kind, args:
         case _Op.minus, (operand,):
             return sub(0, operand)
         case ((_Op.select | _Op.cond), (condition, then, otherwise)):
-            return Select(condition, then, otherwise)
+            return ir.Select(condition, then, otherwise)
         case _:
             raise NotImplementedError(f"isl's code has the operation {kind}")

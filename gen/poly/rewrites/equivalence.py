@@ -22,26 +22,8 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import assert_never, cast
 
+from ...ir import nodes as ir
 from ...ir.algebra import conjunction, conjuncts, index
-from ...ir.nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Delinearize,
-    Destination,
-    Expr,
-    If,
-    Init,
-    Kernel,
-    Loop,
-    LoopKind,
-    Node,
-    Seq,
-    Stmt,
-    Store,
-    Transfer,
-    Update,
-)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import children, loads, substitute
 from ..sets.extract import outline
@@ -51,33 +33,33 @@ from .expressions import Around, Site, Unknown, head_of
 MOST_TRIPS = 64  # of an unrolled loop that may be written out
 
 
-def check_unchanged(before: Kernel, after: Kernel) -> None:
+def check_unchanged(before: ir.Kernel, after: ir.Kernel) -> None:
     """Returns if the trees do the same. Raises Refused, naming the block or loop that does not."""
     if replace(after, body=before.body) != before:
         raise Refused("what is emitted has other arguments than what is proved")
-    nothing = outline(replace(before, body=Seq(()))).empty
+    nothing = outline(replace(before, body=ir.Seq(()))).empty
     _check(before.body, after.body, Around(nothing.parameters, nothing.context))
 
 
 # ---------------------------------------------------------------- statements
 
 
-def _check(before: Stmt, after: Stmt, around: Around) -> None:
+def _check(before: ir.Stmt, after: ir.Stmt, around: Around) -> None:
     for old, new in zip_longest(_parts(before, around), _parts(after, around)):
         match old, new:
-            case Block(), Block():
+            case ir.Block(), ir.Block():
                 _check_block(old, new, around)
-            case Loop(), Loop() if _header(old) == _header(new) and _runs_once(old, around):
+            case ir.Loop(), ir.Loop() if _header(old) == _header(new) and _runs_once(old, around):
                 value = {old.var: old.lower}
                 _check(substitute(old.body, value), substitute(new.body, value), around)
             case (
-                (Loop() | Delinearize() | If()) as ours,
-                (Loop() | Delinearize() | If()) as theirs,
+                (ir.Loop() | ir.Delinearize() | ir.If()) as ours,
+                (ir.Loop() | ir.Delinearize() | ir.If()) as theirs,
             ) if _header(ours) == _header(theirs):
                 _check(ours.body, theirs.body, around.inside(ours))
-            case Allocate(), Allocate() if _header(old) == _header(new):
+            case ir.Allocate(), ir.Allocate() if _header(old) == _header(new):
                 _check(old.body, new.body, around)
-            case (Barrier(), Barrier()) | (Transfer(), Transfer()) if old == new:
+            case (ir.Barrier(), ir.Barrier()) | (ir.Transfer(), ir.Transfer()) if old == new:
                 pass
             case _:
                 raise Refused(
@@ -86,27 +68,28 @@ def _check(before: Stmt, after: Stmt, around: Around) -> None:
                 )
 
 
-def _parts(stmt: Stmt, around: Around) -> Iterator[Stmt]:
+def _parts(stmt: ir.Stmt, around: Around) -> Iterator[ir.Stmt]:
     """The statements one after another, unrolled loops written out, and vectorized loops of blocks
     a block at a time.
     """
     match stmt:
-        case Seq(body):
+        case ir.Seq(body):
             for s in body:
                 yield from _parts(s, around)
-        case Loop(var, lower, upper, LoopKind.UNROLLED, body):
+        case ir.Loop(var, lower, upper, ir.LoopKind.UNROLLED, body):
             first, last = around.constant(lower), around.constant(upper)
             if first is None or last is None or last - first > MOST_TRIPS:
                 yield stmt
                 return
             for k in range(first, last):
                 yield from _parts(substitute(body, {var: index(k)}), around)
-        case Loop(kind=LoopKind.VECTORIZED):
+        case ir.Loop(kind=ir.LoopKind.VECTORIZED):
             parts = tuple(_parts(stmt.body, around))
-            alone = all(isinstance(s, Block) for s in parts)
+            alone = all(isinstance(s, ir.Block) for s in parts)
             yield from (replace(stmt, body=s) for s in parts) if alone else (stmt,)
-        case If(
-            condition, Loop(kind=LoopKind.SERIAL, body=Block(initialises=False) as block) as loop
+        case ir.If(
+            condition,
+            ir.Loop(kind=ir.LoopKind.SERIAL, body=ir.Block(initialises=False) as block) as loop,
         ):
             if any(map(loads, (condition, loop.lower, loop.upper))):
                 yield stmt
@@ -117,36 +100,36 @@ def _parts(stmt: Stmt, around: Around) -> Iterator[Stmt]:
             yield stmt
 
 
-def _runs_once(loop: Loop, around: Around) -> bool:
+def _runs_once(loop: ir.Loop, around: Around) -> bool:
     first, last = around.constant(loop.lower), around.constant(loop.upper)
     return first is not None and last == first + 1
 
 
-def _header(stmt: Loop | Delinearize | If | Allocate) -> str:
+def _header(stmt: ir.Loop | ir.Delinearize | ir.If | ir.Allocate) -> str:
     """What of a statement is not below it, nor a note."""
     match stmt:
-        case Loop(var, lower, upper, kind):
+        case ir.Loop(var, lower, upper, kind):
             return repr((var, lower, upper, kind))
-        case Delinearize(vars_, extents, value):
+        case ir.Delinearize(vars_, extents, value):
             return repr((vars_, extents, value))
-        case If(condition):
+        case ir.If(condition):
             return repr(condition)
-        case Allocate(buffers):
+        case ir.Allocate(buffers):
             return repr(buffers)
         case _:
             assert_never(stmt)
 
 
-def _called(stmt: Stmt | None) -> str:
+def _called(stmt: ir.Stmt | None) -> str:
     match stmt:
         case None:
             return "nothing"
-        case Block(name):
+        case ir.Block(name):
             return f"block '{name}'"
-        case Loop(var, lower, upper, kind):
+        case ir.Loop(var, lower, upper, kind):
             ends = f"{expr_to_text(lower)}, {expr_to_text(upper)}"
             return f"{kind.value} loop '{var}' over ({ends})"
-        case If(condition):
+        case ir.If(condition):
             return f"a condition `{expr_to_text(condition)}`"
         case _:
             return f"a statement {type(stmt).__name__}"
@@ -155,8 +138,8 @@ def _called(stmt: Stmt | None) -> str:
 # ---------------------------------------------------------------- blocks
 
 
-def _check_block(old: Block, new: Block, around: Around) -> None:
-    unknown: tuple[Expr, ...] = ()
+def _check_block(old: ir.Block, new: ir.Block, around: Around) -> None:
+    unknown: tuple[ir.Expr, ...] = ()
     while True:
         try:
             wrong = _difference(old, new, around, unknown)
@@ -168,7 +151,9 @@ def _check_block(old: Block, new: Block, around: Around) -> None:
             unknown = (*unknown, found.expr)
 
 
-def _difference(old: Block, new: Block, around: Around, unknown: tuple[Expr, ...]) -> str | None:
+def _difference(
+    old: ir.Block, new: ir.Block, around: Around, unknown: tuple[ir.Expr, ...]
+) -> str | None:
     """What a block does that it is not to do."""
     if (old.name, old.initialises) != (new.name, new.initialises):
         return f"is emitted as '{new.name}'"
@@ -191,13 +176,13 @@ def _difference(old: Block, new: Block, around: Around, unknown: tuple[Expr, ...
     return None
 
 
-def _bound(block: Block) -> Store | Init | Update:
+def _bound(block: ir.Block) -> ir.Store | ir.Init | ir.Update:
     """The body in the loops' variables."""
     values = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
     return substitute(block.body, values)
 
 
-def _text(node: Node) -> str:
-    if isinstance(node, Destination):
+def _text(node: ir.Node) -> str:
+    if isinstance(node, ir.Destination):
         return f"{node.buffer}[{', '.join(map(expr_to_text, node.indices))}]"
-    return expr_to_text(cast(Expr, node))
+    return expr_to_text(cast(ir.Expr, node))

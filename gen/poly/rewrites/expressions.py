@@ -15,30 +15,8 @@ from typing import assert_never, cast, final
 
 import islpy as isl
 
+from ...ir import nodes as ir
 from ...ir.algebra import conjuncts, dtype_of, index
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Call,
-    Const,
-    DefinedCombiner,
-    Delinearize,
-    Destination,
-    Expr,
-    Function,
-    If,
-    Init,
-    Load,
-    Loop,
-    Node,
-    Select,
-    Stmt,
-    Store,
-    Unary,
-    UnaryOp,
-    Update,
-    Var,
-)
 from ...ir.types import INDEX
 from ...ir.walk import blocks, children, loads, map_children, targets, walk
 from ...ir.wrapping import wraps
@@ -57,27 +35,27 @@ class Around:
     parameters: isl.Space
     context: isl.Set
     variables: tuple[str, ...] = ()
-    conditions: tuple[Expr, ...] = ()
+    conditions: tuple[ir.Expr, ...] = ()
     outer: "Around | None" = None
 
-    def enter(self, variables: Sequence[str], *conditions: Expr) -> "Around":
+    def enter(self, variables: Sequence[str], *conditions: ir.Expr) -> "Around":
         return Around(self.parameters, self.context, tuple(variables), conditions, self)
 
-    def inside(self, stmt: Loop | Delinearize | If) -> "Around":
+    def inside(self, stmt: ir.Loop | ir.Delinearize | ir.If) -> "Around":
         """What is around its body. A condition on an array that is written there was true as the
         statement began, and is left out.
         """
         match stmt:
-            case Loop(var, lower, upper):
-                v = Var(var)
-                bounds = Binary(BinaryOp.GE, v, lower), Binary(BinaryOp.LT, v, upper)
+            case ir.Loop(var, lower, upper):
+                v = ir.Var(var)
+                bounds = ir.Binary(ir.BinaryOp.GE, v, lower), ir.Binary(ir.BinaryOp.LT, v, upper)
                 return self.enter((var,), *_lasting(bounds, stmt.body))
-            case Delinearize(names, extents):
-                pairs = [(Var(v), e) for v, e in zip(names, extents, strict=True)]
-                above = [Binary(BinaryOp.GE, v, index(0)) for v, _ in pairs]
-                below = [Binary(BinaryOp.LT, v, e) for v, e in pairs]
+            case ir.Delinearize(names, extents):
+                pairs = [(ir.Var(v), e) for v, e in zip(names, extents, strict=True)]
+                above = [ir.Binary(ir.BinaryOp.GE, v, index(0)) for v, _ in pairs]
+                below = [ir.Binary(ir.BinaryOp.LT, v, e) for v, e in pairs]
                 return self.enter(names, *_lasting((*above, *below), stmt.body))
-            case If(condition):
+            case ir.If(condition):
                 return self.enter((), *_lasting(conjuncts(condition), stmt.body))
             case _:
                 assert_never(stmt)
@@ -87,12 +65,12 @@ class Around:
         return (*(self.outer.all_variables if self.outer else ()), *self.variables)
 
     @property
-    def all_conditions(self) -> tuple[Expr, ...]:
+    def all_conditions(self) -> tuple[ir.Expr, ...]:
         return (*(self.outer.all_conditions if self.outer else ()), *self.conditions)
 
-    def constant(self, expr: Expr) -> int | None:
+    def constant(self, expr: ir.Expr) -> int | None:
         """The value of an index expression that is one number, whatever variables are."""
-        if isinstance(expr, Const) and expr.dtype is INDEX:
+        if isinstance(expr, ir.Const) and expr.dtype is INDEX:
             return int(cast(int, expr.value))
         try:
             value = affine(expr, frame(self.parameters, self.all_variables))
@@ -110,7 +88,7 @@ class Around:
         return Site(self, (), ()).within(wider, self.conditions)
 
 
-def _lasting(conditions: Iterable[Expr], body: Stmt) -> Iterator[Expr]:
+def _lasting(conditions: Iterable[ir.Expr], body: ir.Stmt) -> Iterator[ir.Expr]:
     """The conditions that hold as long as the body runs."""
     for condition in conditions:
         read = {load.buffer for load in loads(condition)}
@@ -121,26 +99,26 @@ def _lasting(conditions: Iterable[Expr], body: Stmt) -> Iterator[Expr]:
 class Unknown(Exception):
     """An expression that isl cannot say is to be taken for an unknown number."""
 
-    def __init__(self, expr: Expr) -> None:
+    def __init__(self, expr: ir.Expr) -> None:
         super().__init__()
         self.expr = expr
 
 
-def head_of(node: Node) -> tuple[object, ...]:
+def head_of(node: ir.Node) -> tuple[object, ...]:
     """What of a node is not below it, but for a combiner's own expressions."""
     match node:
-        case Load(buffer):
+        case ir.Load(buffer):
             return (*head(node), buffer)
-        case Destination(buffer, indices):
-            return (Destination, buffer, len(indices))
-        case Store():
-            return (Store,)
-        case Init(combiner, places):
-            return (Init, combiner.value, len(places))
-        case Update(combiner, places, values):
-            return (Update, combiner.value, len(places), len(values))
+        case ir.Destination(buffer, indices):
+            return (ir.Destination, buffer, len(indices))
+        case ir.Store():
+            return (ir.Store,)
+        case ir.Init(combiner, places):
+            return (ir.Init, combiner.value, len(places))
+        case ir.Update(combiner, places, values):
+            return (ir.Update, combiner.value, len(places), len(values))
         case _:
-            return head(cast(Expr, node))
+            return head(cast(ir.Expr, node))
 
 
 @final
@@ -151,9 +129,9 @@ class Site:
     """
 
     around: Around
-    guards: tuple[Expr, ...]
-    unknown: tuple[Expr, ...]
-    asked: tuple[Expr, ...] = ()
+    guards: tuple[ir.Expr, ...]
+    unknown: tuple[ir.Expr, ...]
+    asked: tuple[ir.Expr, ...] = ()
 
     @cached_property
     def at(self) -> Frame:
@@ -168,7 +146,7 @@ class Site:
         everywhere = isl.Set.universe(self.at.space).intersect_params(self.around.context)
         return self.within(everywhere, (*self.around.all_conditions, *self.guards))
 
-    def within(self, points: isl.Set, conditions: Iterable[Expr]) -> isl.Set:
+    def within(self, points: isl.Set, conditions: Iterable[ir.Expr]) -> isl.Set:
         """Those of the points where the conditions hold, as far as isl can say."""
         for part in (p for condition in conditions for p in conjuncts(condition)):
             try:
@@ -184,11 +162,11 @@ class Site:
             for part in conjuncts(condition):
                 self.region(part)
 
-    def implies(self, condition: Expr) -> bool:
+    def implies(self, condition: ir.Expr) -> bool:
         holds = self.region(condition)
         return holds is not None and self.domain.is_subset(holds)
 
-    def region(self, condition: Expr) -> isl.Set | None:
+    def region(self, condition: ir.Expr) -> isl.Set | None:
         """Where a condition holds; None for one on other things than indices."""
         named = self._named(condition)
         try:
@@ -197,7 +175,7 @@ class Site:
             _require_known(named, e.expr)
             return None
 
-    def affine(self, expr: Expr, where: isl.Set | None) -> isl.PwAff | None:
+    def affine(self, expr: ir.Expr, where: isl.Set | None) -> isl.PwAff | None:
         named = self._named(expr, lambda known, e: self._is(known, e, where))
         try:
             return affine(named, self.at)
@@ -205,7 +183,9 @@ class Site:
             _require_known(named, e.expr)
             return None
 
-    def _named(self, expr: Expr, is_it: Callable[[Expr, Expr], bool] = operator.eq) -> Expr:
+    def _named(
+        self, expr: ir.Expr, is_it: Callable[[ir.Expr, ir.Expr], bool] = operator.eq
+    ) -> ir.Expr:
         """The expression with names for the unknown numbers in it. Raises Unknown for a sum that
         may wrap around and has no name: named, its parts would seem to add up as numbers do.
         """
@@ -216,7 +196,7 @@ class Site:
         if said and not wraps(expr):
             return new
         names = (
-            Var(f"unknown {k}")
+            ir.Var(f"unknown {k}")
             for k, known in enumerate(self.unknown)
             if known not in self.asked and is_it(known, new)
         )
@@ -225,7 +205,7 @@ class Site:
             raise Unknown(new)
         return found or new
 
-    def _is(self, known: Expr, expr: Expr, where: isl.Set | None) -> bool:
+    def _is(self, known: ir.Expr, expr: ir.Expr, where: isl.Set | None) -> bool:
         """Whether an expression is the unknown number. To tell, its name is of no use: parts of it,
         as in `~~x`, may look like it.
         """
@@ -239,7 +219,7 @@ class Site:
                 return False  # it is in itself
             raise
 
-    def _is_said(self, expr: Expr) -> bool:
+    def _is_said(self, expr: ir.Expr) -> bool:
         """Whether isl can say it without a name for the whole."""
         try:
             affine(expr, self.at)
@@ -249,13 +229,13 @@ class Site:
 
     # ------------------------------------------------------------ expressions
 
-    def same(self, a: Node, b: Node, where: isl.Set | None = None) -> bool:
+    def same(self, a: ir.Node, b: ir.Node, where: isl.Set | None = None) -> bool:
         """Whether the second is equal to the first, or rounds it once less, in `where`: by default,
         everywhere that the block runs.
         """
         if a is b:
             return True
-        if isinstance(a, Expr) and isinstance(b, Expr):
+        if isinstance(a, ir.Expr) and isinstance(b, ir.Expr):
             if dtype_of(a) is not dtype_of(b):
                 return False
             if dtype_of(a) is INDEX and self._equal(a, b, where):
@@ -263,25 +243,30 @@ class Site:
             if self._alike(a, b, where) or self._fused(a, b, where):
                 return True
             for select in (a, b):
-                if isinstance(select, Select):
+                if isinstance(select, ir.Select):
                     holds = self.region(select.condition)
                     if holds is not None:
                         return self._same_sides(a, b, select, holds, where)
             return self._same_selections(a, b, where)
         return self._alike(a, b, where)
 
-    def _alike(self, a: Node, b: Node, where: isl.Set | None) -> bool:
+    def _alike(self, a: ir.Node, b: ir.Node, where: isl.Set | None) -> bool:
         """Whether the two are one node of parts that are the same."""
         below, others = children(a), children(b)
         alone = head_of(a) == head_of(b) and len(below) == len(others)
         return alone and all(self.same(x, y, where) for x, y in zip(below, others, strict=True))
 
-    def same_combiner(self, a: Store | Init | Update, b: Store | Init | Update) -> bool:
+    def same_combiner(
+        self, a: ir.Store | ir.Init | ir.Update, b: ir.Store | ir.Init | ir.Update
+    ) -> bool:
         """Whether what a spec defines combines the same; names of others are in their heads."""
         match a, b:
-            case (Init(DefinedCombiner() as ours), Init(DefinedCombiner() as theirs)) | (
-                Update(DefinedCombiner() as ours),
-                Update(DefinedCombiner() as theirs),
+            case (
+                ir.Init(ir.DefinedCombiner() as ours),
+                ir.Init(ir.DefinedCombiner() as theirs),
+            ) | (
+                ir.Update(ir.DefinedCombiner() as ours),
+                ir.Update(ir.DefinedCombiner() as theirs),
             ):
                 alone = Site(Around(self.around.parameters, self.around.context), (), self.unknown)
                 return repr(replace(ours, combined=())) == repr(
@@ -292,7 +277,7 @@ class Site:
             case _:
                 return True
 
-    def _equal(self, a: Expr, b: Expr, where: isl.Set | None) -> bool:
+    def _equal(self, a: ir.Expr, b: ir.Expr, where: isl.Set | None) -> bool:
         ours, theirs = self.affine(a, where), self.affine(b, where)
         if ours is None or theirs is None:
             return False
@@ -300,7 +285,7 @@ class Site:
         return bool(here.is_subset(ours.eq_set(theirs)))
 
     def _same_sides(
-        self, a: Expr, b: Expr, select: Select, holds: isl.Set, where: isl.Set | None
+        self, a: ir.Expr, b: ir.Expr, select: ir.Select, holds: isl.Set, where: isl.Set | None
     ) -> bool:
         """Where one of the two is a selection whose side is known."""
         here = self.domain if where is None else where
@@ -313,12 +298,12 @@ class Site:
                 return False
         return True
 
-    def _same_selections(self, a: Expr, b: Expr, where: isl.Set | None) -> bool:
+    def _same_selections(self, a: ir.Expr, b: ir.Expr, where: isl.Set | None) -> bool:
         """Whether two selections by the same condition, of which isl can say a part, have the same
         sides: the first counts where that part holds.
         """
         match a, b:
-            case Select(one, then, otherwise), Select(other, then_, otherwise_):
+            case ir.Select(one, then, otherwise), ir.Select(other, then_, otherwise_):
                 inside = self.within(self.domain if where is None else where, (one,))
                 return (
                     self.same(one, other, where)
@@ -328,24 +313,24 @@ class Site:
             case _:
                 return False
 
-    def _fused(self, a: Expr, b: Expr, where: isl.Set | None) -> bool:
+    def _fused(self, a: ir.Expr, b: ir.Expr, where: isl.Set | None) -> bool:
         """Whether the second is `a*b + c`, `a*b - c` or `c - a*b` of the first as one operation."""
         if not (dtype_of(a).is_float or dtype_of(a).is_complex):
             return False
         match a, b:
-            case Binary(BinaryOp.ADD, lhs, rhs), Call(Function.FMA, (x, y, z)):
+            case ir.Binary(ir.BinaryOp.ADD, lhs, rhs), ir.Call(ir.Function.FMA, (x, y, z)):
                 ways = [(lhs, rhs, x, y, z), (rhs, lhs, x, y, z)]
-            case Binary(BinaryOp.SUB, lhs, rhs), Call(Function.FMA, (x, y, z)):
+            case ir.Binary(ir.BinaryOp.SUB, lhs, rhs), ir.Call(ir.Function.FMA, (x, y, z)):
                 ways = []
-                if isinstance(z, Unary) and z.op is UnaryOp.NEG:
+                if isinstance(z, ir.Unary) and z.op is ir.UnaryOp.NEG:
                     ways.append((lhs, rhs, x, y, z.operand))
-                if isinstance(x, Unary) and x.op is UnaryOp.NEG:
+                if isinstance(x, ir.Unary) and x.op is ir.UnaryOp.NEG:
                     ways.append((rhs, lhs, x.operand, y, z))
             case _:
                 return False
         return any(
-            isinstance(product, Binary)
-            and product.op is BinaryOp.MUL
+            isinstance(product, ir.Binary)
+            and product.op is ir.BinaryOp.MUL
             and self.same(term, z, where)
             and self.same(product.lhs, x, where)
             and self.same(product.rhs, y, where)
@@ -353,12 +338,12 @@ class Site:
         )
 
 
-def _require_known(whole: Expr, part: Expr) -> None:
+def _require_known(whole: ir.Expr, part: ir.Expr) -> None:
     """Raises Unknown for the least index expression around what isl cannot say, if there is any."""
     around = [
         n
         for n in walk(whole)
-        if isinstance(n, Expr) and dtype_of(n) is INDEX and any(m is part for m in walk(n))
+        if isinstance(n, ir.Expr) and dtype_of(n) is INDEX and any(m is part for m in walk(n))
     ]
     if around:
         raise Unknown(around[-1])

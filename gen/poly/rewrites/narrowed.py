@@ -18,30 +18,9 @@ from typing import final
 
 import islpy as isl
 
+from ...ir import nodes as ir
 from ...ir.algebra import TRUE, conjuncts, dtype_of, index
 from ...ir.interpret.evaluate import identity
-from ...ir.nodes import (
-    Allocate,
-    Barrier,
-    Binary,
-    BinaryOp,
-    Block,
-    Buffer,
-    Const,
-    Delinearize,
-    Expr,
-    If,
-    Kernel,
-    Loop,
-    LoopKind,
-    Select,
-    Seq,
-    Stmt,
-    Transfer,
-    Unary,
-    Update,
-    Var,
-)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import blocks, loads, map_children, substitute, targets, walk
 from ..sets.extract import outline
@@ -56,17 +35,17 @@ PART = FAR // 256
 """What sizes and scalars are taken to be at most."""
 
 
-def check_narrowed(before: Kernel, after: Kernel) -> None:
+def check_narrowed(before: ir.Kernel, after: ir.Kernel) -> None:
     """Returns if the trees do the same. Raises Refused, naming the block or loop that does not."""
     if before.body == after.body:
         return
-    nothing = outline(replace(before, body=Seq(()))).empty
+    nothing = outline(replace(before, body=ir.Seq(()))).empty
     context = nothing.context
     for k in range(nothing.parameters.dim(isl.dim_type.param)):
         context = context.upper_bound_val(isl.dim_type.param, k, PART)
         context = context.lower_bound_val(isl.dim_type.param, k, -PART)
     around = Around(nothing.parameters, context)
-    shapes = {n.name: n.shape for n in walk(before) if isinstance(n, Buffer)}
+    shapes = {n.name: n.shape for n in walk(before) if isinstance(n, ir.Buffer)}
     _check(before.body, after.body, _Both(around, around, shapes))
 
 
@@ -77,9 +56,11 @@ class _Both:
 
     ours: Around
     theirs: Around
-    shapes: Mapping[str, tuple[Expr, ...]]
+    shapes: Mapping[str, tuple[ir.Expr, ...]]
 
-    def enter(self, old: Loop | Delinearize | If, new: Loop | Delinearize | If) -> "_Both":
+    def enter(
+        self, old: ir.Loop | ir.Delinearize | ir.If, new: ir.Loop | ir.Delinearize | ir.If
+    ) -> "_Both":
         return replace(self, ours=self.ours.inside(old), theirs=self.theirs.inside(new))
 
     @property
@@ -87,39 +68,42 @@ class _Both:
         return _texts(self.ours.all_conditions) == _texts(self.theirs.all_conditions)
 
 
-def _check(old: Stmt, new: Stmt, both: _Both) -> None:
+def _check(old: ir.Stmt, new: ir.Stmt, both: _Both) -> None:
     match old, new:
-        case Block(), Block():
+        case ir.Block(), ir.Block():
             _check_block(old, new, both)
-        case Seq(ours), Seq(theirs) if len(ours) == len(theirs):
+        case ir.Seq(ours), ir.Seq(theirs) if len(ours) == len(theirs):
             for a, b in zip(ours, theirs, strict=True):
                 _check(a, b, both)
-        case ((Loop() | Delinearize() | If()) as a, (Loop() | Delinearize() | If()) as b) if (
-            replace(a, body=b.body) == b
-        ):
+        case (
+            (ir.Loop() | ir.Delinearize() | ir.If()) as a,
+            (ir.Loop() | ir.Delinearize() | ir.If()) as b,
+        ) if replace(a, body=b.body) == b:
             _check(a.body, b.body, both.enter(a, b))
-        case Loop(), Loop() if replace(old, lower=new.lower, upper=new.upper, body=new.body) == new:
-            _require(new.kind is LoopKind.SERIAL, new, "runs in no order of its own")
+        case ir.Loop(), ir.Loop() if (
+            replace(old, lower=new.lower, upper=new.upper, body=new.body) == new
+        ):
+            _require(new.kind is ir.LoopKind.SERIAL, new, "runs in no order of its own")
             _check_reads(new, (new.lower, new.upper), both)
             _check(old.body, new.body, both.enter(old, new))
-        case _, If(condition, body):
+        case _, ir.If(condition, body):
             _check_reads(new, tuple(conjuncts(condition)), both)
             _check(old, body, replace(both, theirs=both.theirs.inside(new)))
-        case Allocate(), Allocate() if replace(old, body=new.body) == new:
+        case ir.Allocate(), ir.Allocate() if replace(old, body=new.body) == new:
             _check(old.body, new.body, both)
-        case (Barrier(), Barrier()) | (Transfer(), Transfer()) if old == new:
+        case (ir.Barrier(), ir.Barrier()) | (ir.Transfer(), ir.Transfer()) if old == new:
             _require(both.is_alike, old, "would not come to a barrier or a message")
         case _:
             raise Refused("narrowing made another statement", span=old.span)
 
 
-def _require(holds: bool, stmt: Stmt, wrong: str) -> None:
+def _require(holds: bool, stmt: ir.Stmt, wrong: str) -> None:
     if not holds:
-        called = f"loop '{stmt.var}'" if isinstance(stmt, Loop) else "what data bounds"
+        called = f"loop '{stmt.var}'" if isinstance(stmt, ir.Loop) else "what data bounds"
         raise Refused(f"{called}: narrowed, it {wrong}", span=stmt.span)
 
 
-def _check_reads(stmt: Loop | If, parts: Sequence[Expr], both: _Both) -> None:
+def _check_reads(stmt: ir.Loop | ir.If, parts: Sequence[ir.Expr], both: _Both) -> None:
     """That what the bounds or conditions read is inside its array, each after those before it, and
     is not written below.
     """
@@ -130,20 +114,20 @@ def _check_reads(stmt: Loop | If, parts: Sequence[Expr], both: _Both) -> None:
             _require(load.buffer not in written, stmt, f"is bounded by '{load.buffer}', its own")
             for bound in _bounds(load.indices, both.shapes[load.buffer]):
                 _require(_implied(around, (), bound), stmt, f"may read outside '{load.buffer}'")
-        if isinstance(stmt, If):
+        if isinstance(stmt, ir.If):
             around = around.enter((), part)
 
 
-def _bounds(indices: Sequence[Expr], shape: Sequence[Expr]) -> Iterator[Expr]:
+def _bounds(indices: Sequence[ir.Expr], shape: Sequence[ir.Expr]) -> Iterator[ir.Expr]:
     for i, extent in zip(indices, shape, strict=True):
-        yield Binary(BinaryOp.GE, i, index(0))
-        yield Binary(BinaryOp.LT, i, extent)
+        yield ir.Binary(ir.BinaryOp.GE, i, index(0))
+        yield ir.Binary(ir.BinaryOp.LT, i, extent)
 
 
 # ---------------------------------------------------------------- blocks
 
 
-def _check_block(old: Block, new: Block, both: _Both) -> None:
+def _check_block(old: ir.Block, new: ir.Block, both: _Both) -> None:
     if both.is_alike and old == new:
         return
     for condition in _conditions(old, new):
@@ -156,20 +140,22 @@ def _check_block(old: Block, new: Block, both: _Both) -> None:
     raise Refused(f"block '{old.name}': narrowed, it computes something else", span=old.span)
 
 
-def _read_within(load: Expr, both: _Both) -> Iterator[Expr]:
+def _read_within(load: ir.Expr, both: _Both) -> Iterator[ir.Expr]:
     for each in loads(load):
         yield from _bounds(each.indices, both.shapes[each.buffer])
 
 
-def _conditions(old: Block, new: Block) -> Iterator[tuple[tuple[Expr, ...], tuple[Expr, ...]]]:
+def _conditions(
+    old: ir.Block, new: ir.Block
+) -> Iterator[tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]]:
     """Under what each combines a value, if apart from that the two are the same."""
     condition = condition_of(old)
     if condition is None:
         if old == new:
             yield (), ()
         return
-    assert isinstance(old.body, Update)
-    sides = tuple(v.then for v in old.body.values if isinstance(v, Select))
+    assert isinstance(old.body, ir.Update)
+    sides = tuple(v.then for v in old.body.values if isinstance(v, ir.Select))
     values = {v.name: b for v, b in zip(old.iters, old.bindings, strict=True)}
     ours = tuple(conjuncts(substitute(condition, values)))
     if old == new:
@@ -177,19 +163,21 @@ def _conditions(old: Block, new: Block) -> Iterator[tuple[tuple[Expr, ...], tupl
     elif replace(old, body=replace(old.body, values=sides)) == new:
         yield ours, ()
     elif (left := condition_of(new)) is not None:
-        selected = (replace(v, condition=left) for v in old.body.values if isinstance(v, Select))
+        selected = (replace(v, condition=left) for v in old.body.values if isinstance(v, ir.Select))
         if replace(old, body=replace(old.body, values=tuple(selected))) == new:
             yield ours, tuple(conjuncts(substitute(left, values)))
 
 
-def condition_of(block: Block) -> Expr | None:
+def condition_of(block: ir.Block) -> ir.Expr | None:
     """What the block combines anything under; None where that is not all that it does."""
     match block.body:
-        case Update(combiner, _, (Select(condition, _, _), *_) as values):
+        case ir.Update(combiner, _, (ir.Select(condition, _, _), *_) as values):
             dtypes = tuple(dtype_of(v) for v in values)
             for value, none in zip(values, identity(combiner, dtypes), strict=True):
                 match value:
-                    case Select(c, _, Const(otherwise)) if c == condition and otherwise == none:
+                    case ir.Select(c, _, ir.Const(otherwise)) if (
+                        c == condition and otherwise == none
+                    ):
                         continue
                 return None
             return condition
@@ -197,30 +185,30 @@ def condition_of(block: Block) -> Expr | None:
             return None
 
 
-def _guards(block: Block) -> tuple[Expr, ...]:
+def _guards(block: ir.Block) -> tuple[ir.Expr, ...]:
     return tuple(conjuncts(block.predicate))
 
 
-def _always(condition: Expr) -> Iterator[Expr]:
+def _always(condition: ir.Expr) -> Iterator[ir.Expr]:
     """The parts of a condition that are computed whatever data says."""
     match condition:
-        case Select() | Binary(BinaryOp.AND | BinaryOp.OR):
+        case ir.Select() | ir.Binary(ir.BinaryOp.AND | ir.BinaryOp.OR):
             return
-        case Binary(_, lhs, rhs):
+        case ir.Binary(_, lhs, rhs):
             yield from (*_always(lhs), *_always(rhs))
-        case Unary(_, operand):
+        case ir.Unary(_, operand):
             yield from _always(operand)
         case _:
-            if not any(isinstance(n, Select) for n in walk(condition)):
+            if not any(isinstance(n, ir.Select) for n in walk(condition)):
                 yield condition
 
 
 def _check_follows(
-    block: Block,
+    block: ir.Block,
     around: Around,
-    guards: tuple[Expr, ...],
+    guards: tuple[ir.Expr, ...],
     other: Around,
-    asked: tuple[Expr, ...],
+    asked: tuple[ir.Expr, ...],
     how: str,
 ) -> None:
     """Raises Refused where one runs and the other does not."""
@@ -235,13 +223,13 @@ def _check_follows(
                 )
 
 
-def _texts(conditions: Sequence[Expr]) -> set[str]:
+def _texts(conditions: Sequence[ir.Expr]) -> set[str]:
     return {repr(part) for c in conditions for part in conjuncts(c)}
 
 
-def _implied(around: Around, guards: tuple[Expr, ...], condition: Expr) -> bool:
+def _implied(around: Around, guards: tuple[ir.Expr, ...], condition: ir.Expr) -> bool:
     around, condition = _held(around, (*around.all_conditions, *guards), condition)
-    guards, unknown = (), tuple[Expr, ...]()
+    guards, unknown = (), tuple[ir.Expr, ...]()
     while True:
         place = Site(around, guards, unknown)
         try:
@@ -253,26 +241,28 @@ def _implied(around: Around, guards: tuple[Expr, ...], condition: Expr) -> bool:
             unknown = (*unknown, found.expr)
 
 
-def _held(around: Around, given: tuple[Expr, ...], asked: Expr) -> tuple[Around, Expr]:
+def _held(around: Around, given: tuple[ir.Expr, ...], asked: ir.Expr) -> tuple[Around, ir.Expr]:
     """The same with a name for each value that is held between -FAR and FAR: a sum of it does not
     wrap around, as other sums of data may.
     """
-    found = (n for e in (*given, asked) for n in walk(e) if isinstance(n, Expr) and _is_held(n))
+    found = (n for e in (*given, asked) for n in walk(e) if isinstance(n, ir.Expr) and _is_held(n))
     values = dict.fromkeys(found)
     names = {value: f"held {k}" for k, value in enumerate(values)}
 
-    def named(expr: Expr) -> Expr:
-        return Var(names[expr]) if expr in names else map_children(expr, named)
+    def named(expr: ir.Expr) -> ir.Expr:
+        return ir.Var(names[expr]) if expr in names else map_children(expr, named)
 
     known = [named(e) for e in given]
-    known += [Binary(BinaryOp.EQ, Var(name), value) for value, name in names.items()]
+    known += [ir.Binary(ir.BinaryOp.EQ, ir.Var(name), value) for value, name in names.items()]
     alone = Around(around.parameters, around.context)
     return alone.enter((*around.all_variables, *names.values()), *known), named(asked)
 
 
-def _is_held(expr: Expr) -> bool:
+def _is_held(expr: ir.Expr) -> bool:
     match expr:
-        case Binary(BinaryOp.MAX, Binary(BinaryOp.MIN, _, Const(most)), Const(least)):
+        case ir.Binary(
+            ir.BinaryOp.MAX, ir.Binary(ir.BinaryOp.MIN, _, ir.Const(most)), ir.Const(least)
+        ):
             return (most, least) == (FAR, -FAR)
         case _:
             return False

@@ -13,21 +13,8 @@ from typing import assert_never, final
 
 import islpy as isl
 
+from ...ir import nodes as ir
 from ...ir.algebra import dtype_of
-from ...ir.nodes import (
-    COMPARISONS,
-    Binary,
-    BinaryOp,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    Load,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ...ir.types import INDEX, DType, Kind
 from ...ir.wrapping import wraps
 
@@ -35,7 +22,7 @@ from ...ir.wrapping import wraps
 class NotAffine(Exception):
     """The expression is not quasi-affine in the frame's variables and the dims."""
 
-    def __init__(self, expr: Expr) -> None:
+    def __init__(self, expr: ir.Expr) -> None:
         super().__init__()
         self.expr = expr
 
@@ -76,47 +63,47 @@ def frame(parameters: isl.Space, variables: tuple[str, ...]) -> Frame:
     return Frame(space, values)
 
 
-def affine(expr: Expr, at: Frame) -> isl.PwAff:
+def affine(expr: ir.Expr, at: Frame) -> isl.PwAff:
     """The integer expression as a function of the frame's point. Raises NotAffine."""
     match expr:
-        case Var(name, _) if name in at.values:
+        case ir.Var(name, _) if name in at.values:
             return at.values[name]
-        case Const(int() as value, dtype) if dtype is INDEX:
+        case ir.Const(int() as value, dtype) if dtype is INDEX:
             return at.constant(value)
-        case Unary(UnaryOp.NEG, operand):
+        case ir.Unary(ir.UnaryOp.NEG, operand):
             return affine(operand, at).neg()
-        case Cast(dtype, operand) if dtype is INDEX:
+        case ir.Cast(dtype, operand) if dtype is INDEX:
             return affine(operand, at)
-        case Select(condition, then, otherwise):
+        case ir.Select(condition, then, otherwise):
             holds = region(condition, at)
             taken = affine(then, at).intersect_domain(holds)
             return taken.union_add(affine(otherwise, at).intersect_domain(holds.complement()))
-        case Binary():
+        case ir.Binary():
             return _arithmetic(expr, at)
-        case Var() | Const() | Unary() | Cast() | Call() | Load():
+        case ir.Var() | ir.Const() | ir.Unary() | ir.Cast() | ir.Call() | ir.Load():
             raise NotAffine(expr)
         case _:
             assert_never(expr)
 
 
-def _arithmetic(expr: Binary, at: Frame) -> isl.PwAff:
+def _arithmetic(expr: ir.Binary, at: Frame) -> isl.PwAff:
     lhs, rhs = affine(expr.lhs, at), affine(expr.rhs, at)
     match expr.op:
-        case BinaryOp.ADD:
+        case ir.BinaryOp.ADD:
             return lhs.add(rhs)
-        case BinaryOp.SUB:
+        case ir.BinaryOp.SUB:
             return lhs.sub(rhs)
-        case BinaryOp.MIN:
+        case ir.BinaryOp.MIN:
             return lhs.min(rhs)
-        case BinaryOp.MAX:
+        case ir.BinaryOp.MAX:
             return lhs.max(rhs)
-        case BinaryOp.MUL if lhs.is_cst() or rhs.is_cst():
+        case ir.BinaryOp.MUL if lhs.is_cst() or rhs.is_cst():
             return lhs.mul(rhs)
-        case BinaryOp.FLOORDIV | BinaryOp.MOD:
+        case ir.BinaryOp.FLOORDIV | ir.BinaryOp.MOD:
             quotient = lhs.div(rhs).floor() if _positive(rhs) else _quotient(lhs, rhs, at)
             if quotient is None:
                 raise NotAffine(expr)
-            return quotient if expr.op is BinaryOp.FLOORDIV else lhs.sub(quotient.mul(rhs))
+            return quotient if expr.op is ir.BinaryOp.FLOORDIV else lhs.sub(quotient.mul(rhs))
         case _:
             raise NotAffine(expr)
 
@@ -160,7 +147,7 @@ Interval = tuple[isl.PwAff | None, isl.PwAff | None]
 _UNKNOWN: Interval = (None, None)
 
 
-def interval(expr: Expr, at: Frame) -> Interval:
+def interval(expr: ir.Expr, at: Frame) -> Interval:
     """The least and greatest value, where they are known: an affine expression has itself for both,
     a clamp, a remainder or a mask of bits bounds even what isl cannot say, and so do quotients by
     numbers, sums and choices of such. What is not known is no more than the type holds.
@@ -172,42 +159,44 @@ def interval(expr: Expr, at: Frame) -> Interval:
     else:
         return value, value
     match expr:
-        case Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.MIN | ir.BinaryOp.MAX as op, lhs, rhs):
             (low, high), (other_low, other_high) = interval(lhs, at), interval(rhs, at)
-            if op is BinaryOp.MIN:
+            if op is ir.BinaryOp.MIN:
                 return _both(isl.PwAff.min, low, other_low), _any(isl.PwAff.min, high, other_high)
             return _any(isl.PwAff.max, low, other_low), _both(isl.PwAff.max, high, other_high)
-        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, lhs, rhs) if dtype_of(expr) is INDEX:
+        case ir.Binary(ir.BinaryOp.ADD | ir.BinaryOp.SUB as op, lhs, rhs) if (
+            dtype_of(expr) is INDEX
+        ):
             (low, high), (other_low, other_high) = interval(lhs, at), interval(rhs, at)
             if low is None or high is None or other_low is None or other_high is None:
                 return _UNKNOWN
             if wraps(expr):
                 return _UNKNOWN
-            if op is BinaryOp.ADD:
+            if op is ir.BinaryOp.ADD:
                 return low.add(other_low), high.add(other_high)
             return low.sub(other_high), high.sub(other_low)
-        case Binary(BinaryOp.FLOORDIV, dividend, Const(int() as number)) if number > 0:
+        case ir.Binary(ir.BinaryOp.FLOORDIV, dividend, ir.Const(int() as number)) if number > 0:
             low, high = (
                 end if end is None else end.div(at.constant(number)).floor()
                 for end in interval(dividend, at)
             )
             return low, high
-        case Binary(BinaryOp.MOD, _, divisor):
+        case ir.Binary(ir.BinaryOp.MOD, _, divisor):
             low, high = interval(divisor, at)
             if low is None or not _always(low.pos_set(), at):
                 return _UNKNOWN
             return at.constant(0), None if high is None else high.sub(at.constant(1))
-        case Binary(BinaryOp.BITAND, _, Const(int() as mask)) | Binary(
-            BinaryOp.BITAND, Const(int() as mask), _
+        case ir.Binary(ir.BinaryOp.BITAND, _, ir.Const(int() as mask)) | ir.Binary(
+            ir.BinaryOp.BITAND, ir.Const(int() as mask), _
         ) if not isinstance(mask, bool) and 0 <= mask <= _LARGEST:
             return at.constant(0), at.constant(mask)
-        case Const(int() as number, dtype) if dtype.is_integer:
+        case ir.Const(int() as number, dtype) if dtype.is_integer:
             exact = at.constant(number)
             return exact, exact if number <= _LARGEST else None
-        case Select(_, then, otherwise):
+        case ir.Select(_, then, otherwise):
             (low, high), (other_low, other_high) = interval(then, at), interval(otherwise, at)
             return _both(isl.PwAff.min, low, other_low), _both(isl.PwAff.max, high, other_high)
-        case Cast(dtype, operand) if dtype.is_integer and dtype_of(operand).is_integer:
+        case ir.Cast(dtype, operand) if dtype.is_integer and dtype_of(operand).is_integer:
             return _converted(dtype, operand, at)
         case _:
             return _UNKNOWN
@@ -217,7 +206,7 @@ _LARGEST = 2**63 - 1
 """Of INDEX. No upper end is above it: those in sizes are of exact INDEX arithmetic."""
 
 
-def _converted(dtype: DType, expr: Expr, at: Frame) -> Interval:
+def _converted(dtype: DType, expr: ir.Expr, at: Frame) -> Interval:
     """The interval of an integer as one of the type: the same, where it lies within that type's."""
     low, high = interval(expr, at)
     source = dtype_of(expr)
@@ -259,72 +248,74 @@ def _any(f: _Combine, a: isl.PwAff | None, b: isl.PwAff | None) -> isl.PwAff | N
     return b if a is None else a if b is None else f(a, b)
 
 
-def region(condition: Expr, at: Frame) -> isl.Set:
+def region(condition: ir.Expr, at: Frame) -> isl.Set:
     """Where the condition holds. Raises NotAffine."""
     match condition:
-        case Const(value, _):
+        case ir.Const(value, _):
             everywhere = isl.Set.universe(at.space)
             return everywhere if value else isl.Set.empty(at.space)
-        case Unary(UnaryOp.NOT, operand):
+        case ir.Unary(ir.UnaryOp.NOT, operand):
             return region(operand, at).complement()
-        case Binary(BinaryOp.AND, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.AND, lhs, rhs):
             return region(lhs, at).intersect(region(rhs, at))
-        case Binary(BinaryOp.OR, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.OR, lhs, rhs):
             return region(lhs, at).union(region(rhs, at))
-        case Binary(BinaryOp.LT | BinaryOp.LE as op, lhs, rhs):
+        case ir.Binary(ir.BinaryOp.LT | ir.BinaryOp.LE as op, lhs, rhs):
             return _below(op, lhs, rhs, at)
-        case Binary(BinaryOp.GT, lhs, rhs):
-            return _below(BinaryOp.LT, rhs, lhs, at)
-        case Binary(BinaryOp.GE, lhs, rhs):
-            return _below(BinaryOp.LE, rhs, lhs, at)
-        case Binary(op, lhs, rhs) if op in COMPARISONS:
+        case ir.Binary(ir.BinaryOp.GT, lhs, rhs):
+            return _below(ir.BinaryOp.LT, rhs, lhs, at)
+        case ir.Binary(ir.BinaryOp.GE, lhs, rhs):
+            return _below(ir.BinaryOp.LE, rhs, lhs, at)
+        case ir.Binary(op, lhs, rhs) if op in ir.COMPARISONS:
             return _comparison(op, affine(lhs, at), affine(rhs, at))
         case _:
             raise NotAffine(condition)
 
 
-def _below(op: BinaryOp, lhs: Expr, rhs: Expr, at: Frame) -> isl.Set:
+def _below(op: ir.BinaryOp, lhs: ir.Expr, rhs: ir.Expr, at: Frame) -> isl.Set:
     """Where the greatest of some is below the least of others each is below each: one convex piece,
     where the extremes themselves are functions of several.
     """
-    low = [affine(e, at) for e in _extreme(BinaryOp.MAX, lhs)]
-    high = [affine(e, at) for e in _extreme(BinaryOp.MIN, rhs)]
+    low = [affine(e, at) for e in _extreme(ir.BinaryOp.MAX, lhs)]
+    high = [affine(e, at) for e in _extreme(ir.BinaryOp.MIN, rhs)]
     pairs = (_comparison(op, a, b) for a in low for b in high)
     return reduce(isl.Set.intersect, pairs)
 
 
-def _extreme(op: BinaryOp, e: Expr) -> tuple[Expr, ...]:
+def _extreme(op: ir.BinaryOp, e: ir.Expr) -> tuple[ir.Expr, ...]:
     """Expressions whose minimum, or maximum, the expression is: sums and quotients keep the order
     of what they are made of.
     """
-    other = BinaryOp.MAX if op is BinaryOp.MIN else BinaryOp.MIN
+    other = ir.BinaryOp.MAX if op is ir.BinaryOp.MIN else ir.BinaryOp.MIN
     match e:
-        case Binary(BinaryOp.MIN | BinaryOp.MAX as found, a, b) if found is op:
+        case ir.Binary(ir.BinaryOp.MIN | ir.BinaryOp.MAX as found, a, b) if found is op:
             return (*_extreme(op, a), *_extreme(op, b))
-        case Binary(BinaryOp.ADD, a, b):
+        case ir.Binary(ir.BinaryOp.ADD, a, b):
             return _each(e, _extreme(op, a), _extreme(op, b))
-        case Binary(BinaryOp.SUB, a, b):
+        case ir.Binary(ir.BinaryOp.SUB, a, b):
             return _each(e, _extreme(op, a), _extreme(other, b))
-        case Binary(BinaryOp.FLOORDIV | BinaryOp.MUL, a, Const(int() as c) as b) if c > 0:
+        case ir.Binary(ir.BinaryOp.FLOORDIV | ir.BinaryOp.MUL, a, ir.Const(int() as c) as b) if (
+            c > 0
+        ):
             return _each(e, _extreme(op, a), (b,))
         case _:
             return (e,)
 
 
-def _each(e: Binary, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
+def _each(e: ir.Binary, lhs: Sequence[ir.Expr], rhs: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
     """The expression of each pair of operands."""
     if len(lhs) * len(rhs) == 1:
         return (e,)
     return tuple(replace(e, lhs=a, rhs=b) for a in lhs for b in rhs)
 
 
-def _comparison(op: BinaryOp, lhs: isl.PwAff, rhs: isl.PwAff) -> isl.Set:
+def _comparison(op: ir.BinaryOp, lhs: isl.PwAff, rhs: isl.PwAff) -> isl.Set:
     match op:
-        case BinaryOp.LT:
+        case ir.BinaryOp.LT:
             return lhs.lt_set(rhs)
-        case BinaryOp.LE:
+        case ir.BinaryOp.LE:
             return lhs.le_set(rhs)
-        case BinaryOp.EQ:
+        case ir.BinaryOp.EQ:
             return lhs.eq_set(rhs)
         case _:
             return lhs.ne_set(rhs)

@@ -12,35 +12,10 @@ from typing import assert_never, final
 
 import islpy as isl
 
+from ...ir import nodes as ir
 from ...ir.algebra import TRUE, index
 from ...ir.exchanges import Exchange, exchange
 from ...ir.launch import axes, owners
-from ...ir.nodes import (
-    Allocate,
-    Barrier,
-    Binary,
-    BinaryOp,
-    Block,
-    Buffer,
-    Combiner,
-    Const,
-    Delinearize,
-    Destination,
-    Expr,
-    If,
-    Init,
-    IterVar,
-    Kernel,
-    Loop,
-    LoopKind,
-    Parameter,
-    Scope,
-    Seq,
-    Stmt,
-    Store,
-    Transfer,
-    Var,
-)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.types import INDEX
 from ..witness import Refused
@@ -59,7 +34,7 @@ from .statement import (
 )
 from .tiles import Tiles, tiles
 
-_NOTHING = Block("a barrier", (), (), TRUE, Init(Combiner.SUM, ()))
+_NOTHING = ir.Block("a barrier", (), (), TRUE, ir.Init(ir.Combiner.SUM, ()))
 
 
 @final
@@ -69,13 +44,13 @@ class Tree:
     statements that touch nothing.
     """
 
-    kernel: Kernel
+    kernel: ir.Kernel
     parameters: isl.Space
     context: isl.Set
     statements: tuple[Statement, ...]
     arguments: dict[str, Storage]
     barriers: tuple[Statement, ...] = ()
-    transfers: tuple[tuple[Transfer, Statement], ...] = ()
+    transfers: tuple[tuple[ir.Transfer, Statement], ...] = ()
 
     def end(self, storage: Storage) -> Access:
         """The caller's read of every element of an argument, after everything else."""
@@ -83,12 +58,12 @@ class Tree:
         at = frame(self.parameters, axes)
         identity = tuple_map(tuple(at.values[a] for a in axes), at)
         domain = storage.box.intersect_params(self.context)
-        target = Destination(storage.name, tuple(Var(a) for a in axes))
+        target = ir.Destination(storage.name, tuple(ir.Var(a) for a in axes))
         iters = tuple(
-            IterVar(a, index(0), e) for a, e in zip(axes, storage.buffer.shape, strict=True)
+            ir.IterVar(a, index(0), e) for a, e in zip(axes, storage.buffer.shape, strict=True)
         )
-        nothing = Const(0, storage.buffer.dtype)
-        block = Block("the caller", iters, target.indices, TRUE, Store(target, nothing))
+        nothing = ir.Const(0, storage.buffer.dtype)
+        block = ir.Block("the caller", iters, target.indices, TRUE, ir.Store(target, nothing))
         uid = -1 - list(self.arguments).index(storage.name)
         statement = Statement(block, uid, (1,), axes, domain, at, identity, None, ())
         return Access(statement, 0, storage, 0, identity.intersect_domain(domain))
@@ -99,19 +74,19 @@ class Tree:
 class Placed:
     """A node where it stands in a tree, before isl is told. uid: that of its statement."""
 
-    node: Block | Barrier | Transfer
+    node: ir.Block | ir.Barrier | ir.Transfer
     around: Surroundings
     uid: int
 
     @property
-    def block(self) -> Block:
+    def block(self) -> ir.Block:
         """The node as a block that touches nothing, if it is none."""
         match self.node:
-            case Block():
+            case ir.Block():
                 return self.node
-            case Barrier():
+            case ir.Barrier():
                 return _NOTHING
-            case Transfer(message):
+            case ir.Transfer(message):
                 name = f"the {type(self.node).__name__.lower()} of '{message}'"
                 return replace(_NOTHING, name=name)
 
@@ -126,14 +101,14 @@ class Outline:
 
     @property
     def blocks(self) -> tuple[Placed, ...]:
-        return tuple(s for s in self.placed if isinstance(s.node, Block))
+        return tuple(s for s in self.placed if isinstance(s.node, ir.Block))
 
     @property
     def has_parts(self) -> bool:
         """Whether a proof is made of parts (`poly.decisions`) alone. No part has what threads of a
         launch, and ranks that send, do to each other.
         """
-        return not any(s.around.launch or isinstance(s.node, Transfer) for s in self.placed)
+        return not any(s.around.launch or isinstance(s.node, ir.Transfer) for s in self.placed)
 
     def tree(self, chosen: Container[int] | None = None) -> Tree:
         """The tree with the chosen of its statements, by default all, and all of its barriers and
@@ -144,24 +119,24 @@ class Outline:
         found = tuple(
             (s.node, statement(s.block, s.around, s.uid))
             for s in self.placed
-            if chosen is None or s.uid in chosen or not isinstance(s.node, Block)
+            if chosen is None or s.uid in chosen or not isinstance(s.node, ir.Block)
         )
         return replace(
             self.empty,
-            statements=tuple(s for node, s in found if isinstance(node, Block)),
-            barriers=tuple(s for node, s in found if isinstance(node, Barrier)),
-            transfers=tuple((node, s) for node, s in found if isinstance(node, Transfer)),
+            statements=tuple(s for node, s in found if isinstance(node, ir.Block)),
+            barriers=tuple(s for node, s in found if isinstance(node, ir.Barrier)),
+            transfers=tuple((node, s) for node, s in found if isinstance(node, ir.Transfer)),
         )
 
 
-def extract(kernel: Kernel) -> Tree:
+def extract(kernel: ir.Kernel) -> Tree:
     """The statements of a kernel whose inits are explicit. Raises Refused for what isl cannot
     say.
     """
     return outline(kernel).tree()
 
 
-def outline(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Outline:
+def outline(kernel: ir.Kernel, assumptions: tuple[ir.Expr, ...] = ()) -> Outline:
     """As `extract`, but for the statements' sets.
 
     assumptions: over dims, on top of the kernel's own.
@@ -188,15 +163,17 @@ def outline(kernel: Kernel, assumptions: tuple[Expr, ...] = ()) -> Outline:
     return Outline(tree, tuple(Placed(node, around, k) for k, (node, around) in visited))
 
 
-def _allocated(buffer: Buffer, around: Surroundings, body: Stmt) -> Storage:
+def _allocated(buffer: ir.Buffer, around: Surroundings, body: ir.Stmt) -> Storage:
     """A buffer as an Allocate makes it."""
     levels = [item for item in around.path if isinstance(item, LoopLevel)]
-    if buffer.scope is Scope.MESSAGE:
+    if buffer.scope is ir.Scope.MESSAGE:
         return _message(buffer, around, exchange(body, buffer.name))
-    if buffer.scope is Scope.RANK and not any(LoopKind.DISTRIBUTED in x.kinds for x in levels):
+    if buffer.scope is ir.Scope.RANK and not any(
+        ir.LoopKind.DISTRIBUTED in x.kinds for x in levels
+    ):
         found = _storage(buffer, (*around.dims, "rank"), around.parameters)
         outside = tuple(range(len(around.dims)))
-        return replace(found, kept=outside, owners=(LoopKind.DISTRIBUTED,))
+        return replace(found, kept=outside, owners=(ir.LoopKind.DISTRIBUTED,))
     bound = frozenset(kind for level in levels for kind in level.kinds)
     launch = around.launch
     axes = owners(buffer, launch.axes, frozenset(launch.axes) - bound) if launch else None
@@ -223,7 +200,7 @@ def _allocated(buffer: Buffer, around: Surroundings, body: Stmt) -> Storage:
     return replace(found, kept=tuple(kept), owners=rest, entries=tuple(entries))
 
 
-def _message(buffer: Buffer, around: Surroundings, found: Exchange) -> Storage:
+def _message(buffer: ir.Buffer, around: Surroundings, found: Exchange) -> Storage:
     """A message: another one in each iteration of the loops in which it is sent."""
     for loop in found.around:
         if fused(loop) or tiles(loop):
@@ -240,7 +217,10 @@ def _message(buffer: Buffer, around: Surroundings, found: Exchange) -> Storage:
 
 
 def _storage(
-    buffer: Buffer, dims: tuple[str, ...], parameters: isl.Space, parameter: Parameter | None = None
+    buffer: ir.Buffer,
+    dims: tuple[str, ...],
+    parameters: isl.Space,
+    parameter: ir.Parameter | None = None,
 ) -> Storage:
     rank = len(buffer.shape)
     places = frame(parameters, (*dims, *(f"index {k}" for k in range(rank))))
@@ -257,7 +237,7 @@ def _storage(
     return Storage(buffer, tuple(range(len(dims))), parameter, box)
 
 
-def parameters_of(kernel: Kernel) -> isl.Space:
+def parameters_of(kernel: ir.Kernel) -> isl.Space:
     """The space of a kernel's sizes."""
     scalars = (s.name for s in kernel.scalars if s.dtype is INDEX)
     names = (*kernel.dims, *scalars, *(p.name for p in kernel.phases))
@@ -271,24 +251,24 @@ def parameters_of(kernel: Kernel) -> isl.Space:
 
 
 def _visit(
-    stmt: Stmt, around: Surroundings, uid: Iterator[int]
-) -> Iterator[tuple[Block | Barrier | Transfer, Surroundings]]:
+    stmt: ir.Stmt, around: Surroundings, uid: Iterator[int]
+) -> Iterator[tuple[ir.Block | ir.Barrier | ir.Transfer, Surroundings]]:
     match stmt:
-        case Block():
+        case ir.Block():
             yield stmt, around
-        case Barrier() | Transfer():
+        case ir.Barrier() | ir.Transfer():
             yield stmt, around
-        case Seq(body):
+        case ir.Seq(body):
             for k, s in enumerate(body):
                 yield from _visit(s, replace(around, path=(*around.path, k)), uid)
-        case If(condition, body):
+        case ir.If(condition, body):
             yield from _visit(body, replace(around, steps=(*around.steps, condition)), uid)
-        case Allocate(buffers, body):
+        case ir.Allocate(buffers, body):
             made = tuple(_allocated(b, around, body) for b in buffers)
             yield from _visit(body, replace(around, storages=around.storages + made), uid)
-        case Loop():
+        case ir.Loop():
             yield from _visit_loop(stmt, around, uid)
-        case Delinearize():
+        case ir.Delinearize():
             inner = replace(around, steps=around.steps + constant_parts(stmt))
             yield from _visit(stmt.body, inner, uid)
         case _:
@@ -296,8 +276,8 @@ def _visit(
 
 
 def _visit_loop(
-    loop: Loop, around: Surroundings, uid: Iterator[int]
-) -> Iterator[tuple[Block | Barrier | Transfer, Surroundings]]:
+    loop: ir.Loop, around: Surroundings, uid: Iterator[int]
+) -> Iterator[tuple[ir.Block | ir.Barrier | ir.Transfer, Surroundings]]:
     nest = fused(loop)
     if loop.kind.is_bound and around.launch is None:
         launch = Launch(next(uid), len(around.dims), axes(loop))
@@ -322,7 +302,7 @@ def _visit_loop(
 
 def _visit_tiles(
     cut: Tiles, around: Surroundings, uid: Iterator[int]
-) -> Iterator[tuple[Block | Barrier | Transfer, Surroundings]]:
+) -> Iterator[tuple[ir.Block | ir.Barrier | ir.Transfer, Surroundings]]:
     turned = next(uid) if cut.turned else None
     for u in cut.loops:
         level = LoopLevel(next(uid), u.loops, u.kinds, (u.var,), turned)
@@ -332,8 +312,8 @@ def _visit_tiles(
     yield from _visit(cut.body, around, uid)
 
 
-def _between(var: str, lower: Expr | None, upper: Expr) -> tuple[Expr, Expr]:
+def _between(var: str, lower: ir.Expr | None, upper: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
     return (
-        Binary(BinaryOp.GE, Var(var), lower or index(0)),
-        Binary(BinaryOp.LT, Var(var), upper),
+        ir.Binary(ir.BinaryOp.GE, ir.Var(var), lower or index(0)),
+        ir.Binary(ir.BinaryOp.LT, ir.Var(var), upper),
     )

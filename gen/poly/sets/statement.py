@@ -13,19 +13,9 @@ from typing import final
 
 import islpy as isl
 
+from ...ir import nodes as ir
 from ...ir.algebra import conjuncts
 from ...ir.launch import Axes
-from ...ir.nodes import (
-    Block,
-    Buffer,
-    Expr,
-    Intent,
-    Load,
-    LoopKind,
-    Node,
-    Parameter,
-    Select,
-)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import children, loads, targets
 from ..witness import Instance, Refused, Sample, Witness, partner, sample
@@ -43,7 +33,7 @@ class LoopLevel:
 
     node: int
     loops: tuple[str, ...]
-    kinds: tuple[LoopKind, ...]
+    kinds: tuple[ir.LoopKind, ...]
     dims: tuple[str, ...]
     turned: int | None = None
 
@@ -59,7 +49,7 @@ class LoopLevel:
     @property
     def in_lockstep(self) -> bool:
         """Whether its iterations are threads or ranks."""
-        return self.is_thread or (not self.is_fused and self.kinds[0] is LoopKind.DISTRIBUTED)
+        return self.is_thread or (not self.is_fused and self.kinds[0] is ir.LoopKind.DISTRIBUTED)
 
 
 @final
@@ -71,7 +61,7 @@ class Launch:
     outside: int
     axes: Axes
 
-    def kinds(self, *, threads: bool) -> tuple[LoopKind, ...]:
+    def kinds(self, *, threads: bool) -> tuple[ir.LoopKind, ...]:
         return tuple(kind for kind in self.axes if kind.is_thread is threads)
 
 
@@ -92,13 +82,13 @@ class Storage:
     box: the places that there are.
     """
 
-    buffer: Buffer
+    buffer: ir.Buffer
     kept: tuple[int, ...]
-    parameter: Parameter | None
+    parameter: ir.Parameter | None
     box: isl.Set
-    owners: tuple[LoopKind, ...] = ()
+    owners: tuple[ir.LoopKind, ...] = ()
     entries: tuple[int, ...] = ()
-    way: tuple[Expr, Expr] | None = None
+    way: tuple[ir.Expr, ir.Expr] | None = None
 
     @property
     def depth(self) -> int:
@@ -150,7 +140,7 @@ class Statement:
     inputs, under which it runs; guards: the reads in those.
     """
 
-    block: Block
+    block: ir.Block
     uid: int
     path: tuple[int | LoopLevel, ...]
     dims: tuple[str, ...]
@@ -158,7 +148,7 @@ class Statement:
     at: Frame
     instance: isl.Map
     origin: isl.Map | None
-    opaque: tuple[Expr, ...]
+    opaque: tuple[ir.Expr, ...]
     launch: Launch | None = None
     guards: list[Access] = field(default_factory=list)
     reads: list[Access] = field(default_factory=list)
@@ -172,7 +162,7 @@ class Statement:
     def levels(self) -> tuple[LoopLevel, ...]:
         return tuple(item for item in self.path if isinstance(item, LoopLevel))
 
-    def on(self, axis: LoopKind) -> tuple[LoopLevel, int] | None:
+    def on(self, axis: ir.LoopKind) -> tuple[LoopLevel, int] | None:
         """The loop around that is bound to an axis, and which of `dims` is its first."""
         depth = 0
         for level in self.levels:
@@ -198,7 +188,7 @@ class Statement:
 class AtLeast:
     """Of an extent 0, since a product hides two negative ones; of a size given at run time 1."""
 
-    value: Expr
+    value: ir.Expr
     least: int
     what: str
     of: str
@@ -209,10 +199,10 @@ class AtLeast:
 class Guarded:
     """A condition that the guards of the blocks inside must imply."""
 
-    condition: Expr
+    condition: ir.Expr
 
 
-Step = Expr | tuple[str, Expr] | AtLeast | Guarded
+Step = ir.Expr | tuple[str, ir.Expr] | AtLeast | Guarded
 
 
 @final
@@ -239,12 +229,12 @@ class Surroundings:
         )
 
 
-def statement(block: Block, around: Surroundings, uid: int) -> Statement:
+def statement(block: ir.Block, around: Surroundings, uid: int) -> Statement:
     """The block as a statement. Raises Refused for what isl cannot say."""
     at = frame(around.parameters, around.dims)
     domain = isl.Set.universe(at.space).intersect_params(around.context)
-    opaque: list[tuple[Expr, isl.Set]] = []
-    guarded: list[Expr] = []
+    opaque: list[tuple[ir.Expr, isl.Set]] = []
+    guarded: list[ir.Expr] = []
     for step in (*around.steps, block.predicate):
         at = replace(at, known=opaque[0][1] if opaque else domain)
         match step:
@@ -285,7 +275,7 @@ def statement(block: Block, around: Surroundings, uid: int) -> Statement:
     return result
 
 
-def _affine(expr: Expr, at: Frame, block: Block) -> isl.PwAff:
+def _affine(expr: ir.Expr, at: Frame, block: ir.Block) -> isl.PwAff:
     try:
         return affine(expr, at)
     except NotAffine as e:
@@ -295,7 +285,7 @@ def _affine(expr: Expr, at: Frame, block: Block) -> isl.PwAff:
         ) from e
 
 
-def _require_least(needed: AtLeast, at: Frame, domain: isl.Set, block: Block) -> None:
+def _require_least(needed: AtLeast, at: Frame, domain: isl.Set, block: ir.Block) -> None:
     above = _affine(needed.value, at, block).sub(at.constant(needed.least))
     wrong = domain.subtract(above.nonneg_set())
     if not wrong.is_empty():
@@ -307,7 +297,7 @@ def _require_least(needed: AtLeast, at: Frame, domain: isl.Set, block: Block) ->
         )
 
 
-def _require_guard(condition: Expr, at: Frame, domain: isl.Set, block: Block) -> None:
+def _require_guard(condition: ir.Expr, at: Frame, domain: isl.Set, block: ir.Block) -> None:
     try:
         within = domain.is_subset(region(condition, at))
     except NotAffine:
@@ -320,10 +310,10 @@ def _require_guard(condition: Expr, at: Frame, domain: isl.Set, block: Block) ->
         )
 
 
-def _require_readable(condition: Expr, block: Block, around: Surroundings) -> None:
+def _require_readable(condition: ir.Expr, block: ir.Block, around: Surroundings) -> None:
     """Only what inputs say may be left opaque: it is the same whenever it is asked."""
     parameters = (s.parameter for s in around.storages)
-    inputs = {p.buffer.name for p in parameters if p and p.intent is Intent.IN}
+    inputs = {p.buffer.name for p in parameters if p and p.intent is ir.Intent.IN}
     read = loads(condition)
     if not read or any(x.buffer not in inputs for x in read):
         raise Refused(
@@ -335,25 +325,25 @@ def _require_readable(condition: Expr, block: Block, around: Surroundings) -> No
 
 def reads_of(
     statement: Statement,
-    node: Node,
+    node: ir.Node,
     domain: isl.Set,
     storages: Mapping[str, Storage],
     first: int = 0,
 ) -> Iterator[Access]:
     """The reads below a node, numbered from `first` in textual order, where they are evaluated."""
-    if isinstance(node, Load):
+    if isinstance(node, ir.Load):
         storage = storages[node.buffer]
         yield _access(statement, first, storage, node.indices, domain)
         first += 1
     for position, child in enumerate(children(node)):
         where = domain
-        if isinstance(node, Select) and position > 0:
+        if isinstance(node, ir.Select) and position > 0:
             where = _side(node, position == 1, statement.at, domain)
         yield from reads_of(statement, child, where, storages, first)
         first += len(loads(child))
 
 
-def _side(select: Select, then: bool, at: Frame, domain: isl.Set) -> isl.Set:
+def _side(select: ir.Select, then: bool, at: Frame, domain: isl.Set) -> isl.Set:
     """Where a side of a Select is evaluated; the domain where the condition is not affine."""
     try:
         holds = region(select.condition, at)
@@ -366,7 +356,7 @@ def _access(
     statement: Statement,
     number: int,
     storage: Storage,
-    indices: tuple[Expr, ...],
+    indices: tuple[ir.Expr, ...],
     domain: isl.Set,
     *,
     writes: bool = False,
@@ -375,7 +365,7 @@ def _access(
     outer = tuple(at.values[statement.dims[k]] for k in storage.kept)
     outer += tuple(_on(axis, statement, storage) for axis in storage.owners)
     if storage.way:
-        rank = _on(LoopKind.DISTRIBUTED, statement, storage)
+        rank = _on(ir.LoopKind.DISTRIBUTED, statement, storage)
         to, source = (_affine(peer, at, statement.block) for peer in storage.way)
         outer += (rank, to) if writes else (source, rank)
     values = [known(expr, at) for expr in indices]
@@ -400,7 +390,7 @@ def _access(
     return Access(statement, number, storage, free, place.intersect_domain(events))
 
 
-def _on(axis: LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:
+def _on(axis: ir.LoopKind, statement: Statement, storage: Storage) -> isl.PwAff:
     """A statement's place on an axis of its launch, in which no loop may be bound to the axis."""
     found = statement.on(axis)
     if found is None:

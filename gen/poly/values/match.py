@@ -15,24 +15,8 @@ from typing import assert_never, final
 
 import islpy as isl
 
+from ...ir import nodes as ir
 from ...ir.algebra import dtype_of
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    Function,
-    Init,
-    Load,
-    Node,
-    Select,
-    Store,
-    Unary,
-    Update,
-    Var,
-)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import children, loads
 from ..sets.affine import MOST_QUOTIENT, Frame, NotAffine, affine, region
@@ -83,7 +67,7 @@ class _Side:
     """An expression where it stands: its statement, and the number of its first load."""
 
     statement: Statement
-    expr: Expr
+    expr: ir.Expr
     first: int
 
     @property
@@ -91,15 +75,17 @@ class _Side:
         return self.statement.at
 
     def parts(self) -> "tuple[_Side, ...]":
-        first = self.first + isinstance(self.expr, Load)
+        first = self.first + isinstance(self.expr, ir.Load)
         return _sides(self.statement, tuple(children(self.expr)), first)
 
 
-def _sides(statement: Statement, exprs: tuple[Node, ...], first: int) -> tuple[_Side, ...]:
+def _sides(statement: Statement, exprs: tuple[ir.Node, ...], first: int) -> tuple[_Side, ...]:
     """Expressions that follow each other in textual order."""
     firsts = accumulate((len(loads(e)) for e in exprs), initial=first)
     return tuple(
-        _Side(statement, e, n) for e, n in zip(exprs, firsts, strict=False) if isinstance(e, Expr)
+        _Side(statement, e, n)
+        for e, n in zip(exprs, firsts, strict=False)
+        if isinstance(e, ir.Expr)
     )
 
 
@@ -123,15 +109,15 @@ class _Matcher:
             if same == "no":
                 raise _mismatch(plain, executed)
             return
-        if isinstance(p, Select) and (holds := _where(p.condition, plain.at)) is not None:
+        if isinstance(p, ir.Select) and (holds := _where(p.condition, plain.at)) is not None:
             _, then, otherwise = plain.parts()
             yield from self.match(then, executed, points.intersect_range(holds))
             yield from self.match(otherwise, executed, points.subtract_range(holds))
-        elif isinstance(x, Select) and (holds := _where(x.condition, executed.at)) is not None:
+        elif isinstance(x, ir.Select) and (holds := _where(x.condition, executed.at)) is not None:
             _, then, otherwise = executed.parts()
             yield from self.match(plain, then, points.intersect_domain(holds))
             yield from self.match(plain, otherwise, points.subtract_domain(holds))
-        elif isinstance(p, Load):
+        elif isinstance(p, ir.Load):
             yield from self._load(plain, p, executed, points)
         elif _is_fma(p, x):
             yield from self._fma(plain, executed, points)
@@ -142,17 +128,17 @@ class _Matcher:
             raise _mismatch(plain, executed)
 
     def _load(
-        self, plain: _Side, load: Load, executed: _Side, points: isl.Map
+        self, plain: _Side, load: ir.Load, executed: _Side, points: isl.Map
     ) -> Iterator[LogicalRead]:
         x, block = executed.expr, plain.statement.name
         if self.in_condition:
-            if not (isinstance(x, Load) and x.buffer == load.buffer):
+            if not (isinstance(x, ir.Load) and x.buffer == load.buffer):
                 raise _mismatch(plain, executed)
             for a, b in zip(plain.parts(), executed.parts(), strict=True):
                 yield from self.match(a, b, points)
             return
         values = self.logical.reads[block, plain.first]
-        direct = isinstance(x, Load) and self.makers[executed.first] & makers(values)
+        direct = isinstance(x, ir.Load) and self.makers[executed.first] & makers(values)
         if not direct and (inlined := self._producer(plain, points)):
             yield from self.match(inlined[0], executed, inlined[1])
         elif not direct and (new := substituted(plain.statement, load, plain.first, self.logical)):
@@ -161,7 +147,7 @@ class _Matcher:
                 self, logical=replace(self.logical, reads={**self.logical.reads, **reads})
             )
             yield from inside.match(_Side(new.statement, new.expr, 0), executed, points)
-        elif isinstance(x, Load):
+        elif isinstance(x, ir.Load):
             instances = points.apply_range(plain.statement.instance)
             yield LogicalRead(executed.first, values, instances)
             yield from self._free_indices(plain, executed, points)
@@ -180,7 +166,7 @@ class _Matcher:
             producer = self.logical.blocks[value.block]
             body = producer.block.body
             found = instances.apply_range(flow)
-            if not isinstance(body, Store) or producer.opaque:
+            if not isinstance(body, ir.Store) or producer.opaque:
                 continue
             if points.domain().is_subset(found.domain()):
                 first = len(loads(body.target))
@@ -207,13 +193,13 @@ class _Matcher:
             yield from self.match(p, x, points)
 
 
-def _is_product(expr: Expr) -> bool:
-    return isinstance(expr, Binary) and expr.op is BinaryOp.MUL
+def _is_product(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Binary) and expr.op is ir.BinaryOp.MUL
 
 
-def _is_fma(plain: Expr, executed: Expr) -> bool:
+def _is_fma(plain: ir.Expr, executed: ir.Expr) -> bool:
     match plain, executed:
-        case Binary(BinaryOp.ADD, lhs, rhs), Call(Function.FMA, _):
+        case ir.Binary(ir.BinaryOp.ADD, lhs, rhs), ir.Call(ir.Function.FMA, _):
             return _is_product(lhs) or _is_product(rhs)
         case _:
             return False
@@ -237,7 +223,7 @@ def _number(side: _Side) -> isl.PwAff | None:
         return None
 
 
-def _where(condition: Expr, at: Frame) -> isl.Set | None:
+def _where(condition: ir.Expr, at: Frame) -> isl.Set | None:
     try:
         return region(condition, at)
     except NotAffine:
@@ -256,25 +242,25 @@ def _equal_numbers(plain: _Side, executed: _Side, points: isl.Map) -> str | None
     return "yes" if wanted.is_subset(isl.Map.from_pw_aff(theirs)) else "no"
 
 
-def head(expr: Expr) -> tuple[object, ...]:
+def head(expr: ir.Expr) -> tuple[object, ...]:
     """What of a node is not below it. Constants by their text, since a NaN is not itself."""
     match expr:
-        case Var(name, dtype):
-            return (Var, name, dtype)
-        case Const(value, dtype):
-            return (Const, repr(value), dtype)
-        case Unary(op, _):
-            return (Unary, op)
-        case Binary(op, _, _):
-            return (Binary, op)
-        case Select():
-            return (Select,)
-        case Cast(dtype, _):
-            return (Cast, dtype)
-        case Call(function, args):
-            return (Call, function, len(args))
-        case Load(_, indices, dtype):
-            return (Load, len(indices), dtype)
+        case ir.Var(name, dtype):
+            return (ir.Var, name, dtype)
+        case ir.Const(value, dtype):
+            return (ir.Const, repr(value), dtype)
+        case ir.Unary(op, _):
+            return (ir.Unary, op)
+        case ir.Binary(op, _, _):
+            return (ir.Binary, op)
+        case ir.Select():
+            return (ir.Select,)
+        case ir.Cast(dtype, _):
+            return (ir.Cast, dtype)
+        case ir.Call(function, args):
+            return (ir.Call, function, len(args))
+        case ir.Load(_, indices, dtype):
+            return (ir.Load, len(indices), dtype)
         case _:
             assert_never(expr)
 
@@ -340,11 +326,11 @@ def _kind(statement: Statement) -> str:
     """What a block does to what types."""
     into = ", ".join(w.storage.buffer.dtype.value for w in statement.writes)
     match statement.block.body:
-        case Store():
+        case ir.Store():
             return f"store of {into}"
-        case Init(combiner, _):
+        case ir.Init(combiner, _):
             return f"{combiner.value} init of {into}"
-        case Update(combiner, _, _):
+        case ir.Update(combiner, _, _):
             return f"{combiner.value} update of {into}"
         case _ as body:
             assert_never(body)
@@ -353,11 +339,11 @@ def _kind(statement: Statement) -> str:
 def _values(statement: Statement) -> tuple[_Side, ...]:
     """The values that a block computes."""
     match statement.block.body:
-        case Store(target, value):
+        case ir.Store(target, value):
             return _sides(statement, (value,), len(loads(target)))
-        case Init():
+        case ir.Init():
             return ()
-        case Update(_, targets, values):
+        case ir.Update(_, targets, values):
             return _sides(statement, values, sum(len(loads(t)) for t in targets))
         case _ as body:
             assert_never(body)

@@ -9,29 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, final
 
+from ...ir import nodes as ir
 from ...ir.algebra import add, index, mod, sub
 from ...ir.index.bounds import highest, lowest, normal, sides
 from ...ir.index.linear import constant, linear
-from ...ir.nodes import (
-    BinaryOp,
-    Block,
-    Buffer,
-    Destination,
-    Expr,
-    IterVar,
-    Load,
-    Loop,
-    Node,
-    Stmt,
-    Store,
-    Var,
-)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import accessed, map_children, variables
 from .new_loops import Interval, Region
 from .tree import CannotApply, ranges_of, update_blocks
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=ir.Node)
 
 
 @final
@@ -43,7 +30,7 @@ class Window:
     """
 
     axis: int
-    first: Expr
+    first: ir.Expr
     size: int
     step: int
     region: Region
@@ -70,7 +57,7 @@ class Window:
         return tuple(own if k == self.axis else i for k, i in enumerate(self.region))
 
 
-def window(buffer: str, region: Region, loop: Loop) -> Window:
+def window(buffer: str, region: Region, loop: ir.Loop) -> Window:
     """The window of a buffer of which an iteration of the loop reads the region. Raises CannotApply
     where it does not move as windows do.
     """
@@ -96,11 +83,11 @@ def window(buffer: str, region: Region, loop: Loop) -> Window:
     axis = moving[0]
     interval = region[axis]
     assert interval is not None
-    for first in sides(BinaryOp.MAX, normal(interval.lower)):
-        for last in sides(BinaryOp.MIN, normal(interval.upper)):
+    for first in sides(ir.BinaryOp.MAX, normal(interval.lower)):
+        for last in sides(ir.BinaryOp.MIN, normal(interval.upper)):
             length = constant(add(sub(last, first), 1))
             step = linear(first).coefficient(loop.var)
-            fixed = linear(first).without(Var(loop.var))
+            fixed = linear(first).without(ir.Var(loop.var))
             if length is not None and step and loop.var not in fixed.variables():
                 return _overlapping(Window(axis, first, length, step, region), buffer, loop)
     lower, upper = (expr_to_text(normal(e)) for e in (interval.lower, interval.upper))
@@ -110,7 +97,7 @@ def window(buffer: str, region: Region, loop: Loop) -> Window:
     )
 
 
-def _overlapping(found: Window, buffer: str, loop: Loop) -> Window:
+def _overlapping(found: Window, buffer: str, loop: ir.Loop) -> Window:
     if found.kept > 0:
         return found
     raise CannotApply(
@@ -129,10 +116,10 @@ class Circular:
     buffer: str
     window: Window
 
-    def shaped(self, buffer: Buffer) -> Buffer:
+    def shaped(self, buffer: ir.Buffer) -> ir.Buffer:
         return _shaped(buffer, self.buffer, self.window.axis, self.window.size)
 
-    def of(self, stmt: Stmt) -> Stmt:
+    def of(self, stmt: ir.Stmt) -> ir.Stmt:
         size = self.window.size
         return _at(stmt, self.buffer, self.window.axis, lambda place: mod(place, size))
 
@@ -151,55 +138,55 @@ class Halves:
     window: Window
     start: str
 
-    def shaped(self, buffer: Buffer) -> Buffer:
+    def shaped(self, buffer: ir.Buffer) -> ir.Buffer:
         return _shaped(buffer, self.buffer, self.window.axis, 2 * self.window.step)
 
-    def of(self, stmt: Stmt, start: Expr, around: tuple[Stmt, ...]) -> Stmt:
+    def of(self, stmt: ir.Stmt, start: ir.Expr, around: tuple[ir.Stmt, ...]) -> ir.Stmt:
         """A statement below `around`, where the window starts at `start`."""
         ranges = ranges_of(around)
         low, high = lowest(start, ranges), highest(start, ranges)
         if low is None or high is None:
             raise CannotApply(f"nothing bounds where the window of '{self.buffer}' starts")
-        known = IterVar(self.start, normal(low), normal(add(high, 1)))
+        known = ir.IterVar(self.start, normal(low), normal(add(high, 1)))
 
-        def go(block: Block) -> Block:
+        def go(block: ir.Block) -> ir.Block:
             if self.buffer not in accessed(block):
                 return block
             return replace(
                 block,
                 iters=(*block.iters, known),
                 bindings=(*block.bindings, normal(start)),
-                body=self._shifted(block.body, sub(self._room, Var(self.start))),
+                body=self._shifted(block.body, sub(self._room, ir.Var(self.start))),
             )
 
         return update_blocks(stmt, go)
 
-    def moved_down(self, block: Block) -> Block:
+    def moved_down(self, block: ir.Block) -> ir.Block:
         """A copy of the window, a step lower."""
-        assert isinstance(block.body, Store)
+        assert isinstance(block.body, ir.Store)
         target = self._shifted(block.body.target, index(-self.window.step))
         return replace(block, body=replace(block.body, target=target))
 
     @property
-    def _room(self) -> Expr:
+    def _room(self) -> ir.Expr:
         return index(self.window.step - self.window.kept)
 
-    def _shifted(self, node: N, by: Expr) -> N:
+    def _shifted(self, node: N, by: ir.Expr) -> N:
         return _at(node, self.buffer, self.window.axis, lambda place: normal(add(place, by)))
 
 
-def _shaped(buffer: Buffer, name: str, axis: int, extent: int) -> Buffer:
+def _shaped(buffer: ir.Buffer, name: str, axis: int, extent: int) -> ir.Buffer:
     if buffer.name != name:
         return buffer
     return replace(buffer, shape=_along(buffer.shape, axis, index(extent)))
 
 
-def _at(node: N, buffer: str, axis: int, place: Callable[[Expr], Expr]) -> N:
+def _at(node: N, buffer: str, axis: int, place: Callable[[ir.Expr], ir.Expr]) -> N:
     """The node with the buffer's accesses at another place along the axis."""
 
     def go(n: Any) -> Any:
         new = map_children(n, go)
-        if isinstance(new, Load | Destination) and new.buffer == buffer:
+        if isinstance(new, ir.Load | ir.Destination) and new.buffer == buffer:
             return replace(new, indices=_along(new.indices, axis, place(new.indices[axis])))
         return new
 
@@ -207,5 +194,5 @@ def _at(node: N, buffer: str, axis: int, place: Callable[[Expr], Expr]) -> N:
     return moved
 
 
-def _along(axes: tuple[Expr, ...], axis: int, value: Expr) -> tuple[Expr, ...]:
+def _along(axes: tuple[ir.Expr, ...], axis: int, value: ir.Expr) -> tuple[ir.Expr, ...]:
     return tuple(value if k == axis else e for k, e in enumerate(axes))

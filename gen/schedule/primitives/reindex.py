@@ -3,21 +3,9 @@
 from dataclasses import replace
 from typing import Literal
 
+from ...ir import nodes as ir
 from ...ir.algebra import conjunction, sub
 from ...ir.index.bounds import LoopRange, highest, lowest, normal
-from ...ir.nodes import (
-    Block,
-    Buffer,
-    Destination,
-    Expr,
-    Init,
-    IterVar,
-    Load,
-    Scope,
-    Store,
-    Update,
-    Var,
-)
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import loads, targets, variables, walk
 from ...poly.certificate import Scheduled
@@ -46,9 +34,9 @@ class Reindex(Primitive):
     scope: Literal["auto", "heap", "stack", "register"] = "auto"
     as_: str | None = None
 
-    def _place(self, block: Block) -> tuple[Expr, ...]:
+    def _place(self, block: ir.Block) -> tuple[ir.Expr, ...]:
         """The one place where the block accesses the buffer. Raises CannotApply."""
-        accesses: tuple[Load | Destination, ...] = (*loads(block.body), *targets(block.body))
+        accesses: tuple[ir.Load | ir.Destination, ...] = (*loads(block.body), *targets(block.body))
         places = tuple(dict.fromkeys(a.indices for a in accesses if a.buffer == self.buffer))
         if not places:
             raise CannotApply(f"block '{block.name}' neither reads nor writes '{self.buffer}'")
@@ -57,29 +45,29 @@ class Reindex(Primitive):
             raise CannotApply(
                 f"block '{block.name}' reads '{self.buffer}' at several places: {shown}, ..."
             )
-        if any(isinstance(n, Load) for i in places[0] for n in walk(i)):
+        if any(isinstance(n, ir.Load) for i in places[0] for n in walk(i)):
             raise CannotApply(f"where block '{block.name}' reads '{self.buffer}' depends on data")
         if self.buffer in edit.written(block):
             if any(x.buffer == self.buffer for x in loads(block.body)):
                 raise CannotApply(f"block '{block.name}' reads '{self.buffer}', too")
-            if isinstance(block.body, Init):
+            if isinstance(block.body, ir.Init):
                 raise CannotApply(f"block '{block.name}' is the init of a reduction")
-            if isinstance(block.body, Update) and not block.initialises:
+            if isinstance(block.body, ir.Update) and not block.initialises:
                 raise CannotApply(f"block '{block.name}' adds to what is in '{self.buffer}'")
         return places[0]
 
-    def _axes(self, block: Block) -> tuple[IterVar, ...]:
+    def _axes(self, block: ir.Block) -> tuple[ir.IterVar, ...]:
         """The iteration variables that the place is made of, over boxes."""
-        used = variables(Destination("", self._place(block)))
+        used = variables(ir.Destination("", self._place(block)))
         ranges = tuple(LoopRange(v.name, v.lower, sub(v.upper, 1)) for v in block.iters)
-        axes: list[IterVar] = []
+        axes: list[ir.IterVar] = []
         for k, v in enumerate(block.iters):
             if v.name not in used:
                 continue
             low, high = lowest(v.lower, ranges[:k]), highest(v.upper, ranges[:k])
             if low is None or high is None:
                 raise CannotApply(f"nothing bounds '{v.name}' of block '{block.name}'")
-            axes.append(IterVar(v.name, normal(low), normal(high)))
+            axes.append(ir.IterVar(v.name, normal(low), normal(high)))
         return tuple(axes)
 
     def apply(self, state: Scheduled) -> Scheduled:
@@ -88,20 +76,22 @@ class Reindex(Primitive):
         there, axes = self._place(block), self._axes(block)
         name = self.as_ or f"{self.buffer}_reindex"
         edit.require_free_buffer(state.kernel, name)
-        shape, scope = tuple(extent(v.upper) for v in axes), Scope(self.scope)
-        copy = Buffer(name, old.dtype, shape, scope, span=old.span)
+        shape, scope = tuple(extent(v.upper) for v in axes), ir.Scope(self.scope)
+        copy = ir.Buffer(name, old.dtype, shape, scope, span=old.span)
         writes = self.buffer in edit.written(block)
-        here = tuple(Var(v.name) for v in axes)
+        here = tuple(ir.Var(v.name) for v in axes)
         at = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
         own = frozenset(name for v in axes for name in variables(at[v.name]))
         others = frozenset(name for b in block.bindings for name in variables(b)) - own
         to, from_ = ((old, there), (copy, here))[:: 1 if writes else -1]
-        moving = Block(
+        moving = ir.Block(
             name,
             axes,
             tuple(at[v.name] for v in axes),
             conjunction(*edit.without_loops(block.predicate, others)),
-            Store(Destination(to[0].name, to[1]), Load(from_[0].name, from_[1], old.dtype)),
+            ir.Store(
+                ir.Destination(to[0].name, to[1]), ir.Load(from_[0].name, from_[1], old.dtype)
+            ),
             span=block.span,
         )
         new = place(moving, (), frozenset(), {}, edit.names(state.kernel) | {name})

@@ -12,29 +12,11 @@ from dataclasses import dataclass
 from typing import assert_never, final
 
 from ...errors import TilesmithError
+from ...ir import nodes as ir
 from ...ir.algebra import dtype_of
 from ...ir.index.facts import Facts
 from ...ir.index.linear import constant, linear
 from ...ir.index.simplify import resolve
-from ...ir.nodes import (
-    COMPARISONS,
-    AnyCombiner,
-    Binary,
-    BinaryOp,
-    Call,
-    Cast,
-    Combiner,
-    Const,
-    DefinedCombiner,
-    Expr,
-    External,
-    Function,
-    Load,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ...ir.storage import bits
 from ...ir.types import INDEX, DType
 from ...ir.walk import walk
@@ -42,25 +24,25 @@ from ...ir.wrapping import wraps
 from .names import C_TYPE, NUMBER, SUFFIX
 
 FORMS = {
-    BinaryOp.ADD: "add",
-    BinaryOp.SUB: "sub",
-    BinaryOp.MUL: "mul",
-    BinaryOp.DIV: "div",
-    BinaryOp.FLOORDIV: "floordiv",
-    BinaryOp.MOD: "mod",
-    BinaryOp.MIN: "min",
-    BinaryOp.MAX: "max",
-    BinaryOp.BITAND: "and",
-    BinaryOp.BITOR: "or",
-    BinaryOp.BITXOR: "xor",
-    BinaryOp.SHL: "shl",
-    BinaryOp.SHR: "shr",
-    BinaryOp.EQ: "eq",
-    BinaryOp.NE: "ne",
-    BinaryOp.LT: "lt",
-    BinaryOp.LE: "le",
-    BinaryOp.GT: "gt",
-    BinaryOp.GE: "ge",
+    ir.BinaryOp.ADD: "add",
+    ir.BinaryOp.SUB: "sub",
+    ir.BinaryOp.MUL: "mul",
+    ir.BinaryOp.DIV: "div",
+    ir.BinaryOp.FLOORDIV: "floordiv",
+    ir.BinaryOp.MOD: "mod",
+    ir.BinaryOp.MIN: "min",
+    ir.BinaryOp.MAX: "max",
+    ir.BinaryOp.BITAND: "and",
+    ir.BinaryOp.BITOR: "or",
+    ir.BinaryOp.BITXOR: "xor",
+    ir.BinaryOp.SHL: "shl",
+    ir.BinaryOp.SHR: "shr",
+    ir.BinaryOp.EQ: "eq",
+    ir.BinaryOp.NE: "ne",
+    ir.BinaryOp.LT: "lt",
+    ir.BinaryOp.LE: "le",
+    ir.BinaryOp.GT: "gt",
+    ir.BinaryOp.GE: "ge",
 }
 
 
@@ -86,7 +68,9 @@ C11 = Dialect(
     {DType.FLOAT32: '__builtin_nanf("")', DType.FLOAT64: '__builtin_nan("")'},
 )
 
-INFIX = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV}) | COMPARISONS
+INFIX = (
+    frozenset({ir.BinaryOp.ADD, ir.BinaryOp.SUB, ir.BinaryOp.MUL, ir.BinaryOp.DIV}) | ir.COMPARISONS
+)
 
 
 @final
@@ -99,131 +83,133 @@ class Scalars:
     """
 
     names: Mapping[str, str]
-    element: Callable[[str, tuple[Expr, ...], Facts], str]
+    element: Callable[[str, tuple[ir.Expr, ...], Facts], str]
     facts: Facts
     words: Dialect = C11
 
-    def index(self, expr: Expr) -> str:
+    def index(self, expr: ir.Expr) -> str:
         """An index expression, terms gathered and minima that the facts decide resolved."""
         return self._index(resolve(expr, self.facts))
 
-    def _index(self, expr: Expr) -> str:
+    def _index(self, expr: ir.Expr) -> str:
         match expr:
-            case Const(value):
+            case ir.Const(value):
                 return _integer(int(value.real))
-            case Binary(_, Const(), Const()) if (known := constant(expr)) is not None:
+            case ir.Binary(_, ir.Const(), ir.Const()) if (known := constant(expr)) is not None:
                 return _integer(known)  # C would compute it as an int
-            case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL as op, lhs, rhs):
+            case ir.Binary(ir.BinaryOp.ADD | ir.BinaryOp.SUB | ir.BinaryOp.MUL as op, lhs, rhs):
                 if wraps(expr):
                     return f"ts_{op.name.lower()}_i64_s({self._index(lhs)}, {self._index(rhs)})"
                 right = self._index(rhs)
-                if isinstance(rhs, Binary) and op is not BinaryOp.ADD:
+                if isinstance(rhs, ir.Binary) and op is not ir.BinaryOp.ADD:
                     right = f"({right})"
                 left = self._index(lhs)
-                if isinstance(lhs, Binary) and op is BinaryOp.MUL:
+                if isinstance(lhs, ir.Binary) and op is ir.BinaryOp.MUL:
                     left = f"({left})"
                 return f"{left} {op.value} {right}"
-            case Binary(BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs, Const(divisor)) if int(
-                divisor.real
-            ) > 0 and self.facts.holds(linear(lhs)):
-                sign = "/" if op is BinaryOp.FLOORDIV else "%"
+            case ir.Binary(
+                ir.BinaryOp.FLOORDIV | ir.BinaryOp.MOD as op, lhs, ir.Const(divisor)
+            ) if int(divisor.real) > 0 and self.facts.holds(linear(lhs)):
+                sign = "/" if op is ir.BinaryOp.FLOORDIV else "%"
                 left = self._index(lhs)
-                if isinstance(lhs, Binary):
+                if isinstance(lhs, ir.Binary):
                     left = f"({left})"
                 return f"{left} {sign} {int(divisor.real)}"
-            case Binary(op, lhs, rhs) if op in FORMS and op not in COMPARISONS:
+            case ir.Binary(op, lhs, rhs) if op in FORMS and op not in ir.COMPARISONS:
                 form = self.words.form.format(FORMS[op])
                 return f"{form}({self._index(lhs)}, {self._index(rhs)})"
             case _:
                 return self.value(expr)
 
-    def condition(self, expr: Expr) -> str:
+    def condition(self, expr: ir.Expr) -> str:
         """A guard, over index expressions mostly."""
         match expr:
-            case Binary(BinaryOp.AND | BinaryOp.OR as op, lhs, rhs):
-                sign = "&&" if op is BinaryOp.AND else "||"
+            case ir.Binary(ir.BinaryOp.AND | ir.BinaryOp.OR as op, lhs, rhs):
+                sign = "&&" if op is ir.BinaryOp.AND else "||"
                 return f"({self.condition(lhs)} {sign} {self.condition(rhs)})"
-            case Unary(UnaryOp.NOT, operand):
+            case ir.Unary(ir.UnaryOp.NOT, operand):
                 return f"!{self.condition(operand)}"
-            case Binary(op, lhs, rhs) if op in COMPARISONS and is_index(lhs) and is_index(rhs):
+            case ir.Binary(op, lhs, rhs) if (
+                op in ir.COMPARISONS and is_index(lhs) and is_index(rhs)
+            ):
                 return f"({self.index(lhs)} {op.value} {self.index(rhs)})"
             case _:
                 return self.value(expr)
 
-    def value(self, expr: Expr) -> str:
+    def value(self, expr: ir.Expr) -> str:
         """A value, as an operand: an atom, a call, in parentheses, or one of these after a prefix:
         a cast, `!` or a minus.
         """
         match expr:
-            case Var(name):
+            case ir.Var(name):
                 return self.names[name]
-            case Const(value, dtype):
+            case ir.Const(value, dtype):
                 return literal(value, dtype, self.words)
-            case Load(buffer, indices, _):
+            case ir.Load(buffer, indices, _):
                 return self.element(buffer, indices, self.facts)
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 test = self.condition(condition)
                 return f"({test} ? {self.value(then)} : {self.value(otherwise)})"
-            case Cast(dtype, operand):
+            case ir.Cast(dtype, operand):
                 return self._cast(dtype, operand)
-            case Unary(op, operand):
+            case ir.Unary(op, operand):
                 return self._unary(op, operand)
-            case Call(function, args):
+            case ir.Call(function, args):
                 return self._call(function, args)
-            case Binary():
+            case ir.Binary():
                 return self._binary(expr)
             case _:
                 assert_never(expr)
 
-    def _unary(self, op: UnaryOp, operand: Expr) -> str:
+    def _unary(self, op: ir.UnaryOp, operand: ir.Expr) -> str:
         dtype = dtype_of(operand)
         text = self.value(operand)
         match op:
-            case UnaryOp.NEG:
+            case ir.UnaryOp.NEG:
                 if not dtype.is_float:
                     return f"ts_neg_{suffix(dtype)}_s({text})"
                 return f"-({text})" if text.startswith("-") else f"-{text}"  # `--` is one word of C
-            case UnaryOp.NOT:
+            case ir.UnaryOp.NOT:
                 return f"!{text}"
-            case UnaryOp.INVERT:
+            case ir.UnaryOp.INVERT:
                 return f"!{text}" if dtype is DType.BOOL else f"ts_not_{suffix(dtype)}_s({text})"
             case _:
                 assert_never(op)
 
-    def _call(self, function: Function | External, args: tuple[Expr, ...]) -> str:
+    def _call(self, function: ir.Function | ir.External, args: tuple[ir.Expr, ...]) -> str:
         given = ", ".join(map(self.value, args))
-        if isinstance(function, External):
+        if isinstance(function, ir.External):
             return f"{function.symbol}({given})"
         return f"ts_{function.value}_{suffix(dtype_of(args[0]))}_s({given})"
 
-    def _binary(self, expr: Binary) -> str:
+    def _binary(self, expr: ir.Binary) -> str:
         op, dtype = expr.op, dtype_of(expr.lhs)
-        if op in (BinaryOp.AND, BinaryOp.OR):
+        if op in (ir.BinaryOp.AND, ir.BinaryOp.OR):
             return self.condition(expr)
         if dtype is DType.BOOL:
             return self._bools(expr)
         if is_index(expr):
             return f"({self.index(expr)})"
         a, b = self.value(expr.lhs), self.value(expr.rhs)
-        if op in INFIX and not dtype.is_complex and (dtype.is_float or op in COMPARISONS):
+        if op in INFIX and not dtype.is_complex and (dtype.is_float or op in ir.COMPARISONS):
             return f"({a} {op.value} {b})"
         return f"ts_{FORMS[op]}_{suffix(dtype)}_s({a}, {b})"
 
-    def _bools(self, expr: Binary) -> str:
+    def _bools(self, expr: ir.Binary) -> str:
         a, b = self.value(expr.lhs), self.value(expr.rhs)
         match expr.op:
-            case BinaryOp.BITAND | BinaryOp.MIN | BinaryOp.MUL:
+            case ir.BinaryOp.BITAND | ir.BinaryOp.MIN | ir.BinaryOp.MUL:
                 return f"({a} && {b})"
-            case BinaryOp.BITOR | BinaryOp.MAX | BinaryOp.ADD:
+            case ir.BinaryOp.BITOR | ir.BinaryOp.MAX | ir.BinaryOp.ADD:
                 return f"({a} || {b})"
-            case BinaryOp.BITXOR:
+            case ir.BinaryOp.BITXOR:
                 return f"({a} != {b})"
-            case op if op in COMPARISONS:
+            case op if op in ir.COMPARISONS:
                 return f"({a} {op.value} {b})"
             case op:
                 raise TilesmithError(f"'{op.value}' of bools has no C form", expr.span)
 
-    def _cast(self, dtype: DType, operand: Expr) -> str:
+    def _cast(self, dtype: DType, operand: ir.Expr) -> str:
         old = dtype_of(operand)
         if dtype is DType.BOOL and old.is_complex:
             return f"ts_ne_{suffix(old)}_s({self.value(operand)}, {literal(0, old)})"
@@ -240,9 +226,9 @@ class Scalars:
         return f"({c_type(dtype)}){self.value(operand)}"
 
 
-def is_index(expr: Expr) -> bool:
+def is_index(expr: ir.Expr) -> bool:
     """Whether the expression is of indices alone, which do not overflow."""
-    plain = (Var, Const, Binary, Unary)
+    plain = (ir.Var, ir.Const, ir.Binary, ir.Unary)
     return dtype_of(expr) is INDEX and all(isinstance(n, plain) for n in walk(expr))
 
 
@@ -329,22 +315,22 @@ def _short(value: float) -> str:
 # ---------------------------------------------------------------- reductions
 
 
-def identity(combiner: AnyCombiner, dtype: DType, position: int, words: Dialect = C11) -> str:
+def identity(combiner: ir.AnyCombiner, dtype: DType, position: int, words: Dialect = C11) -> str:
     """The combiner's identity for the target at `position`, of type `dtype`."""
     match combiner:
-        case Combiner.SUM:
+        case ir.Combiner.SUM:
             return literal(0, dtype, words)
-        case Combiner.PROD:
+        case ir.Combiner.PROD:
             return literal(1, dtype, words)
-        case Combiner.ANY:
+        case ir.Combiner.ANY:
             return "false"
-        case Combiner.ALL:
+        case ir.Combiner.ALL:
             return "true"
-        case Combiner.MIN | Combiner.ARGMIN:
+        case ir.Combiner.MIN | ir.Combiner.ARGMIN:
             return _greatest(dtype, words)
-        case Combiner.MAX | Combiner.ARGMAX:
+        case ir.Combiner.MAX | ir.Combiner.ARGMAX:
             return _greatest(dtype, words) if position else _smallest(dtype, words)
-        case DefinedCombiner(identity=values):
+        case ir.DefinedCombiner(identity=values):
             return literal(values[position].value, dtype, words)
         case _:
             assert_never(combiner)
@@ -366,38 +352,38 @@ def _smallest(dtype: DType, words: Dialect) -> str:
 
 
 COMBINE = {
-    Combiner.SUM: "add",
-    Combiner.PROD: "mul",
-    Combiner.MIN: "min",
-    Combiner.MAX: "max",
+    ir.Combiner.SUM: "add",
+    ir.Combiner.PROD: "mul",
+    ir.Combiner.MIN: "min",
+    ir.Combiner.MAX: "max",
 }
 
 
-def combined(combiner: Combiner, dtype: DType, old: str, new: str) -> str:
+def combined(combiner: ir.Combiner, dtype: DType, old: str, new: str) -> str:
     """One target combined with one value; `combiner` is not of tuples."""
     match combiner:
-        case Combiner.ANY:
+        case ir.Combiner.ANY:
             return f"{old} || {new}"
-        case Combiner.ALL:
+        case ir.Combiner.ALL:
             return f"{old} && {new}"
-        case Combiner.SUM if dtype.is_float:
+        case ir.Combiner.SUM if dtype.is_float:
             return f"{old} + {new}"
-        case Combiner.PROD if dtype.is_float:
+        case ir.Combiner.PROD if dtype.is_float:
             return f"{old} * {new}"
-        case Combiner.SUM | Combiner.PROD | Combiner.MIN | Combiner.MAX:
+        case ir.Combiner.SUM | ir.Combiner.PROD | ir.Combiner.MIN | ir.Combiner.MAX:
             if dtype is DType.BOOL:
-                sign = "||" if combiner in (Combiner.SUM, Combiner.MAX) else "&&"
+                sign = "||" if combiner in (ir.Combiner.SUM, ir.Combiner.MAX) else "&&"
                 return f"{old} {sign} {new}"
             return f"ts_{COMBINE[combiner]}_{suffix(dtype)}_s({old}, {new})"
-        case Combiner.ARGMIN | Combiner.ARGMAX:
+        case ir.Combiner.ARGMIN | ir.Combiner.ARGMAX:
             raise AssertionError("combined() is of one value")
         case _:
             assert_never(combiner)
 
 
-def beats(combiner: Combiner, old: tuple[str, str], new: tuple[str, str]) -> str:
+def beats(combiner: ir.Combiner, old: tuple[str, str], new: tuple[str, str]) -> str:
     """Whether the (value, index) `new` replaces `old`; names, each used more than once."""
     (v, i), (bv, bi) = new, old
-    sign = "<=" if combiner is Combiner.ARGMAX else ">="
+    sign = "<=" if combiner is ir.Combiner.ARGMAX else ">="
     tie = f"({v} == {bv} || ({v} != {v} && {bv} != {bv})) && {i} < {bi}"
     return f"(!({v} {sign} {bv}) && {bv} == {bv}) || ({tie})"

@@ -8,29 +8,19 @@ that follow from the loops' bounds and the guards are gone; clamped reads of vec
 from dataclasses import replace
 from typing import cast
 
+from ...ir import nodes as ir
 from ...ir.algebra import conjunction, conjuncts
 from ...ir.index.facts import Facts, map_inside
 from ...ir.index.simplify import resolve
-from ...ir.nodes import (
-    Block,
-    Destination,
-    Expr,
-    Load,
-    Loop,
-    LoopKind,
-    Node,
-    Select,
-    Stmt,
-)
 from ...ir.walk import map_children, substitute
 from ...lower.loop_bounds import implied
 from .clamps import selected
 
 
-def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stmt:
+def inline(stmt: ir.Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> ir.Stmt:
     """lanes: the variables of the vectorized loops around."""
     match stmt:
-        case Block():
+        case ir.Block():
             values = {it.name: b for it, b in zip(stmt.iters, stmt.bindings, strict=True)}
             guards = (p for p in conjuncts(stmt.predicate) if not implied(p, facts))
             inner = facts.where(stmt.predicate)
@@ -44,28 +34,28 @@ def inline(stmt: Stmt, facts: Facts, lanes: frozenset[str] = frozenset()) -> Stm
                     substitute(stmt.body, values), lambda n: _decided(n, inner, lanes)
                 ),
             )
-        case Loop(var, _, _, kind):
-            within = lanes | {var} if kind is LoopKind.VECTORIZED else lanes
+        case ir.Loop(var, _, _, kind):
+            within = lanes | {var} if kind is ir.LoopKind.VECTORIZED else lanes
             return replace(stmt, body=inline(stmt.body, facts.inside(stmt), within))
         case _:
             return map_inside(stmt, facts, lambda s, inside: inline(s, inside, lanes))
 
 
-def _decided(node: Node, facts: Facts, lanes: frozenset[str]) -> Node:
+def _decided(node: ir.Node, facts: Facts, lanes: frozenset[str]) -> ir.Node:
     """The node with the indices and selections in it decided."""
 
-    def go(n: Node) -> Node:
+    def go(n: ir.Node) -> ir.Node:
         return _decided(n, facts, lanes)
 
     match node:
-        case Select(condition, then, otherwise):
+        case ir.Select(condition, then, otherwise):
             if all(implied(p, facts) for p in conjuncts(condition)):
                 return go(then)
             inside = facts.where(condition)
             sides = (go(condition), _decided(then, inside, lanes), go(otherwise))
-            return Select(*cast(tuple[Expr, Expr, Expr], sides))
-        case Load() | Destination():
+            return ir.Select(*cast(tuple[ir.Expr, ir.Expr, ir.Expr], sides))
+        case ir.Load() | ir.Destination():
             new = map_children(map_children(node, go), lambda i: resolve(i, facts))
-            return selected(new, lanes, facts) if isinstance(new, Load) else new
+            return selected(new, lanes, facts) if isinstance(new, ir.Load) else new
         case _:
             return map_children(node, go)

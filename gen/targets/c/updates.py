@@ -7,53 +7,46 @@ a fused multiply-add, as in vector code.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...ir import nodes as ir
 from ...ir.index.facts import Facts
-from ...ir.nodes import (
-    Binary,
-    BinaryOp,
-    Combiner,
-    DefinedCombiner,
-    Destination,
-    Expr,
-    Init,
-    Load,
-    Store,
-    Update,
-)
 from ...ir.types import DType
 from ...ir.walk import substitute
 from .expr import Scalars, beats, c_type, combined, identity, suffix, unwrapped
 
 
-def scalar(body: Store | Init | Update, dtypes: tuple[DType, ...], code: Scalars) -> list[str]:
+def scalar(
+    body: ir.Store | ir.Init | ir.Update, dtypes: tuple[DType, ...], code: Scalars
+) -> list[str]:
     """One instance. dtypes: the targets' types."""
 
-    def place(target: Destination) -> str:
+    def place(target: ir.Destination) -> str:
         return code.element(target.buffer, target.indices, code.facts)
 
     match body:
-        case Store(target, value):
+        case ir.Store(target, value):
             return [f"{place(target)} = {unwrapped(code.value(value))};"]
-        case Init(combiner, targets):
+        case ir.Init(combiner, targets):
             return [
                 f"{place(t)} = {identity(combiner, d, k, code.words)};"
                 for k, (t, d) in enumerate(zip(targets, dtypes, strict=True))
             ]
-        case Update(Combiner.ARGMIN | Combiner.ARGMAX as combiner, targets, values):
+        case ir.Update(ir.Combiner.ARGMIN | ir.Combiner.ARGMAX as combiner, targets, values):
             new = [unwrapped(code.value(v)) for v in values]
             return pair(combiner, [place(t) for t in targets], new, dtypes)
-        case Update(DefinedCombiner() as combiner, targets, values):
+        case ir.Update(ir.DefinedCombiner() as combiner, targets, values):
             new = [unwrapped(code.value(v)) for v in values]
             return defined(combiner, [place(t) for t in targets], new, code)
-        case Update(Combiner() as combiner, (target,), (value,)):
+        case ir.Update(ir.Combiner() as combiner, (target,), (value,)):
             return [_update(combiner, place(target), value, dtypes[0], code)]
         case _:
             raise AssertionError(f"{body} has one target")
 
 
-def _update(combiner: Combiner, place: str, value: Expr, dtype: DType, code: Scalars) -> str:
+def _update(combiner: ir.Combiner, place: str, value: ir.Expr, dtype: DType, code: Scalars) -> str:
     match value:
-        case Binary(BinaryOp.MUL, a, b) if combiner is Combiner.SUM and not dtype.is_integer:
+        case ir.Binary(ir.BinaryOp.MUL, a, b) if (
+            combiner is ir.Combiner.SUM and not dtype.is_integer
+        ):
             x, y = unwrapped(code.value(a)), unwrapped(code.value(b))
             return f"{place} = ts_fma_{suffix(dtype)}_s({x}, {y}, {place});"
         case _:
@@ -61,7 +54,7 @@ def _update(combiner: Combiner, place: str, value: Expr, dtype: DType, code: Sca
 
 
 def pair(
-    combiner: Combiner, places: list[str], new: list[str], dtypes: tuple[DType, ...]
+    combiner: ir.Combiner, places: list[str], new: list[str], dtypes: tuple[DType, ...]
 ) -> list[str]:
     return [
         "{",
@@ -80,17 +73,17 @@ def pair(
 TUPLES = {"a": "old", "b": "new", "c": "both"}  # the combiner's names of them, and the code's
 
 
-def combined_by(combiner: DefinedCombiner, at: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def combined_by(combiner: ir.DefinedCombiner, at: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     """What the parts become, over elements in memory: these may be integers of any size, where
     variables are taken for indices.
     """
     variables = (v for owner in TUPLES for v in combiner.variables(owner))
-    elements = {v.name: Load(v.name, at, v.dtype) for v in variables}
+    elements = {v.name: ir.Load(v.name, at, v.dtype) for v in variables}
     return tuple(substitute(expr, elements) for expr in combiner.combined)
 
 
 def defined(
-    combiner: DefinedCombiner, places: Sequence[str], new: Sequence[str], code: Scalars
+    combiner: ir.DefinedCombiner, places: Sequence[str], new: Sequence[str], code: Scalars
 ) -> list[str]:
     """One tuple combined into places. new: C text of its values."""
     names = {
@@ -99,7 +92,7 @@ def defined(
         for k, v in enumerate(combiner.variables(owner))
     }
 
-    def element(buffer: str, indices: tuple[Expr, ...], facts: Facts) -> str:
+    def element(buffer: str, indices: tuple[ir.Expr, ...], facts: Facts) -> str:
         return names[buffer]
 
     named = replace(code, element=element)

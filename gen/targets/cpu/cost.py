@@ -4,23 +4,9 @@ Input: a loop. Output: C text of the least number of iterations a chunk, from a 
 that is roughly right: trip counts are exact, an operation counts as one whatever its type.
 """
 
+from ...ir import nodes as ir
 from ...ir.algebra import add, index, maximum, mul, sub
 from ...ir.index.linear import constant, tidy
-from ...ir.nodes import (
-    Binary,
-    Block,
-    Call,
-    Delinearize,
-    Expr,
-    External,
-    Function,
-    Load,
-    Loop,
-    LoopKind,
-    Select,
-    Stmt,
-    Unary,
-)
 from ...ir.walk import loads, nested, substitute, walk
 from ..c.expr import Scalars
 
@@ -29,43 +15,43 @@ UNKNOWN = 16  # iterations of a loop whose bounds are read from an array
 
 _DEAR = frozenset(
     {
-        Function.EXP,
-        Function.EXPM1,
-        Function.SIGMOID,
-        Function.LOG,
-        Function.LOG1P,
-        Function.POW,
-        Function.TANH,
-        Function.ERF,
-        Function.SIN,
-        Function.COS,
+        ir.Function.EXP,
+        ir.Function.EXPM1,
+        ir.Function.SIGMOID,
+        ir.Function.LOG,
+        ir.Function.LOG1P,
+        ir.Function.POW,
+        ir.Function.TANH,
+        ir.Function.ERF,
+        ir.Function.SIN,
+        ir.Function.COS,
     }
 )
 
 
-def grain(loop: Loop, scalars: Scalars) -> str:
+def grain(loop: ir.Loop, scalars: Scalars) -> str:
     work = scalars.index(substitute(_work(loop.body), {loop.var: loop.lower}))
     if work.isdigit():
         return str(max(1, CHUNK // max(1, int(work))))
     return f"1 + {CHUNK} / ts_max_i64_s(1, {work})"
 
 
-def _work(stmt: Stmt) -> Expr:
+def _work(stmt: ir.Stmt) -> ir.Expr:
     match stmt:
-        case Block(body=body):
+        case ir.Block(body=body):
             return index(1 + sum(_operations(node) for node in walk(body)))
-        case Loop(var, lower, upper, kind, body):
+        case ir.Loop(var, lower, upper, kind, body):
             inner = substitute(_work(body), {var: lower})
-            if kind is LoopKind.VECTORIZED:
+            if kind is ir.LoopKind.VECTORIZED:
                 return inner
             trips = index(UNKNOWN) if loads(lower) + loads(upper) else tidy(sub(upper, lower))
             if constant(trips) is None:
                 trips = maximum(trips, 0)
             return mul(trips, inner)
-        case Delinearize(vars_, _, _, body):
+        case ir.Delinearize(vars_, _, _, body):
             return substitute(_work(body), dict.fromkeys(vars_, index(0)))
         case _:
-            total: Expr = index(0)
+            total: ir.Expr = index(0)
             for s in nested(stmt):
                 total = add(total, _work(s))
             return total
@@ -73,9 +59,9 @@ def _work(stmt: Stmt) -> Expr:
 
 def _operations(node: object) -> int:
     match node:
-        case Call(function, _):
-            return 20 if function in _DEAR or isinstance(function, External) else 1
-        case Binary() | Unary() | Load() | Select():
+        case ir.Call(function, _):
+            return 20 if function in _DEAR or isinstance(function, ir.External) else 1
+        case ir.Binary() | ir.Unary() | ir.Load() | ir.Select():
             return 1
         case _:
             return 0

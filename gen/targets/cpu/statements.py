@@ -11,24 +11,9 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ...errors import Span, TilesmithError
+from ...ir import nodes as ir
 from ...ir.algebra import TRUE, conjuncts
 from ...ir.index.linear import constant
-from ...ir.nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Buffer,
-    Delinearize,
-    If,
-    Loop,
-    LoopKind,
-    Scope,
-    Seq,
-    Stmt,
-    Transfer,
-    Update,
-    Var,
-)
 from ...ir.types import DType
 from ...ir.walk import loads, targets, variables
 from ...schedule.edit.notes import UNROLL, noted
@@ -54,22 +39,22 @@ from .vectors.masks import both as both_masks
 from .vectors.prelude import Prelude
 
 
-def statement(stmt: Stmt, context: Context) -> list[str]:
+def statement(stmt: ir.Stmt, context: Context) -> list[str]:
     match stmt:
-        case Block():
+        case ir.Block():
             return marked(Owner.BLOCK, stmt.name, _block(stmt, context))
-        case Loop():
+        case ir.Loop():
             return marked(Owner.LOOP, stmt.var, _loop(stmt, context))
-        case Barrier() | Transfer():
+        case ir.Barrier() | ir.Transfer():
             raise AssertionError("lowering lets no barrier through")
-        case Delinearize():
+        case ir.Delinearize():
             return _delinearize(stmt, context)
-        case If(condition, body):
+        case ir.If(condition, body):
             inner = context.inside(stmt)
             return under(context.scalars.condition(condition), statement(body, inner))
-        case Allocate(buffers, body):
+        case ir.Allocate(buffers, body):
             return _allocate(buffers, body, context, lambda c: _turned(buffers, body, c))
-        case Seq(body_):
+        case ir.Seq(body_):
             return [line for s in body_ for line in statement(s, context)]
         case _:
             assert_never(stmt)
@@ -78,7 +63,7 @@ def statement(stmt: Stmt, context: Context) -> list[str]:
 # ---------------------------------------------------------------- blocks
 
 
-def _block(block: Block, context: Context) -> list[str]:
+def _block(block: ir.Block, context: Context) -> list[str]:
     """One instance."""
     facts = context.facts.where(block.predicate)
     lines = scalar(block.body, _dtypes(block, context), replace(context, facts=facts).scalars)
@@ -88,33 +73,33 @@ def _block(block: Block, context: Context) -> list[str]:
     return under(context.scalars.condition(block.predicate), lines)
 
 
-def _dtypes(block: Block, context: Context) -> tuple[DType, ...]:
+def _dtypes(block: ir.Block, context: Context) -> tuple[DType, ...]:
     return tuple(context.dtypes[t.buffer] for t in targets(block.body))
 
 
 # ---------------------------------------------------------------- loops
 
 
-def _loop(loop: Loop, context: Context) -> list[str]:
+def _loop(loop: ir.Loop, context: Context) -> list[str]:
     inner = context.inside(loop)
     lanes = constant(loop.upper)
     match loop.kind:
-        case LoopKind.PARALLEL if not context.parallel:
+        case ir.LoopKind.PARALLEL if not context.parallel:
             return _parallel(loop, context)
-        case LoopKind.VECTORIZED if tensorized(loop):
+        case ir.LoopKind.VECTORIZED if tensorized(loop):
             return tensor.statement(loop, inner)
-        case LoopKind.VECTORIZED if lanes is not None and in_lanes(loop.body, loop.var):
+        case ir.LoopKind.VECTORIZED if lanes is not None and in_lanes(loop.body, loop.var):
             shape = Shape(lanes, context.target.vector_bytes * 8)
             vector = _Lanes(loop.var, shape, loop.span)
             return _vectorized(loop.body, vector, context.inside(loop))
-        case LoopKind.UNROLLED:
+        case ir.LoopKind.UNROLLED:
             return _for(loop, inner, "#pragma GCC unroll 8")
         case _:
             times = noted(loop).get(UNROLL)
             return _for(loop, inner, *(() if times is None else (f"#pragma GCC unroll {times}",)))
 
 
-def _for(loop: Loop, inner: Context, *pragma: str) -> list[str]:
+def _for(loop: ir.Loop, inner: Context, *pragma: str) -> list[str]:
     outer, body = _lasting(loop)
 
     def emit(context: Context) -> list[str]:
@@ -124,16 +109,16 @@ def _for(loop: Loop, inner: Context, *pragma: str) -> list[str]:
     return _allocate(outer, body, inner, lambda c: streams.either(loop, loop.lower, c, emit))
 
 
-def _lasting(loop: Loop) -> tuple[tuple[Buffer, ...], Stmt]:
+def _lasting(loop: ir.Loop) -> tuple[tuple[ir.Buffer, ...], ir.Stmt]:
     """The workspace that all iterations can use one after another, and the body without it: to
     acquire it is an atomic operation, which waits for all stores before it.
     """
-    if not isinstance(loop.body, Allocate):
+    if not isinstance(loop.body, ir.Allocate):
         return (), loop.body
     outer = tuple(
         b
         for b in loop.body.buffers
-        if b.scope is Scope.HEAP and not any(loop.var in variables(e) for e in b.shape)
+        if b.scope is ir.Scope.HEAP and not any(loop.var in variables(e) for e in b.shape)
     )
     rest = tuple(b for b in loop.body.buffers if b not in outer)
     return outer, replace(loop.body, buffers=rest) if rest else loop.body.body
@@ -143,7 +128,7 @@ def _declared(context: Context, ctype: str, name: str) -> Context:
     return replace(context, scope=(*context.scope, (ctype, context.names.variables[name])))
 
 
-def _delinearize(node: Delinearize, context: Context) -> list[str]:
+def _delinearize(node: ir.Delinearize, context: Context) -> list[str]:
     body = context.inside(node)
     for var in node.vars:
         body = _declared(body, "int64_t", var)
@@ -162,21 +147,21 @@ class _Lanes:
     span: Span | None  # of the step that made the loop, if that is known
 
 
-def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
+def _vectorized(stmt: ir.Stmt, lanes: _Lanes, context: Context) -> list[str]:
     """A statement of a vectorized loop, all lanes at once."""
     match stmt:
-        case Block():
+        case ir.Block():
             if has_vector_form(stmt, lanes.var, context.dtypes):
                 return _vector_blocks([stmt], lanes, context)
             raise _no_vector_form(stmt, lanes, context)
-        case Loop():
+        case ir.Loop():
             inner = _declared(context.inside(stmt), "int64_t", stmt.var)
             lines = counted(stmt, inner.scalars, inner.names, _vectorized(stmt.body, lanes, inner))
             return marked(Owner.LOOP, stmt.var, lines)
-        case If(condition, body):
+        case ir.If(condition, body):
             inner = context.inside(stmt)
             return under(context.scalars.condition(condition), _vectorized(body, lanes, inner))
-        case Seq(body_):
+        case ir.Seq(body_):
             parts = (
                 _vector_blocks(s, lanes, context)
                 if isinstance(s, list)
@@ -184,15 +169,15 @@ def _vectorized(stmt: Stmt, lanes: _Lanes, context: Context) -> list[str]:
                 for s in _alike(body_, lanes, context)
             )
             return [line for part in parts for line in part]
-        case Delinearize() | Allocate() | Barrier() | Transfer():
+        case ir.Delinearize() | ir.Allocate() | ir.Barrier() | ir.Transfer():
             raise AssertionError("in_lanes lets none of these through")
         case _:
             assert_never(stmt)
 
 
-def _no_vector_form(block: Block, lanes: _Lanes, context: Context) -> TilesmithError:
+def _no_vector_form(block: ir.Block, lanes: _Lanes, context: Context) -> TilesmithError:
     types = "/".join(d.value for d in _dtypes(block, context))
-    how = f" by '{block.body.combiner.value}'" if isinstance(block.body, Update) else ""
+    how = f" by '{block.body.combiner.value}'" if isinstance(block.body, ir.Update) else ""
     return TilesmithError(
         f"block '{block.name}', of {types}{how}, has no vector form on {context.target.level.value}"
         f" in loop '{lanes.var}'",
@@ -202,11 +187,13 @@ def _no_vector_form(block: Block, lanes: _Lanes, context: Context) -> TilesmithE
     )
 
 
-def _alike(body: tuple[Stmt, ...], lanes: _Lanes, context: Context) -> Iterator[list[Block] | Stmt]:
+def _alike(
+    body: tuple[ir.Stmt, ...], lanes: _Lanes, context: Context
+) -> Iterator[list[ir.Block] | ir.Stmt]:
     """Vector blocks that follow each other under one guard that they do not change, together."""
-    group: list[Block] = []
+    group: list[ir.Block] = []
     for s in body:
-        if isinstance(s, Block) and has_vector_form(s, lanes.var, context.dtypes):
+        if isinstance(s, ir.Block) and has_vector_form(s, lanes.var, context.dtypes):
             if group and (s.predicate != group[0].predicate or loads(s.predicate)):
                 yield group
                 group = []
@@ -220,7 +207,7 @@ def _alike(body: tuple[Stmt, ...], lanes: _Lanes, context: Context) -> Iterator[
         yield group
 
 
-def _vector_blocks(blocks: Sequence[Block], lanes: _Lanes, context: Context) -> list[str]:
+def _vector_blocks(blocks: Sequence[ir.Block], lanes: _Lanes, context: Context) -> list[str]:
     """Blocks under one guard, of which the lanes' part is a mask."""
     before = Prelude()
     guards = conjuncts(blocks[0].predicate)
@@ -279,8 +266,8 @@ def _named(mask: Mask, lines: list[str]) -> tuple[list[str], Mask, str]:
 
 
 def _allocate(
-    buffers: tuple[Buffer, ...],
-    body: Stmt,
+    buffers: tuple[ir.Buffer, ...],
+    body: ir.Stmt,
     context: Context,
     emit: Callable[[Context], list[str]],
 ) -> list[str]:
@@ -292,12 +279,12 @@ def _allocate(
     for buffer in buffers:
         new, context = temporary(buffer, body, context)
         lines += new
-        if buffer.scope is Scope.HEAP:
+        if buffer.scope is ir.Scope.HEAP:
             after.insert(0, f"ts_workspace_release({context.names.arrays[buffer.name]});")
     return ["{", *indented([*lines, *emit(context), *after]), "}"]
 
 
-def _turned(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list[str]:
+def _turned(buffers: tuple[ir.Buffer, ...], body: ir.Stmt, context: Context) -> list[str]:
     """What runs while the buffers live, tiles transposed where their columns are wanted."""
     turns: dict[int, list[str]] = {}
     for buffer in buffers:
@@ -307,7 +294,7 @@ def _turned(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list[s
             form = "_tile" if count else ""
             turn = f"ts_transpose{form}_{suffix(buffer.dtype)}({view.name}{count});"
             turns.setdefault(view.turn.before, []).append(turn)
-    if not turns or not isinstance(body, Seq):
+    if not turns or not isinstance(body, ir.Seq):
         return statement(body, context)
     numbered = enumerate(body.body)
     return [line for k, s in numbered for line in [*turns.get(k, ()), *statement(s, context)]]
@@ -316,7 +303,7 @@ def _turned(buffers: tuple[Buffer, ...], body: Stmt, context: Context) -> list[s
 # ---------------------------------------------------------------- parallel loops
 
 
-def _parallel(loop: Loop, context: Context) -> list[str]:
+def _parallel(loop: ir.Loop, context: Context) -> list[str]:
     """The loop's body as a function, given to ts_parallel with what it names in a struct."""
     var = context.names.variables[loop.var]
     name = context.module.name(f"{context.symbol}_{var}")
@@ -332,7 +319,7 @@ def _parallel(loop: Loop, context: Context) -> list[str]:
         lines = [head, *indented(statement(rest, context)), "}"]
         return marked(Owner.LOOP, loop.var, lines)
 
-    first = Var(rows.FIRST)
+    first = ir.Var(rows.FIRST)
     body = _allocate(outer, rest, inner, lambda c: streams.either(loop, first, c, emit))
     body += [*streams.fenced(body), "return TS_OK;"]
     used = set(re.findall(r"\w+", "\n".join(body)))

@@ -8,21 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import assert_never
 
+from ...ir import nodes as ir
 from ...ir.algebra import dtype_of, index
-from ...ir.nodes import (
-    AnyCombiner,
-    Binary,
-    BinaryOp,
-    Block,
-    Cast,
-    Combiner,
-    DefinedCombiner,
-    Destination,
-    Expr,
-    Init,
-    Store,
-    Update,
-)
 from ...ir.types import DType
 from ...ir.walk import loads, targets
 from ..c.expr import COMBINE, c_type, combined, identity, suffix
@@ -43,36 +30,36 @@ from .vectors.prelude import Parts
 # ---------------------------------------------------------------- all lanes
 
 
-def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+def vector(block: ir.Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     """All active lanes of one statement."""
     match body := block.body:
-        case Store(target, value) if target in code.pushes:
+        case ir.Store(target, value) if target in code.pushes:
             return _pushed(code.pushes[target], target, dtypes[0], code.parts(value), code)
-        case Store(target, Cast(dtype, value)) if _as_stored(target, dtype, value, code):
+        case ir.Store(target, ir.Cast(dtype, value)) if _as_stored(target, dtype, value, code):
             return store(target, dtype, code.parts(value), code, dtype_of(value))
-        case Store(target, value):
+        case ir.Store(target, value):
             parts = code.parts(value)
             if target in code.again:
                 parts = code.before.keep(target, parts, f"ts_{suffix(dtypes[0])}")
             return store(target, dtypes[0], parts, code)
-        case Init(combiner, targets):
+        case ir.Init(combiner, targets):
             lines = []
             for k, (target, dtype) in enumerate(zip(targets, dtypes, strict=True)):
                 none = f"ts_set_{suffix(dtype)}({identity(combiner, dtype, k)})"
                 parts = (none,) * code.shape.parts(dtype.lane_bits)
                 lines += store(target, dtype, parts, code)
             return lines
-        case Update(_, targets) if not any(code.varies(i) for t in targets for i in t.indices):
+        case ir.Update(_, targets) if not any(code.varies(i) for t in targets for i in t.indices):
             return _tree(body, dtypes, code)
-        case Update(Combiner.ARGMIN | Combiner.ARGMAX):
+        case ir.Update(ir.Combiner.ARGMIN | ir.Combiner.ARGMAX):
             return _pairs(body, dtypes, code, in_order(block))
-        case Update(DefinedCombiner() as combiner, targets, values):
+        case ir.Update(ir.DefinedCombiner() as combiner, targets, values):
             held = [_old(body, k, dtype, code) for k, dtype in enumerate(dtypes)]
             before, found = combiners.vector(combiner, held, [code.parts(v) for v in values], code)
             stores = zip(targets, dtypes, found, strict=True)
             lines = [line for t, dtype, parts in stores for line in store(t, dtype, parts, code)]
             return ["{", *indented(before + lines), "}"]
-        case Update(Combiner() as combiner, (target,), (value,)):
+        case ir.Update(ir.Combiner() as combiner, (target,), (value,)):
             old = code.load(target.buffer, target.indices, dtypes[0])
             return store(target, dtypes[0], _combine(combiner, old, value, code), code)
         case _:
@@ -80,7 +67,7 @@ def vector(block: Block, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
 
 
 def _pushed(
-    push: Push, target: Destination, dtype: DType, parts: Parts, code: Vectors
+    push: Push, target: ir.Destination, dtype: DType, parts: Parts, code: Vectors
 ) -> list[str]:
     """Vectors that pass the caches by."""
     s, line, n = suffix(dtype), _place(target, code), code.shape.native(dtype.bits)
@@ -100,11 +87,11 @@ def _pushed(
             assert_never(push)
 
 
-def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Parts:
+def _combine(combiner: ir.Combiner, old: Parts, value: ir.Expr, code: Vectors) -> Parts:
     s = suffix(dtype_of(value))
     match value:
-        case Binary(BinaryOp.MUL, a, b) if (
-            combiner is Combiner.SUM and not dtype_of(value).is_integer
+        case ir.Binary(ir.BinaryOp.MUL, a, b) if (
+            combiner is ir.Combiner.SUM and not dtype_of(value).is_integer
         ):
             terms = zip(code.parts(a), code.parts(b), old, strict=True)
             return tuple(f"ts_fma_{s}({x}, {y}, {z})" for x, y, z in terms)
@@ -113,7 +100,7 @@ def _combine(combiner: Combiner, old: Parts, value: Expr, code: Vectors) -> Part
             return tuple(f"ts_{COMBINE[combiner]}_{s}({x}, {y})" for x, y in pairs)
 
 
-def _as_stored(target: Destination, dtype: DType, value: Expr, code: Vectors) -> bool:
+def _as_stored(target: ir.Destination, dtype: DType, value: ir.Expr, code: Vectors) -> bool:
     """Whether a cast of the value can be made as it is stored."""
     in_memory = not isinstance(code.views[target.buffer], Registers) and target not in code.again
     wide = dtype_of(value)
@@ -126,7 +113,7 @@ def _as_stored(target: Destination, dtype: DType, value: Expr, code: Vectors) ->
 
 
 def store(
-    target: Destination, dtype: DType, parts: Parts, code: Vectors, wide: DType | None = None
+    target: ir.Destination, dtype: DType, parts: Parts, code: Vectors, wide: DType | None = None
 ) -> list[str]:
     """Stores the active lanes; of a register, the others keep their value if they have one.
 
@@ -160,24 +147,26 @@ def store(
     return lines
 
 
-def loaded_again(blocks: Sequence[Block], views: Mapping[str, View]) -> frozenset[Destination]:
+def loaded_again(
+    blocks: Sequence[ir.Block], views: Mapping[str, View]
+) -> frozenset[ir.Destination]:
     """Places of temporaries in memory that one of the blocks stores into, no other does, and a
     later one loads.
     """
     written = [t.buffer for block in blocks for t in targets(block.body)]
     found = set()
     for k, block in enumerate(blocks):
-        if isinstance(block.body, Store) and written.count(block.body.target.buffer) == 1:
+        if isinstance(block.body, ir.Store) and written.count(block.body.target.buffer) == 1:
             target = block.body.target
             reads = (
-                Destination(x.buffer, x.indices) for b in blocks[k + 1 :] for x in loads(b.body)
+                ir.Destination(x.buffer, x.indices) for b in blocks[k + 1 :] for x in loads(b.body)
             )
             if isinstance(views[target.buffer], Dense) and target in reads:
                 found.add(target)
     return frozenset(found)
 
 
-def _place(target: Destination, code: Vectors) -> str:
+def _place(target: ir.Destination, code: Vectors) -> str:
     """The address of the first lane."""
     first = at_lane(target.indices, code.lane, index(0))
     return f"&{code.scalars.element(target.buffer, first, code.scalars.facts)}"
@@ -186,13 +175,13 @@ def _place(target: Destination, code: Vectors) -> str:
 # ---------------------------------------------------------------- lane trees
 
 
-def _tree(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+def _tree(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     """All lanes combined into one place; lanes that are not active hold the identity."""
     values = [_active(body.combiner, v, k, code) for k, v in enumerate(body.values)]
     places = [code.scalars.element(t.buffer, t.indices, code.scalars.facts) for t in body.targets]
-    if isinstance(body.combiner, DefinedCombiner):
+    if isinstance(body.combiner, ir.DefinedCombiner):
         return combiners.tree(body.combiner, places, values, code)
-    if body.combiner in (Combiner.ARGMIN, Combiner.ARGMAX):
+    if body.combiner in (ir.Combiner.ARGMIN, ir.Combiner.ARGMAX):
         return _tree_of_pairs(body.combiner, places, values, dtypes, code)
     dtype, form, parts = dtypes[0], COMBINE[body.combiner], values[0]
     s = suffix(dtype)
@@ -203,7 +192,7 @@ def _tree(body: Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     return [f"{places[0]} = {combined(body.combiner, dtype, places[0], reduced)};"]
 
 
-def _active(combiner: AnyCombiner, value: Expr, position: int, code: Vectors) -> Parts:
+def _active(combiner: ir.AnyCombiner, value: ir.Expr, position: int, code: Vectors) -> Parts:
     dtype, mask = dtype_of(value), code.mask
     parts = code.parts(value)
     if isinstance(mask, All) and not code.shape.partial(dtype.lane_bits):
@@ -215,7 +204,7 @@ def _active(combiner: AnyCombiner, value: Expr, position: int, code: Vectors) ->
 
 
 def _tree_of_pairs(
-    combiner: Combiner,
+    combiner: ir.Combiner,
     places: list[str],
     values: list[Parts],
     dtypes: tuple[DType, ...],
@@ -223,7 +212,7 @@ def _tree_of_pairs(
 ) -> list[str]:
     """The extreme value of all lanes, a NaN if there is one; then the least index that has it."""
     (s, t), (b, index_bits) = map(suffix, dtypes), (d.bits for d in dtypes)
-    form = "max" if combiner is Combiner.ARGMAX else "min"
+    form = "max" if combiner is ir.Combiner.ARGMAX else "min"
     lines = [f"const ts_{s} held{q} = {p};" for q, p in enumerate(values[0])]
     lines += [f"const ts_{t} ats{q} = {p};" for q, p in enumerate(values[1])]
     names = [f"held{q}" for q in range(len(values[0]))]
@@ -240,7 +229,7 @@ def _tree_of_pairs(
     return ["{", *indented(lines + pair(combiner, places, ["top", "first"], dtypes)), "}"]
 
 
-def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:
+def _pairs(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:
     """(value, index) lanes combined with those of the targets, lane by lane. in_order: no index
     is before the one that is there, unless none is.
     """
@@ -262,7 +251,7 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: boo
         for q in range(code.shape.parts(index_bits))
     )
     tie = masks.widths(nearer, index_bits, b, code.shape)
-    sign = "le" if body.combiner is Combiner.ARGMAX else "ge"
+    sign = "le" if body.combiner is ir.Combiner.ARGMAX else "ge"
     wins = []
     for q in range(count):
         v, best = f"value{q}", f"best{q}"
@@ -284,6 +273,6 @@ def _pairs(body: Update, dtypes: tuple[DType, ...], code: Vectors, in_order: boo
     return [*lines, "}"]
 
 
-def _old(body: Update, position: int, dtype: DType, code: Vectors) -> Parts:
+def _old(body: ir.Update, position: int, dtype: DType, code: Vectors) -> Parts:
     target = body.targets[position]
     return code.load(target.buffer, target.indices, dtype)

@@ -18,22 +18,10 @@ there is one, keeps the first lanes, so that all that the last of them takes is 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ....ir import nodes as ir
 from ....ir.algebra import add, conjunction, conjuncts, index
 from ....ir.index.inequalities import inequalities
 from ....ir.index.linear import linear
-from ....ir.nodes import (
-    Block,
-    Combiner,
-    Expr,
-    If,
-    Init,
-    Loop,
-    LoopKind,
-    Seq,
-    Stmt,
-    Update,
-    Var,
-)
 from ....ir.types import DType
 from ....ir.walk import loads, map_nested, seq, substitute, targets, variables
 from ...c.expr import COMBINE, suffix
@@ -48,44 +36,44 @@ SCAN = "scan"  # annotates a block; the value is the variable of the loop that i
 ANEW = "scan anew"  # ... and of the block that stores the identity before; without: added to
 
 
-def scans(stmt: Stmt, dtypes: Mapping[str, DType]) -> Stmt:
+def scans(stmt: ir.Stmt, dtypes: Mapping[str, DType]) -> ir.Stmt:
     """The tree with the scans of lanes marked. dtypes: of all buffers."""
     match stmt:
-        case Loop(var, _, _, LoopKind.VECTORIZED):
+        case ir.Loop(var, _, _, ir.LoopKind.VECTORIZED):
             body = _marked(stmt.body, var, dtypes)
             return replace(stmt, body=body) if in_lanes(body, var) else stmt
         case _:
             return map_nested(stmt, lambda s: scans(s, dtypes))
 
 
-def _marked(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Stmt:
-    statements = list(stmt.body) if isinstance(stmt, Seq) else [stmt]
-    result: list[Stmt] = []
+def _marked(stmt: ir.Stmt, lane: str, dtypes: Mapping[str, DType]) -> ir.Stmt:
+    statements = list(stmt.body) if isinstance(stmt, ir.Seq) else [stmt]
+    result: list[ir.Stmt] = []
     for s in statements:
         found = _scan(s, lane, dtypes)
         if found is None:
             result.append(s)
             continue
         start = result.pop() if result and _starts(result[-1], found) else None
-        note = ((ANEW, start.name),) if isinstance(start, Block) else ()
+        note = ((ANEW, start.name),) if isinstance(start, ir.Block) else ()
         result.append(replace(found, annotations=(*found.annotations, *note)))
     return seq(tuple(result))
 
 
-def _scan(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Block | None:
+def _scan(stmt: ir.Stmt, lane: str, dtypes: Mapping[str, DType]) -> ir.Block | None:
     """The scan of lanes that a statement of a vectorized loop is."""
     match stmt:
-        case If(condition, Loop() as loop):
+        case ir.If(condition, ir.Loop() as loop):
             inner = _scan(loop, lane, dtypes)
             if inner is None:
                 return None
             block = replace(inner, predicate=conjunction(condition, inner.predicate))
-        case Loop(k, lower, upper, LoopKind.SERIAL, Block() as inside):
-            if lower != index(0) or linear(upper) != linear(Var(lane)) + 1:
+        case ir.Loop(k, lower, upper, ir.LoopKind.SERIAL, ir.Block() as inside):
+            if lower != index(0) or linear(upper) != linear(ir.Var(lane)) + 1:
                 return None
             if not _runs_over(inside, k, lane):
                 return None
-            block = substitute(inside, {k: Var(lane)})
+            block = substitute(inside, {k: ir.Var(lane)})
             block = replace(block, annotations=(*block.annotations, (SCAN, k)))
         case _:
             return None
@@ -94,9 +82,9 @@ def _scan(stmt: Stmt, lane: str, dtypes: Mapping[str, DType]) -> Block | None:
     return block if whole and words and has_vector_form(block, lane, dtypes) else None
 
 
-def _runs_over(block: Block, k: str, lane: str) -> bool:
+def _runs_over(block: ir.Block, k: str, lane: str) -> bool:
     match block.body:
-        case Update(combiner, (target,), (value,)) if combiner in COMBINE:
+        case ir.Update(combiner, (target,), (value,)) if combiner in COMBINE:
             return (
                 k not in variables(target) | variables(block.predicate)
                 and lane in variables(target)
@@ -108,7 +96,7 @@ def _runs_over(block: Block, k: str, lane: str) -> bool:
             return False
 
 
-def _keeps_first(guard: Expr, lane: str) -> bool:
+def _keeps_first(guard: ir.Expr, lane: str) -> bool:
     """Whether a guard leaves out no lane before one that it keeps."""
     if lane not in variables(guard):
         return True
@@ -118,53 +106,53 @@ def _keeps_first(guard: Expr, lane: str) -> bool:
     )
 
 
-def _starts(stmt: Stmt, scan: Block) -> bool:
+def _starts(stmt: ir.Stmt, scan: ir.Block) -> bool:
     """Whether a statement stores the identity where the scan goes, in the same lanes."""
     match stmt:
-        case Block(body=Init(combiner, places)):
-            same = isinstance(scan.body, Update) and scan.body.combiner == combiner
+        case ir.Block(body=ir.Init(combiner, places)):
+            same = isinstance(scan.body, ir.Update) and scan.body.combiner == combiner
             guards = set(conjuncts(stmt.predicate)) == set(conjuncts(scan.predicate))
             return same and guards and places == targets(scan.body)
         case _:
             return False
 
 
-def written_out(stmt: Stmt, lane: str = "") -> Stmt:
+def written_out(stmt: ir.Stmt, lane: str = "") -> ir.Stmt:
     """The tree with the scans of lanes as the loops that they stand for: `lane` is the variable of
     the vectorized loop around.
     """
     match stmt:
-        case Block() if marked(stmt):
+        case ir.Block() if marked(stmt):
             return _written_out(stmt, lane)
-        case Loop(var, _, _, LoopKind.VECTORIZED):
+        case ir.Loop(var, _, _, ir.LoopKind.VECTORIZED):
             return replace(stmt, body=written_out(stmt.body, var))
         case _:
             return map_nested(stmt, lambda s: written_out(s, lane))
 
 
-def _written_out(block: Block, lane: str) -> Stmt:
-    assert isinstance(block.body, Update)
+def _written_out(block: ir.Block, lane: str) -> ir.Stmt:
+    assert isinstance(block.body, ir.Update)
     notes = dict(block.annotations)
     k, start = str(notes.pop(SCAN)), notes.pop(ANEW, None)
     (value,) = block.body.values
     whole = replace(block, annotations=tuple(notes.items()))
-    term = replace(whole, body=replace(block.body, values=(substitute(value, {lane: Var(k)}),)))
-    loop = Loop(k, index(0), add(Var(lane), 1), LoopKind.SERIAL, term)
+    term = replace(whole, body=replace(block.body, values=(substitute(value, {lane: ir.Var(k)}),)))
+    loop = ir.Loop(k, index(0), add(ir.Var(lane), 1), ir.LoopKind.SERIAL, term)
     if start is None:
         return loop
-    identity = Init(block.body.combiner, block.body.targets)
+    identity = ir.Init(block.body.combiner, block.body.targets)
     return seq((replace(whole, name=str(start), body=identity, initialises=False), loop))
 
 
-def marked(block: Block) -> bool:
+def marked(block: ir.Block) -> bool:
     return any(key == SCAN for key, _ in block.annotations)
 
 
-def vector(block: Block, dtype: DType, code: Vectors) -> list[str]:
+def vector(block: ir.Block, dtype: DType, code: Vectors) -> list[str]:
     """A marked block, all active lanes at once. dtype: the target's type."""
     assert not isinstance(code.mask, Bits), "the guards keep the first lanes"
     match block.body:
-        case Update(Combiner() as combiner, (target,), (value,)):
+        case ir.Update(ir.Combiner() as combiner, (target,), (value,)):
             parts = _running(combiner, code.parts(value), dtype, code)
             if all(key != ANEW for key, _ in block.annotations):
                 old = code.load(target.buffer, target.indices, dtype)
@@ -175,7 +163,7 @@ def vector(block: Block, dtype: DType, code: Vectors) -> list[str]:
             raise AssertionError(f"{block.name} is no scan")
 
 
-def _running(combiner: Combiner, values: Parts, dtype: DType, code: Vectors) -> Parts:
+def _running(combiner: ir.Combiner, values: Parts, dtype: DType, code: Vectors) -> Parts:
     """The native vectors of the running reductions, each part on top of those before."""
     s, form = suffix(dtype), COMBINE[combiner]
     scanned = [f"ts_scan_{form}_{s}({value})" for value in values]

@@ -8,24 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
+from ....ir import nodes as ir
 from ....ir.algebra import conjuncts, index
 from ....ir.index.linear import constant
-from ....ir.nodes import (
-    Allocate,
-    AnyCombiner,
-    Barrier,
-    Block,
-    Combiner,
-    DefinedCombiner,
-    Delinearize,
-    If,
-    Loop,
-    LoopKind,
-    Seq,
-    Stmt,
-    Transfer,
-    Update,
-)
 from ....ir.text.print_expr import expr_to_text
 from ....ir.types import DType
 from ....ir.walk import map_nested, seq, substitute, targets, variables
@@ -36,14 +21,14 @@ from .. import combiners
 from ..vectors.forms import VECTOR_TYPES, maskable
 
 
-def unroll(stmt: Stmt) -> Stmt:
+def unroll(stmt: ir.Stmt) -> ir.Stmt:
     match stmt:
-        case Loop() if tensorized(stmt):
+        case ir.Loop() if tensorized(stmt):
             return stmt
-        case Loop(var, lower, upper, kind):
+        case ir.Loop(var, lower, upper, kind):
             body = unroll(stmt.body)
             first, last = constant(lower), constant(upper)
-            if kind is not LoopKind.UNROLLED or first is None or last is None:
+            if kind is not ir.LoopKind.UNROLLED or first is None or last is None:
                 return replace(stmt, body=body)
             if last - first > MOST_TRIPS:
                 return replace(stmt, body=body)
@@ -53,35 +38,35 @@ def unroll(stmt: Stmt) -> Stmt:
             return map_nested(stmt, unroll)
 
 
-def _merged(stmt: Stmt) -> Stmt:
+def _merged(stmt: ir.Stmt) -> ir.Stmt:
     """Vectorized loops of blocks that follow each other as one: a loop of vector statements runs
     them one after the other, all lanes of each, too.
     """
-    if not isinstance(stmt, Seq):
+    if not isinstance(stmt, ir.Seq):
         return stmt
-    parts: list[Stmt] = []
+    parts: list[ir.Stmt] = []
     for s in stmt.body:
         last = parts[-1] if parts else None
-        if isinstance(s, Loop) and isinstance(last, Loop) and _mergeable(last, s):
+        if isinstance(s, ir.Loop) and isinstance(last, ir.Loop) and _mergeable(last, s):
             parts[-1] = replace(last, body=seq((last.body, s.body)))
         else:
             parts.append(s)
     return seq(tuple(parts))
 
 
-def _mergeable(a: Loop, b: Loop) -> bool:
+def _mergeable(a: ir.Loop, b: ir.Loop) -> bool:
     return _of_blocks(a) and _of_blocks(b) and replace(a, body=b.body) == b
 
 
-def _of_blocks(loop: Loop) -> bool:
-    body = loop.body.body if isinstance(loop.body, Seq) else (loop.body,)
-    return loop.kind is LoopKind.VECTORIZED and all(isinstance(s, Block) for s in body)
+def _of_blocks(loop: ir.Loop) -> bool:
+    body = loop.body.body if isinstance(loop.body, ir.Seq) else (loop.body,)
+    return loop.kind is ir.LoopKind.VECTORIZED and all(isinstance(s, ir.Block) for s in body)
 
 
-def as_run(stmt: Stmt) -> Stmt:
+def as_run(stmt: ir.Stmt) -> ir.Stmt:
     """The tree in which vectorized loops of blocks are what their code is: a block at a time."""
     match stmt:
-        case Loop(body=Seq(body_)) if _of_blocks(stmt):
+        case ir.Loop(body=ir.Seq(body_)) if _of_blocks(stmt):
             return seq(tuple(replace(stmt, body=s) for s in body_))
         case _:
             return map_nested(stmt, as_run)
@@ -90,7 +75,7 @@ def as_run(stmt: Stmt) -> Stmt:
 # ---------------------------------------------------------------- statements as vectors
 
 
-def has_vector_form(block: Block, lane: str, dtypes: Mapping[str, DType]) -> bool:
+def has_vector_form(block: ir.Block, lane: str, dtypes: Mapping[str, DType]) -> bool:
     """Whether a block (in the loops' variables) becomes vector statements; else it is a scalar
     loop over its lanes. dtypes: of all buffers.
     """
@@ -99,20 +84,20 @@ def has_vector_form(block: Block, lane: str, dtypes: Mapping[str, DType]) -> boo
         return False
     if not all(maskable(p, lane) for p in conjuncts(block.predicate)):
         return False
-    if isinstance(body, Update) and not _combined_in_lanes(body.combiner, lane):
+    if isinstance(body, ir.Update) and not _combined_in_lanes(body.combiner, lane):
         return False
     places = targets(body)
     moving = [lane in variables(place) for place in places]
     if any(moving) is not all(moving):
         return False
     if not any(moving) and not (
-        isinstance(body, Update) and any(lane in variables(v) for v in body.values)
+        isinstance(body, ir.Update) and any(lane in variables(v) for v in body.values)
     ):
         return False
     return all(fixed_step(place.indices, lane) for place in places)
 
 
-def scattered(block: Block, lane: str) -> tuple[str, ...]:
+def scattered(block: ir.Block, lane: str) -> tuple[str, ...]:
     """For messages: the places of the block that keep it from being vector statements."""
     return tuple(
         f"note: {place.buffer}[{', '.join(map(expr_to_text, place.indices))}] is at no fixed"
@@ -122,31 +107,31 @@ def scattered(block: Block, lane: str) -> tuple[str, ...]:
     )
 
 
-def _combined_in_lanes(combiner: AnyCombiner, lane: str) -> bool:
+def _combined_in_lanes(combiner: ir.AnyCombiner, lane: str) -> bool:
     match combiner:
-        case Combiner.ANY | Combiner.ALL:
+        case ir.Combiner.ANY | ir.Combiner.ALL:
             return False
-        case DefinedCombiner():
+        case ir.DefinedCombiner():
             return combiners.has_vector_form(combiner, lane)
         case _:
             return True
 
 
-def in_lanes(stmt: Stmt, lane: str) -> bool:
+def in_lanes(stmt: ir.Stmt, lane: str) -> bool:
     """Whether the body of a vectorized loop is run a statement at a time, all lanes at once: its
     inner loops and conditions do not depend on the lane.
     """
     match stmt:
-        case Block():
+        case ir.Block():
             return True
-        case Loop(_, lower, upper, kind):
+        case ir.Loop(_, lower, upper, kind):
             uniform = lane not in variables(lower) | variables(upper)
-            return uniform and kind is not LoopKind.VECTORIZED and in_lanes(stmt.body, lane)
-        case If(condition, body):
+            return uniform and kind is not ir.LoopKind.VECTORIZED and in_lanes(stmt.body, lane)
+        case ir.If(condition, body):
             return lane not in variables(condition) and in_lanes(body, lane)
-        case Seq(body_):
+        case ir.Seq(body_):
             return all(in_lanes(s, lane) for s in body_)
-        case Delinearize() | Allocate() | Barrier() | Transfer():
+        case ir.Delinearize() | ir.Allocate() | ir.Barrier() | ir.Transfer():
             return False
         case _:
             assert_never(stmt)

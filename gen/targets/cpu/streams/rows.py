@@ -10,23 +10,9 @@ from dataclasses import dataclass
 from typing import assert_never, final
 
 from ....errors import Span, TilesmithError
+from ....ir import nodes as ir
 from ....ir.algebra import TRUE, index
 from ....ir.index.linear import Linear, constant, linear
-from ....ir.nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Delinearize,
-    Destination,
-    Expr,
-    If,
-    Load,
-    Loop,
-    LoopKind,
-    Seq,
-    Stmt,
-    Transfer,
-)
 from ....ir.walk import blocks, substitute, targets, variables
 from ...c.views import at_lane, plain_scalars, steps
 from ..context import Context
@@ -40,16 +26,18 @@ FIRST = "@lower"  # the first iteration of a parallel loop's part, `lower` in C
 class Stored:
     """A marked block's vector of `lanes` lanes."""
 
-    block: Block
+    block: ir.Block
     lane: str
     lanes: int
 
     @property
-    def target(self) -> Destination:
+    def target(self) -> ir.Destination:
         return targets(self.block.body)[0]
 
 
-def address(access: Destination | Load, start: Mapping[str, Expr], context: Context) -> str:
+def address(
+    access: ir.Destination | ir.Load, start: Mapping[str, ir.Expr], context: Context
+) -> str:
     """Of what is accessed where variables are as at the `start` of the loop."""
     at = tuple(substitute(i, start) for i in access.indices)
     names = {**context.names.variables, FIRST: "lower"}
@@ -57,11 +45,11 @@ def address(access: Destination | Load, start: Mapping[str, Expr], context: Cont
     return f"&{scalars.element(access.buffer, at, context.facts)}"
 
 
-def marked(block: Block) -> bool:
+def marked(block: ir.Block) -> bool:
     return any(key == "stream" for key, _ in block.annotations)
 
 
-def refused(block: Block, reason: str) -> TilesmithError:
+def refused(block: ir.Block, reason: str) -> TilesmithError:
     line = next(value for key, value in block.annotations if key == "stream")
     where = Span(block.span.path, int(line), 1) if block.span and line else block.span
     return TilesmithError(f"stream (block {block.name}): {reason}", where)
@@ -70,7 +58,7 @@ def refused(block: Block, reason: str) -> TilesmithError:
 # ---------------------------------------------------------------- what a loop stores
 
 
-def stored(body: Stmt, context: Context) -> list[Stored]:
+def stored(body: ir.Stmt, context: Context) -> list[Stored]:
     """The marked blocks' vectors that one iteration stores, in order; none where one of them is
     under a guard, as they are in tails.
     """
@@ -82,19 +70,19 @@ def stored(body: Stmt, context: Context) -> list[Stored]:
     return found if whole else []
 
 
-def _direct(stmt: Stmt, lane: str, lanes: int) -> Iterator[Stored]:
+def _direct(stmt: ir.Stmt, lane: str, lanes: int) -> Iterator[Stored]:
     """The blocks that run once an iteration."""
     match stmt:
-        case Block():
+        case ir.Block():
             yield Stored(stmt, lane, lanes)
-        case Loop(var, _, upper, LoopKind.VECTORIZED, body) if in_lanes(body, var):
+        case ir.Loop(var, _, upper, ir.LoopKind.VECTORIZED, body) if in_lanes(body, var):
             yield from _direct(body, var, constant(upper) or 0)
-        case Seq(parts):
+        case ir.Seq(parts):
             for part in parts:
                 yield from _direct(part, lane, lanes)
-        case Allocate(_, body):
+        case ir.Allocate(_, body):
             yield from _direct(body, lane, lanes)
-        case Loop() | If() | Delinearize() | Barrier() | Transfer():
+        case ir.Loop() | ir.If() | ir.Delinearize() | ir.Barrier() | ir.Transfer():
             return
         case _:
             assert_never(stmt)
@@ -103,7 +91,7 @@ def _direct(stmt: Stmt, lane: str, lanes: int) -> Iterator[Stored]:
 # ---------------------------------------------------------------- rows
 
 
-def rows_of(loop: Loop, found: list[Stored], context: Context) -> list[list[Stored]]:
+def rows_of(loop: ir.Loop, found: list[Stored], context: Context) -> list[list[Stored]]:
     """The vectors by row; an error where they are not all of what an iteration stores there, one
     after another, from where the iteration before has stopped.
     """
@@ -124,7 +112,7 @@ def by_row(found: list[Stored]) -> list[list[Stored]]:
     return list(rows.values())
 
 
-def stored_beside(loop: Loop, found: list[Stored]) -> str | None:
+def stored_beside(loop: ir.Loop, found: list[Stored]) -> str | None:
     """Another block in the loop that stores into the same array."""
     names = {s.block.name for s in found}
     buffers = {s.target.buffer for s in found}
@@ -149,7 +137,7 @@ def start_of(s: Stored) -> Linear:
     return linear(at_lane(s.target.indices, s.lane, index(0))[-1])
 
 
-def gap(loop: Loop, row: list[Stored], context: Context) -> str | None:
+def gap(loop: ir.Loop, row: list[Stored], context: Context) -> str | None:
     """Why the vectors do not make a row without gaps; None where they do."""
     target, first = row[0].target, start_of(row[0])
     if context.dtypes[target.buffer].is_complex:

@@ -10,25 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from ....ir import nodes as ir
 from ....ir.algebra import dtype_of, index, maximum, minimum
 from ....ir.index.inequalities import inequalities, threshold
 from ....ir.index.linear import Linear, linear
 from ....ir.interpret.evaluate import wrap
-from ....ir.nodes import (
-    COMPARISONS,
-    Binary,
-    BinaryOp,
-    Call,
-    Cast,
-    Destination,
-    Expr,
-    Function,
-    Load,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ....ir.types import INDEX, DType
 from ....ir.walk import loads, variables
 from ...c.expr import FORMS, Scalars, c_type, is_index, literal, suffix
@@ -67,10 +53,10 @@ class Vectors:
     shape: Shape
     mask: Mask
     before: Prelude
-    pushes: Mapping[Destination, Push] = field(default_factory=dict)
+    pushes: Mapping[ir.Destination, Push] = field(default_factory=dict)
     some: str = ""
-    again: frozenset[Destination] = frozenset()
-    ready: Mapping[Expr, Parts] = field(default_factory=dict)
+    again: frozenset[ir.Destination] = frozenset()
+    ready: Mapping[ir.Expr, Parts] = field(default_factory=dict)
 
     @property
     def lane_name(self) -> str:
@@ -78,7 +64,7 @@ class Vectors:
 
     # ------------------------------------------------------------ values
 
-    def parts(self, expr: Expr) -> Parts:
+    def parts(self, expr: ir.Expr) -> Parts:
         """The value's native vectors, of the expression's own type."""
         dtype = dtype_of(expr)
         if expr in self.ready:
@@ -88,51 +74,53 @@ class Vectors:
         if by_lane(expr, self.lane):
             return self._loop_over_lanes(expr)
         match expr:
-            case Load(buffer, indices, dtype):
+            case ir.Load(buffer, indices, dtype):
                 return self.load(buffer, indices, dtype)
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 return self._select(condition, then, otherwise)
-            case Cast(dtype, operand):
+            case ir.Cast(dtype, operand):
                 return self._cast(dtype, operand)
-            case Unary(UnaryOp.NEG, operand):
+            case ir.Unary(ir.UnaryOp.NEG, operand):
                 return self._map("neg", dtype, operand)
-            case Unary(UnaryOp.INVERT, operand):
+            case ir.Unary(ir.UnaryOp.INVERT, operand):
                 return self._map("not", dtype, operand)
-            case Call(Function.EXP, (x,)) if staged(dtype, self.shape):
+            case ir.Call(ir.Function.EXP, (x,)) if staged(dtype, self.shape):
                 return self.before.by_four(self.parts(x))
-            case Call(Function() as function, args):
+            case ir.Call(ir.Function() as function, args):
                 return self._map(function.value, dtype_of(args[0]), *args)
             case _ if is_index(expr):
                 return self._indices(linear(expr), dtype)
-            case Binary(BinaryOp.MUL, lhs, rhs) if casts.is_short(lhs) and casts.is_short(rhs):
+            case ir.Binary(ir.BinaryOp.MUL, lhs, rhs) if casts.is_short(lhs) and casts.is_short(
+                rhs
+            ):
                 pair = (lhs, rhs) if self.varies(lhs) else (rhs, lhs)
                 return self._map("mul_short", dtype, *pair)
-            case Binary(op, lhs, rhs):
+            case ir.Binary(op, lhs, rhs):
                 return self._map(FORMS[op], dtype, lhs, rhs)
             case _:
                 raise AssertionError(f"no vector form of {expr}")
 
-    def _same(self, expr: Expr, dtype: DType) -> str:
+    def _same(self, expr: ir.Expr, dtype: DType) -> str:
         """A value that is the same in all lanes."""
-        if isinstance(expr, Load) and dtype in WORDS:
+        if isinstance(expr, ir.Load) and dtype in WORDS:
             native = self.shape.native(dtype.lane_bits)
             vector = last_of_vector(self.views[expr.buffer], expr.indices, native)
             if vector:
                 return f"ts_last_{suffix(dtype)}({vector})"
         return f"ts_set_{suffix(dtype)}({self._uniform(expr)})"
 
-    def varies(self, expr: Expr) -> bool:
+    def varies(self, expr: ir.Expr) -> bool:
         """Whether the value depends on the lane."""
         return self.lane in variables(expr)
 
-    def _uniform(self, expr: Expr) -> str:
+    def _uniform(self, expr: ir.Expr) -> str:
         """A value that is the same in all lanes, if any is on."""
         value = self.scalars.value(expr)
         if not self.some or not loads(expr):
             return value
         return f"({self.some} ? {value} : {_number(0, dtype_of(expr))})"
 
-    def _map(self, form: str, dtype: DType, *args: Expr) -> Parts:
+    def _map(self, form: str, dtype: DType, *args: ir.Expr) -> Parts:
         operands = zip(*(self.parts(arg) for arg in args), strict=True)
         return tuple(f"ts_{form}_{suffix(dtype)}({', '.join(parts)})" for parts in operands)
 
@@ -140,7 +128,7 @@ class Vectors:
         """A linear index, or what is left of it in a type of integers."""
         s, bits = suffix(dtype), dtype.bits
         step = value.coefficient(self.lane)
-        base = self.scalars.index(value.without(Var(self.lane)).expr())
+        base = self.scalars.index(value.without(ir.Var(self.lane)).expr())
         first = base if dtype is INDEX else f"({c_type(dtype)})({base})"
         iota = f"ts_iota_{s}()"
         if step != 1:
@@ -152,7 +140,7 @@ class Vectors:
             out.append(f"ts_add_{s}(ts_set_{s}({start}), {iota})")
         return tuple(out)
 
-    def _select(self, condition: Expr, then: Expr, otherwise: Expr) -> Parts:
+    def _select(self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> Parts:
         dtype = dtype_of(then)
         if not self.varies(condition):
             test = self.scalars.condition(condition)
@@ -171,7 +159,7 @@ class Vectors:
         chosen_parts = zip(bits.parts, then_parts, else_parts, strict=True)
         return tuple(f"ts_select_{s}({m}, {a}, {b})" for m, a, b in chosen_parts)
 
-    def _cast(self, dtype: DType, operand: Expr) -> Parts:
+    def _cast(self, dtype: DType, operand: ir.Expr) -> Parts:
         old = dtype_of(operand)
         if dtype.is_complex and not old.is_complex:
             s = suffix(dtype.real)
@@ -180,66 +168,68 @@ class Vectors:
             )
         if old is INDEX and dtype.is_integer and is_index(operand) and plain(operand, self.lane):
             return self._indices(linear(operand), dtype)
-        if old is DType.BOOL and not isinstance(operand, Load):
+        if old is DType.BOOL and not isinstance(operand, ir.Load):
             bits = masks.as_bits(self.where(operand), dtype.bits, self.shape)
             s = suffix(dtype)
             return tuple(f"ts_select_{s}({m}, ts_set_{s}(1), ts_set_{s}(0))" for m in bits.parts)
         stored = STORED.get(old, old)
         widens = casts.as_accessed(stored, dtype)
         match operand:
-            case Load(buffer, indices) if widens and self._in_memory(buffer, indices):
+            case ir.Load(buffer, indices) if widens and self._in_memory(buffer, indices):
                 return self._load(operand, dtype)
-            case Load(buffer, indices, DType.BOOL):
+            case ir.Load(buffer, indices, DType.BOOL):
                 parts = self.load(buffer, indices, old)
-            case Select(condition, then, otherwise) if widens and not by_lane(operand, self.lane):
-                return self._select(condition, Cast(dtype, then), Cast(dtype, otherwise))
+            case ir.Select(condition, then, otherwise) if widens and not by_lane(
+                operand, self.lane
+            ):
+                return self._select(condition, ir.Cast(dtype, then), ir.Cast(dtype, otherwise))
             case _:
                 parts = self.parts(operand)
         return casts.converted(parts, stored, dtype, self.shape, self.before)
 
-    def _in_memory(self, buffer: str, indices: tuple[Expr, ...]) -> bool:
+    def _in_memory(self, buffer: str, indices: tuple[ir.Expr, ...]) -> bool:
         """Whether a load can widen what it loads."""
-        kept = Destination(buffer, indices) in self.before.kept
+        kept = ir.Destination(buffer, indices) in self.before.kept
         held = kept or isinstance(self.views[buffer], Registers)
         walked = fixed_step(indices, self.lane)
         return walked and not held and not isinstance(self.mask, Bits)
 
     # ------------------------------------------------------------ masks
 
-    def where(self, condition: Expr) -> Mask:
+    def where(self, condition: ir.Expr) -> Mask:
         """The lanes in which a condition holds."""
         if not self.varies(condition):
             return First(f"({self.scalars.condition(condition)} ? {self.shape.lanes} : 0)")
         match condition:
-            case Binary(BinaryOp.AND | BinaryOp.BITAND, lhs, rhs):
+            case ir.Binary(ir.BinaryOp.AND | ir.BinaryOp.BITAND, lhs, rhs):
                 return masks.both(self.where(lhs), self.where(rhs), self.shape)
-            case Binary(BinaryOp.OR | BinaryOp.BITOR, lhs, rhs):
+            case ir.Binary(ir.BinaryOp.OR | ir.BinaryOp.BITOR, lhs, rhs):
                 return masks.combine("or", self._bits(lhs), self.where(rhs), self.shape)
-            case Binary(BinaryOp.BITXOR, lhs, rhs):
+            case ir.Binary(ir.BinaryOp.BITXOR, lhs, rhs):
                 return masks.combine("xor", self._bits(lhs), self.where(rhs), self.shape)
-            case Unary(UnaryOp.NOT | UnaryOp.INVERT, operand):
+            case ir.Unary(ir.UnaryOp.NOT | ir.UnaryOp.INVERT, operand):
                 return masks.negate(self._bits(operand), self.shape)
-            case Call(Function.ISNAN, args):
+            case ir.Call(ir.Function.ISNAN, args):
                 dtype = dtype_of(args[0])
                 found = self._map("isnan", dtype, *args)
                 return masks.clipped(dtype.lane_bits, found, self.shape)
-            case Binary(op, lhs, rhs) if op in COMPARISONS:
+            case ir.Binary(op, lhs, rhs) if op in ir.COMPARISONS:
                 return self._compare(condition, lhs, rhs)
             case _:
                 raise AssertionError(f"no mask form of {condition}")
 
-    def _bits(self, condition: Expr) -> Bits:
+    def _bits(self, condition: ir.Expr) -> Bits:
         mask = self.where(condition)
         return mask if isinstance(mask, Bits) else masks.as_bits(mask, 32, self.shape)
 
-    def _compare(self, condition: Expr, lhs: Expr, rhs: Expr) -> Mask:
+    def _compare(self, condition: ir.Expr, lhs: ir.Expr, rhs: ir.Expr) -> Mask:
         forms = inequalities(condition) if is_index(lhs) and is_index(rhs) else None
         if forms is not None and all(moves_alone(f, self.lane) for f in forms):
             mask: Mask = All()
             for form in forms:
                 mask = masks.both(mask, self._half(form), self.shape)
             return mask
-        assert isinstance(condition, Binary)
+        assert isinstance(condition, ir.Binary)
         dtype = dtype_of(lhs)
         found = self._map(FORMS[condition.op], dtype, lhs, rhs)
         return masks.clipped(dtype.lane_bits, found, self.shape)
@@ -254,8 +244,8 @@ class Vectors:
 
     # ------------------------------------------------------------ memory
 
-    def load(self, buffer: str, indices: tuple[Expr, ...], dtype: DType) -> Parts:
-        if kept := self.before.kept.get(Destination(buffer, indices)):
+    def load(self, buffer: str, indices: tuple[ir.Expr, ...], dtype: DType) -> Parts:
+        if kept := self.before.kept.get(ir.Destination(buffer, indices)):
             return kept
         view = self.views[buffer]
         if isinstance(view, Registers):
@@ -264,9 +254,9 @@ class Vectors:
             if number is not None:
                 return vectors(view, number, count, self.scalars)
             return shifts.read(view, indices, self.lane, suffix(dtype), count)
-        return self._load(Load(buffer, indices, dtype), STORED.get(dtype, dtype))
+        return self._load(ir.Load(buffer, indices, dtype), STORED.get(dtype, dtype))
 
-    def _load(self, load: Load, dtype: DType) -> Parts:
+    def _load(self, load: ir.Load, dtype: DType) -> Parts:
         """Memory as vectors of its own type, or of a wider one."""
         step = steps(self.views[load.buffer], load.indices, self.lane, self.scalars)
         assert step is not None
@@ -302,7 +292,7 @@ class Vectors:
             case _:
                 assert_never(self.mask)
 
-    def _loop_over_lanes(self, expr: Expr) -> Parts:
+    def _loop_over_lanes(self, expr: ir.Expr) -> Parts:
         dtype = dtype_of(expr)
         s, n = suffix(dtype), self.shape.native(dtype.lane_bits)
         name = self.before.name("lanes")

@@ -4,24 +4,9 @@ Input: element types, and expressions over loop variables of which one is the la
 vectors hold them.
 """
 
+from ....ir import nodes as ir
 from ....ir.algebra import dtype_of
 from ....ir.index.linear import Linear, linear
-from ....ir.nodes import (
-    COMPARISONS,
-    Binary,
-    BinaryOp,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    External,
-    Function,
-    Load,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from ....ir.types import DType
 from ....ir.walk import variables
 from ...c.expr import is_index
@@ -37,10 +22,10 @@ STORED = {DType.BOOL: DType.UINT8}
 
 
 def moves_alone(form: Linear, lane: str) -> bool:
-    return form.coefficient(lane) != 0 and lane not in form.without(Var(lane)).variables()
+    return form.coefficient(lane) != 0 and lane not in form.without(ir.Var(lane)).variables()
 
 
-def plain(expr: Expr, lane: str) -> bool:
+def plain(expr: ir.Expr, lane: str) -> bool:
     """Whether the lane is in the index expression only by an integer multiple."""
     return moves_alone(linear(expr), lane)
 
@@ -48,55 +33,55 @@ def plain(expr: Expr, lane: str) -> bool:
 # ---------------------------------------------------------------- what has a vector form
 
 
-def by_lane(expr: Expr, lane: str) -> bool:
+def by_lane(expr: ir.Expr, lane: str) -> bool:
     """Whether the root of the expression has to be computed lane by lane."""
     dtype = dtype_of(expr)
     if dtype not in VECTOR_TYPES:
         return True
     match expr:
-        case Load(_, indices, _):
+        case ir.Load(_, indices, _):
             return not fixed_step(indices, lane)
-        case Select(condition, _, _):
+        case ir.Select(condition, _, _):
             return not maskable(condition, lane)
-        case Cast(to, operand):
+        case ir.Cast(to, operand):
             return not _castable(dtype_of(operand), to, operand, lane)
-        case Unary(op, _):
-            return op is UnaryOp.INVERT and not dtype.is_integer
-        case Call(function, _):
-            return isinstance(function, External)
+        case ir.Unary(op, _):
+            return op is ir.UnaryOp.INVERT and not dtype.is_integer
+        case ir.Call(function, _):
+            return isinstance(function, ir.External)
         case _ if is_index(expr):
             return not plain(expr, lane)
-        case Binary(op, _, _):
-            return op in _SCALAR_ONLY or (op is BinaryOp.DIV and dtype.is_integer)
-        case Const() | Var():
+        case ir.Binary(op, _, _):
+            return op in _SCALAR_ONLY or (op is ir.BinaryOp.DIV and dtype.is_integer)
+        case ir.Const() | ir.Var():
             return False
 
 
-_SCALAR_ONLY = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD})
+_SCALAR_ONLY = frozenset({ir.BinaryOp.FLOORDIV, ir.BinaryOp.MOD})
 
 
-def maskable(condition: Expr, lane: str) -> bool:
+def maskable(condition: ir.Expr, lane: str) -> bool:
     """Whether a condition has a mask form."""
     if lane not in variables(condition):
         return True
     match condition:
-        case Binary(BinaryOp.AND | BinaryOp.OR, a, b):
+        case ir.Binary(ir.BinaryOp.AND | ir.BinaryOp.OR, a, b):
             return maskable(a, lane) and maskable(b, lane)
-        case Binary(BinaryOp.BITAND | BinaryOp.BITOR | BinaryOp.BITXOR, a, b):
+        case ir.Binary(ir.BinaryOp.BITAND | ir.BinaryOp.BITOR | ir.BinaryOp.BITXOR, a, b):
             return maskable(a, lane) and maskable(b, lane)
-        case Unary(UnaryOp.NOT | UnaryOp.INVERT, a):
+        case ir.Unary(ir.UnaryOp.NOT | ir.UnaryOp.INVERT, a):
             return maskable(a, lane)
-        case Call(Function.ISNAN, (a,)):
+        case ir.Call(ir.Function.ISNAN, (a,)):
             return dtype_of(a) in VECTOR_TYPES
-        case Binary(op, a, _) if op in COMPARISONS:
+        case ir.Binary(op, a, _) if op in ir.COMPARISONS:
             return dtype_of(a) in VECTOR_TYPES
         case _:
             return False
 
 
-def _castable(old: DType, new: DType, operand: Expr, lane: str) -> bool:
-    if old is DType.BOOL and not isinstance(operand, Load):
+def _castable(old: DType, new: DType, operand: ir.Expr, lane: str) -> bool:
+    if old is DType.BOOL and not isinstance(operand, ir.Load):
         return maskable(operand, lane)
-    if isinstance(operand, Load) and old in STORED:
+    if isinstance(operand, ir.Load) and old in STORED:
         return new in VECTOR_TYPES and fixed_step(operand.indices, lane)
     return {old, new} <= VECTOR_TYPES

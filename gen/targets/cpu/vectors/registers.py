@@ -13,28 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never, final
 
+from ....ir import nodes as ir
 from ....ir.algebra import conjuncts, dtype_of
 from ....ir.index.inequalities import inequalities
 from ....ir.index.linear import Linear, constant
-from ....ir.nodes import (
-    Allocate,
-    Barrier,
-    Block,
-    Buffer,
-    Delinearize,
-    Destination,
-    Expr,
-    If,
-    Load,
-    Loop,
-    LoopKind,
-    Node,
-    Seq,
-    Stmt,
-    Transfer,
-    Update,
-    Var,
-)
 from ....ir.types import DType
 from ....ir.walk import children, loads, substitute, variables, walk
 from ...c.views import Registers, Turn, flat, register_number
@@ -53,16 +35,16 @@ class _Access:
     guards: those on the lane, which is _LANE in them. reads, writes: what it does there.
     """
 
-    indices: tuple[Expr, ...]
+    indices: tuple[ir.Expr, ...]
     lane: str
     lanes: int
-    guards: tuple[Expr, ...]
+    guards: tuple[ir.Expr, ...]
     reads: bool
     writes: bool
 
 
 def register_view(
-    name: str, buffer: Buffer, body: Stmt, machine: Processor, dtypes: Mapping[str, DType]
+    name: str, buffer: ir.Buffer, body: ir.Stmt, machine: Processor, dtypes: Mapping[str, DType]
 ) -> Registers | None:
     """How the buffer, of that C name, is held in vectors; None where it is a local array: it has
     other accesses than those, or vectors of several lengths. dtypes: of all buffers.
@@ -85,7 +67,7 @@ def register_view(
 
 
 def _turned(
-    name: str, buffer: Buffer, body: Stmt, native: int, dtypes: Mapping[str, DType]
+    name: str, buffer: ir.Buffer, body: ir.Stmt, native: int, dtypes: Mapping[str, DType]
 ) -> Registers | None:
     """The buffer as vectors that are transposed once, if it is a tile for that: square, its side a
     multiple of the native lanes, of which each row is stored once and whole, and then only whole
@@ -94,7 +76,7 @@ def _turned(
     A lane that a guard leaves out of a store holds anything: no other store has written it.
     """
     side, *others = (constant(extent) or 0 for extent in buffer.shape)
-    if others != [side] or side % native or not isinstance(body, Seq):
+    if others != [side] or side % native or not isinstance(body, ir.Seq):
         return None
     if buffer.dtype not in WORDS or buffer.dtype.is_complex:
         return None
@@ -114,10 +96,10 @@ def _turned(
     return None
 
 
-def _repeated(stmt: Stmt) -> Iterator[Loop]:
+def _repeated(stmt: ir.Stmt) -> Iterator[ir.Loop]:
     """The loops that run what is in them more than once."""
-    loops = (n for n in walk(stmt) if isinstance(n, Loop))
-    return (n for n in loops if n.kind is not LoopKind.VECTORIZED)
+    loops = (n for n in walk(stmt) if isinstance(n, ir.Loop))
+    return (n for n in loops if n.kind is not ir.LoopKind.VECTORIZED)
 
 
 def _once(stored: Sequence[Linear], walked: Sequence[str]) -> bool:
@@ -137,44 +119,46 @@ def _held(view: Registers, access: _Access, native: int) -> bool:
     return shiftable and readable(view, access.indices, access.lane, access.lanes)
 
 
-def _constant(buffer: Buffer, access: _Access) -> bool:
+def _constant(buffer: ir.Buffer, access: _Access) -> bool:
     """Whether an access is of one element whatever loops run: it can be taken from its vector."""
     return not flat(buffer, access.indices).terms
 
 
 def _accesses(
-    stmt: Stmt, name: str, dtypes: Mapping[str, DType], lane: str, lanes: int
+    stmt: ir.Stmt, name: str, dtypes: Mapping[str, DType], lane: str, lanes: int
 ) -> Iterator[_Access]:
     match stmt:
-        case Barrier() | Transfer():
+        case ir.Barrier() | ir.Transfer():
             pass
-        case Block():
+        case ir.Block():
             vector = lane if lane and has_vector_form(stmt, lane, dtypes) else ""
             on_lane = (p for p in conjuncts(stmt.predicate) if lane and lane in variables(p))
-            guards = tuple(substitute(p, {lane: Var(_LANE)}) for p in on_lane)
+            guards = tuple(substitute(p, {lane: ir.Var(_LANE)}) for p in on_lane)
             for node, moving in _places(stmt, vector):
                 if node.buffer == name:
-                    reads = isinstance(node, Load) or isinstance(stmt.body, Update)
-                    writes = isinstance(node, Destination)
+                    reads = isinstance(node, ir.Load) or isinstance(stmt.body, ir.Update)
+                    writes = isinstance(node, ir.Destination)
                     width = lanes if moving else 1
                     yield _Access(node.indices, moving, width, guards, reads, writes)
-        case Loop(var, _, upper, LoopKind.VECTORIZED) if not lane and in_lanes(stmt.body, var):
+        case ir.Loop(var, _, upper, ir.LoopKind.VECTORIZED) if not lane and in_lanes(
+            stmt.body, var
+        ):
             yield from _accesses(stmt.body, name, dtypes, var, constant(upper) or 1)
-        case Loop() | Delinearize() | If() | Allocate():
+        case ir.Loop() | ir.Delinearize() | ir.If() | ir.Allocate():
             yield from _accesses(stmt.body, name, dtypes, lane, lanes)
-        case Seq(parts):
+        case ir.Seq(parts):
             for s in parts:
                 yield from _accesses(s, name, dtypes, lane, lanes)
         case _:
             assert_never(stmt)
 
 
-def _blend(accesses: Sequence[_Access], body: Stmt) -> bool:
+def _blend(accesses: Sequence[_Access], body: ir.Stmt) -> bool:
     """Whether a lane may be accessed where another access leaves it out: not if all have the same
     guards on it, of what does not change while the buffer lives.
     """
-    inside = {n.var for n in walk(body) if isinstance(n, Loop)}
-    inside |= {v for n in walk(body) if isinstance(n, Delinearize) for v in n.vars}
+    inside = {n.var for n in walk(body) if isinstance(n, ir.Loop)}
+    inside |= {v for n in walk(body) if isinstance(n, ir.Delinearize) for v in n.vars}
     guards = [guard for a in accesses for guard in a.guards]
     if any(loads(guard) or variables(guard) & inside for guard in guards):
         return True
@@ -184,14 +168,14 @@ def _blend(accesses: Sequence[_Access], body: Stmt) -> bool:
     return len(set(map(frozenset, forms))) > 1
 
 
-def _places(block: Block, lane: str) -> Iterator[tuple[Load | Destination, str]]:
+def _places(block: ir.Block, lane: str) -> Iterator[tuple[ir.Load | ir.Destination, str]]:
     """The block's accesses, with the lane where a vector of them is accessed at once."""
 
-    def go(node: Node, lane: str) -> Iterator[tuple[Load | Destination, str]]:
-        if isinstance(node, Load | Destination):
+    def go(node: ir.Node, lane: str) -> Iterator[tuple[ir.Load | ir.Destination, str]]:
+        if isinstance(node, ir.Load | ir.Destination):
             yield node, lane if lane in variables(node) else ""
             lane = ""  # indices are scalars
-        elif lane and isinstance(node, Expr) and not _in_vectors(node, lane):
+        elif lane and isinstance(node, ir.Expr) and not _in_vectors(node, lane):
             lane = ""
         for child in children(node):
             yield from go(child, lane)
@@ -200,7 +184,7 @@ def _places(block: Block, lane: str) -> Iterator[tuple[Load | Destination, str]]
     yield from go(block.body, lane)
 
 
-def _in_vectors(expr: Expr, lane: str) -> bool:
+def _in_vectors(expr: ir.Expr, lane: str) -> bool:
     """Whether the expression is computed for all lanes at once, conditions as masks."""
     if lane not in variables(expr):
         return True
