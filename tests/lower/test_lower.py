@@ -370,7 +370,6 @@ def test_levels() -> None:
     lanes = [Processor(level).lanes(DType.FLOAT32) for level in Level]
     assert lanes == [4, 8, 16, 4]
     assert Processor(Level.V3).flags == ("-march=x86-64-v3",)
-    assert [Processor(level).has_fma for level in Level] == [False, True, True, True]
 
 
 def test_a_guard_stands_around_all_loops_that_share_it() -> None:

@@ -6,13 +6,10 @@ none, so that of hundreds of statements `y[k] = ...` each is asked about its own
 is left out, isl would find to meet nowhere.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import final
 
 from .statement import Access
-
-Fixed = Mapping[int, int]
-"""The coordinates of a place that are one number in all events, and which."""
 
 
 @final

@@ -106,7 +106,7 @@ def logical_flow(plain: Kernel) -> Logical:
     relations = Relations(tree)
     initialised = frozenset(b.name for b in blocks(plain.body) if b.initialises)
     plain_blocks = {s.name: s for s in tree.statements if s.block.origin}
-    keys = {name: _keys(s, name in initialised) for name, s in plain_blocks.items()}
+    keys = {name: _keys(s) for name, s in plain_blocks.items()}
     logical = Logical(relations, plain_blocks, keys, initialised, {}, {}, {}, {})
     reads, writers, bases = {}, {}, {}
     for name, s in plain_blocks.items():
@@ -162,7 +162,7 @@ def _shared(tree: Tree, read: Access, last: Mapping[Access, isl.Map]) -> tuple[s
 # ---------------------------------------------------------------- one block
 
 
-def _keys(statement: Statement, initialises: bool) -> isl.Map:
+def _keys(statement: Statement) -> isl.Map:
     """From a plain block's instances to the keys of what they compute."""
     instances = statement.instance.intersect_domain(statement.domain)
     if not instances.is_injective():

@@ -53,10 +53,6 @@ class Processor:
         return 32 if self.level in (Level.V4, Level.NEON) else 16
 
     @property
-    def has_fma(self) -> bool:
-        return self.level is not Level.V2
-
-    @property
     def flags(self) -> tuple[str, ...]:
         """What a compiler needs to be told to generate code for the level."""
         match self.level:
