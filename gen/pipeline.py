@@ -47,9 +47,9 @@ def schedule(
 ) -> tuple[Variant, ...]:
     """The kernel's variants on the target, in the order in which they are tried.
 
-    The plain schedule is always there, as the last of them. What there is no code for is there,
-    too, up to its last step. prove: proves each variant as it is emitted. each_step: and, verified,
-    all that comes before. plain: what other levels made already.
+    The last of them takes all sizes; without a recipe it is the plain schedule. What there is no
+    code for is there, too, up to its last step. prove: proves each variant as it is emitted.
+    each_step: and, verified, all that comes before. plain: what other levels made already.
     Raises SpecError and ScheduleError.
     """
     if not dtypes:  # of which `$lanes` and symbols are made
