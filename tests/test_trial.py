@@ -296,6 +296,20 @@ def test_where_values_overflow_on_the_way_the_plain_schedule_says_what_is_right(
         assert (case.worst <= 1) is right and y[0] == np.inf
 
 
+def test_what_overflows_in_the_plain_schedule_alone_is_not_compared() -> None:
+    """A processor that fuses products into differences finds what the other does not."""
+    spec = loads(rows("x[i, 0] * 2 - x[i, 0]"), "rows.yaml")
+    reference = Reference(spec, choices(spec)[0])
+    for kind, right in ((InputKind.EXTREME, True), (InputKind.TIES, False)):
+        arrays = {"x": np.full((1, 1), 3e38, np.float32), "y": np.zeros(1, np.float32)}
+
+        def fused(arrays: inputs.Arrays, sizes: Mapping[str, int]) -> None:
+            arrays["y"][:] = arrays["x"][:, 0]
+
+        case = comparison.compare(reference, fused, arrays, {"m": 1, "n": 1}, kind)
+        assert (case.worst <= 1) is right
+
+
 def test_an_oracle_that_fails_on_other_inputs_leaves_them_to_the_plain_schedule() -> None:
     oracle = "oracle: np.take(np.arange(100.0), np.max(np.int64(x), axis=-1))\naccuracy: eps\n"
     text = rows("T(min(max(max(x[i, j] for j in n), 0), 99))", "float32", "[int32]")
