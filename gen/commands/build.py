@@ -131,9 +131,9 @@ def merge(
     package = package.replace("/", ".")
     if not all(part.isidentifier() and part.isascii() for part in package.split(".")):
         raise TilesmithError(f"{package!r} cannot be the name of a package")
-    read = {path: _read(path) for path in fragments}
-    entries = sorted(read.values(), key=lambda entry: entry.kernel)
-    device = [path.with_name(name) for path, entry in read.items() for name in _sources(entry)]
+    read = [(path, _read(path)) for path in fragments]
+    entries = sorted((entry for _, entry in read), key=lambda entry: entry.kernel)
+    device = [path.with_name(name) for path, entry in read for name in _sources(entry)]
     device += DEVICE_HEADERS if device else ()
     for first, second in pairwise(entries):
         if first.kernel == second.kernel:
