@@ -94,13 +94,15 @@ hold on every ISA level, for every size and number of threads.
 Every kernel takes `out=`, the array or tuple of arrays to write to, and `num_threads=`; where
 `axis=` is shown, it is the axis to run along; of a reduction a tuple of several, too, or None for
 all, the default; `keepdims=True` keeps reduced axes, of length 1. [hazards.md](hazards.md) has
-what happens with every kind of array and argument.
+what happens with every kind of array and argument. Kernels with a recipe for CUDA also take arrays
+on [GPUs](gpus.md), and `workspace=`.
 
 Beside the kernels, a package has `kernels()`, a dict of what is known of each: signature, types,
 accuracy, proof; `show_config()`, which `python -m tilesmith` prints: version, ISA levels, threads,
 caches, compiler; `set_num_threads(n)`, `get_num_threads()` and `with threads(n):`; `last_call()`,
-the level and variant that the latest call ran; `free_workspace()`, which gives memory back; and
-`get_include()`, the folder of the header for C and Cython.
+the level and variant that the latest call ran; `free_workspace()`, which gives memory back;
+`get_include()`, the folder of the header for C and Cython; and `warmup()`, which loads what runs on
+a GPU.
 """
 
 

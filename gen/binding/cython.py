@@ -56,6 +56,7 @@ def parameters(entry: Entry) -> list[str]:
     options = ["keepdims=False"] if entry.reduces else []
     options += ["out=None"] if entry.outputs else []
     options += ["num_threads=None"]
+    options += ["workspace=None"] if entry.architectures else []
     arrays = [a.name for a in entry.inputs]
     if not entry.has_axis:
         return [*arrays, *scalars, "*", *options]
@@ -74,11 +75,12 @@ def _function(number: int, entry: Entry) -> str:
     scalars = _tuple([p.name for p in entry.parameters])
     axis = "axis" if entry.has_axis else "_LAST"
     out = "out" if entry.outputs else "None"
-    call = f"_call(&ts_kernels[{number}], {arrays}, {scalars}, {axis}, {out}, num_threads)"
+    options = f"num_threads, {'workspace' if entry.architectures else 'None'}"
+    call = f"_call(&ts_kernels[{number}], {arrays}, {scalars}, {axis}, {out}, {options})"
     if entry.reduces:
         call = (
             f"_reduce(&ts_kernels[{number}], {entry.ordered}, {entry.inputs[0].name}, {scalars},"
-            " axis, out, keepdims, num_threads)"
+            f" axis, out, keepdims, {options})"
         )
     return (
         f"def {entry.kernel}({', '.join(parameters(entry))}):\n"
@@ -107,6 +109,8 @@ def docstring(entry: Entry) -> str:
         kind = "array" if len(entry.outputs) == 1 else f"tuple of {len(entry.outputs)} arrays"
         options.append(f"out : {kind} for the result")
     options.append("num_threads : the most threads to use")
+    if entry.architectures:
+        options.append("workspace : an array on the GPU for what a call there keeps meanwhile")
     lines = [entry.doc.strip(), "", f"Signature: {entry.signature}; leading axes broadcast.", ""]
     if rules := entry.size_rules:
         lines[-1:] = [f"Sizes: {', '.join(rules)}.", ""]

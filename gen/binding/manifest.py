@@ -35,6 +35,7 @@ PACKAGE_FUNCTIONS = (
     "set_num_threads",
     "show_config",
     "threads",
+    "warmup",
 )
 
 Scalar = bool | int | float
@@ -238,19 +239,20 @@ def manifest_text(entries: Sequence[Entry], version: str, cuda_sources: str | No
 _USED_BY_THE_BINDING = (
     *("AttributeError", "AxisError", "BaseException", "Exception", "False", "ImportError"),
     *("MemoryError", "ModuleNotFoundError", "None", "OSError", "OverflowError", "RuntimeError"),
-    *("RuntimeWarning", "SystemError"),
+    *("BufferError", "RuntimeWarning", "SystemError"),
     *("True", "TypeError", "ValueError", "bool", "cnp", "complex", "float", "getattr", "importlib"),
     *("PyCapsule_New", "int64_t", "uint32_t", "uintptr_t"),
     *("ctypes", "hasattr", "int", "isinstance", "json", "len", "list", "np", "open", "operator"),
-    *("os", "print", "range", "str"),
+    *("os", "print", "range", "re", "str"),
     *("sorted", "sys", "tuple", "type", "zip"),
 )
 _USED_BY_THE_STUBS = (
-    *("Any", "ArrayLike", "Literal", "NDArray", "dict", "final", "float", "object", "overload"),
+    *("Any", "ArrayLike", "Callable", "Literal", "NDArray", "dict", "final", "float", "object"),
+    "overload",
 )
 _DECLARED = re.findall(r"\b(?:ts|TS)_\w+", _DECLARATIONS.read_text("utf-8"))
 RESERVED = frozenset([*PACKAGE_FUNCTIONS, *_USED_BY_THE_BINDING, *_USED_BY_THE_STUBS, *_DECLARED])
-_OPTIONS = frozenset({"axis", "keepdims", "out", "num_threads"})
+_OPTIONS = frozenset({"axis", "keepdims", "out", "num_threads", "workspace"})
 # What Cython takes for no name of a function or a parameter, and for none of a parameter.
 _WORDS = frozenset({"DEF", "ELIF", "ELSE", "IF", "cdef", "cimport", "cpdef", "ctypedef", "include"})
 _TYPES = frozenset(

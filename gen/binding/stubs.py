@@ -12,6 +12,7 @@ from .manifest import PACKAGE_FUNCTIONS, Entry, EntryParameter, choices
 _HEADER = '''\
 """Generated: the types of this package's functions."""
 
+from collections.abc import Callable
 from typing import Any, Literal, final, overload
 
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,7 @@ class threads:
 def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
 @overload
 def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
+def warmup(*functions: Callable[..., Any], device: int | None = None) -> None: ...
 '''
 
 
@@ -61,6 +63,8 @@ def _function(entry: Entry) -> str:
     if entry.outputs:
         options.append(f"out: {_out(len(entry.outputs))} = None")
     options.append("num_threads: int | None = None")
+    if entry.architectures:
+        options.append("workspace: Any = None")
     if entry.has_axis:
         parameters = [*arrays, axis, "*", *scalars, *options]
     else:

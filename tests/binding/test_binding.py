@@ -119,7 +119,7 @@ def test_python_function() -> None:
     signature = "def scale(x, count, axis=-1, *, low, high=float('inf'), on=True, out=None, "
     assert signature + "num_threads=None):" in text
     assert (
-        "return _call(&ts_kernels[0], (x, count,), (low, high, on,), axis, out, num_threads)"
+        "return _call(&ts_kernels[0], (x, count,), (low, high, on,), axis, out, num_threads, None)"
         in text
     )
     no_axis = replace(

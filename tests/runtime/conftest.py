@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gen.binding.manifest import entry_to_json
+from gen.binding.manifest import Entry, entry_to_json
 from tests.runtime import stub_cupy
 from tests.runtime.standin_entries import ENTRIES
 
@@ -54,10 +54,21 @@ def _build(folder: Path) -> None:
     (package / "cuda").mkdir()
     for entry in ENTRIES:
         (package / "cuda" / f"{entry.kernel}.sm_90.fatbin").touch()
+        (package / "cuda" / f"{entry.kernel}.sm_90.cu").write_text(_device_text(entry))
     shutil.copy(next(build.glob("libcuda*.so")), site)
     (package / "include").mkdir()
     for product in (build / "standin.h", build / "standin.pxd"):
         shutil.copy(product, package / "include")
+
+
+def _device_text(entry: Entry) -> str:
+    """What names a kernel's functions for GPUs, which are in standin/device.c."""
+    counts = {"greedy": 2, "turn": 0}
+    return "".join(
+        f'extern "C" __global__ void __launch_bounds__(32)\nts_{entry.kernel}_{types}_launch{k}()\n'
+        for types in entry.architectures
+        for k in range(counts.get(entry.kernel, 1))
+    )
 
 
 def _run(command: list[str]) -> None:

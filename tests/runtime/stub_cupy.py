@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+__version__ = "14"
 FAR = 1 << 60
 MOST_BYTES = 1 << 40  # that there are on a device
 
@@ -23,6 +24,7 @@ MOST_BYTES = 1 << 40  # that there are on a device
 class Here(threading.local):
     device = 0
     stream = 0
+    captured = False  # whether a graph is made of what the stream is given
 
 
 here = Here()
@@ -41,16 +43,18 @@ class Pointer:
 class ndarray:
     """An array of a device: `host` is its memory as NumPy has it."""
 
+    __module__ = "cupy"
+
     def __init__(self, shape: Any, dtype: Any, memptr: Pointer, strides: Any) -> None:
         self.host = _array_at(memptr, shape, np.dtype(dtype), strides)
-        self.device = SimpleNamespace(id=here.device)
+        self.device = Device(here.device)
 
     @classmethod
     def of(cls, host: Any, device: int | None = None) -> "ndarray":
         array = cls.__new__(cls)
         array.host = np.asarray(host)
         _remember(array.host)
-        array.device = SimpleNamespace(id=here.device if device is None else device)
+        array.device = Device(device)
         return array
 
     @property
@@ -63,6 +67,7 @@ class ndarray:
     ndim = property(lambda self: self.host.ndim)
     size = property(lambda self: self.host.size)
     itemsize = property(lambda self: self.host.itemsize)
+    nbytes = property(lambda self: self.host.nbytes)
 
     @property
     def flags(self) -> SimpleNamespace:
@@ -88,10 +93,18 @@ class ndarray:
         return self._like(self.host.copy())
 
     def item(self) -> Any:
+        assert not here.captured
         return self.host.item()
 
     def reshape(self, *shape: Any) -> "ndarray":
-        return self._like(self.host.reshape(*shape))
+        host = self.host.reshape(*shape)
+        assert np.shares_memory(host, self.host) or self.device.id == here.device or not host.size
+        return self._like(host)
+
+    def __dlpack__(self, *, stream: int) -> Any:
+        """A consumer's stream waits for this one."""
+        waits.append((stream, here.stream))
+        return self.host
 
     def transpose(self, *axes: Any) -> "ndarray":
         return self._like(self.host.transpose(*axes))
@@ -99,6 +112,9 @@ class ndarray:
     def squeeze(self, axes: Any) -> "ndarray":
         return self._like(self.host.squeeze(axes))
 
+
+waits: list[tuple[int, int]] = []
+"""The streams that waited, and for which."""
 
 memories: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """What arrays and memory of the pool lie in."""
@@ -128,6 +144,8 @@ def full(shape: Any, value: Any, dtype: Any) -> ndarray:
 
 
 def _array_at(pointer: Pointer, shape: Any, dtype: Any, strides: Any) -> Any:
+    if not pointer.ptr:
+        return np.empty(shape, dtype)
     interface = {
         "data": (pointer.ptr - FAR, False),
         "shape": shape,
@@ -142,9 +160,9 @@ def _array_at(pointer: Pointer, shape: Any, dtype: Any, strides: Any) -> Any:
 
 
 class Device:
-    def __init__(self, number: int) -> None:
-        self.id = number
-        self.compute_capability = {0: "90", 1: "90", 7: "75"}[number]
+    def __init__(self, number: int | None = None) -> None:
+        self.id = here.device if number is None else number
+        self.compute_capability = {0: "90", 1: "90", 7: "75"}[self.id]
 
     def __enter__(self) -> None:
         self.before = here.device
@@ -167,43 +185,82 @@ def _alloc(size: int) -> Pointer:
     return Pointer(memory.__array_interface__["data"][0] + FAR, memory)
 
 
-cuda = SimpleNamespace(
-    Device=Device,
-    alloc=_alloc,
-    get_current_stream=lambda: SimpleNamespace(ptr=here.stream),
-    runtime=SimpleNamespace(
-        getDevice=lambda: here.device,
-        setDevice=_set_device,
-        runtimeGetVersion=lambda: 13000,
-    ),
-)
+class UnownedMemory:
+    def __init__(self, ptr: int, size: int, owner: Any, device: int) -> None:
+        self.ptr, self.owner = ptr, owner
+        assert device == here.device and size >= 0
 
 
-class RawModule:
-    """Machine code, or source. refused: the kinds that cannot be loaded. load: gives the handle of
-    a function, where that is not the driver's function of the name.
+def from_dlpack(array: Any) -> ndarray:
+    assert array.__dlpack_device__() == (2, here.device)
+    return ndarray.of(array.__dlpack__(stream=here.stream))
+
+
+class Module:
+    """Machine code. refused: the kinds that cannot be loaded. find: gives the handle of a function,
+    where that is not the driver's function of the name.
     """
 
-    load: ClassVar[Callable[["RawModule", str], int] | None] = None
-    refused: tuple[str, ...] = ()
+    find: ClassVar[Callable[["Module", str], int] | None] = None
+    refused: ClassVar[tuple[str, ...]] = ()
     loaded: ClassVar[list[str]] = []
-    last: "ClassVar[RawModule]"
+    code = b""
 
-    def __init__(
-        self, code: str | None = None, *, path: str | None = None, options: tuple[str, ...] = ()
-    ) -> None:
-        self.kind = "source" if path is None else "binary"
-        self.code, self.path, self.options = code, path, options
-        RawModule.last = self
+    def load_file(self, path: str) -> None:
+        self._load("binary", Path(path).read_bytes())
+
+    def load(self, code: bytes) -> None:
+        self._load("source", code)
+
+    def _load(self, kind: str, code: bytes) -> None:
+        if kind in self.refused:
+            raise RuntimeError(f"the driver refuses this {kind}")
+        self.kind, self.code = kind, code
 
     def get_function(self, name: str) -> SimpleNamespace:
-        if self.kind in self.refused:
-            raise RuntimeError(f"the driver refuses this {self.kind}")
         self.loaded.append(f"{self.kind} {name} on {here.device}")
-        if self.load is not None:
-            return SimpleNamespace(kernel=SimpleNamespace(ptr=self.load(name)))
-        address = ctypes.cast(getattr(driver(), name), ctypes.c_void_p).value
-        return SimpleNamespace(kernel=SimpleNamespace(ptr=address))
+        if self.find is not None:
+            return SimpleNamespace(ptr=self.find(name))
+        return SimpleNamespace(ptr=ctypes.cast(getattr(driver(), name), ctypes.c_void_p).value)
+
+
+compiled: list[tuple[str, tuple[str, ...]]] = []
+"""Files, and the options that they were compiled with."""
+
+
+def _compile_using_nvrtc(
+    source: str, options: tuple[str, ...], arch: str | None, filename: str
+) -> tuple[bytes, None]:
+    compiled.append((filename, options))
+    return source.encode(), None
+
+
+attributes: list[int] = []
+"""The handles of functions of which attributes were asked."""
+
+cuda = SimpleNamespace(
+    Device=Device,
+    MemoryPointer=lambda memory, offset: Pointer(memory.ptr + offset, memory),
+    UnownedMemory=UnownedMemory,
+    alloc=_alloc,
+    compiler=SimpleNamespace(compile_using_nvrtc=_compile_using_nvrtc),
+    driver=SimpleNamespace(funcGetAttribute=lambda _, function: attributes.append(function)),
+    function=SimpleNamespace(Module=Module),
+    get_current_stream=lambda: SimpleNamespace(ptr=here.stream),
+    runtime=SimpleNamespace(
+        eventCreateWithFlags=lambda _: [],
+        eventDestroy=lambda _: None,
+        eventDisableTiming=2,
+        eventRecord=lambda event, stream: event.append(stream),
+        getDevice=lambda: here.device,
+        getDeviceCount=lambda: 2,
+        pointerGetAttributes=lambda _: SimpleNamespace(device=here.device),
+        runtimeGetVersion=lambda: 13000,
+        setDevice=_set_device,
+        streamIsCapturing=lambda _: here.captured,
+        streamWaitEvent=lambda stream, event: waits.append((stream, *event)),
+    ),
+)
 
 
 _driver: list[ctypes.CDLL] = []

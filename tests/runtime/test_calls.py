@@ -413,11 +413,13 @@ def test_several_outputs(ts: ModuleType) -> None:
 
 def test_signature_and_documentation(ts: ModuleType) -> None:
     assert str(inspect.signature(ts.clamp)) == (
-        "(x, low, high=inf, factor=1, *, out=None, num_threads=None)"
+        "(x, low, high=inf, factor=1, *, out=None, num_threads=None, workspace=None)"
     )
     assert "axis=-1" in str(inspect.signature(ts.softmax))
+    assert "workspace" not in str(inspect.signature(ts.limits))  # which has no code for GPUs
     assert ts.softmax.__name__ == "softmax"
     assert "x : array of float32 or float64" in ts.softmax.__doc__
+    assert "\nworkspace : an array on the GPU for what a call" in ts.softmax.__doc__
 
 
 def test_no_memory_is_an_error_of_the_call(ts: ModuleType) -> None:

@@ -44,10 +44,9 @@ class Emulated:
         self.functions: list[tuple[Path, str]] = [(Path(), "")]
         self.errors: list[str] = []
 
-    def load(self, module: stub_cupy.RawModule, name: str) -> int:
-        assert module.code is not None
-        assert {"--fmad=false", "--std=c++17"} <= set(module.options)
-        built = library.build({"kernel.cu": module.code})
+    def load(self, module: stub_cupy.Module, name: str) -> int:
+        assert {"--fmad=false", "--std=c++17"} <= set(stub_cupy.compiled[-1][1])
+        built = library.build({"kernel.cu": module.code.decode()})
         self.functions.append((built, name))
         return len(self.functions) - 1
 
@@ -81,7 +80,7 @@ def package(site: Path, cupy: ModuleType) -> Iterator[ModuleType]:
     ).value
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stub_cupy, "FAR", 0)  # the emulator follows pointers as they are
-        patch.setattr(stub_cupy.RawModule, "load", lambda module, name: emulated.load(module, name))
+        patch.setattr(stub_cupy.Module, "find", lambda module, name: emulated.load(module, name))
         patch.syspath_prepend(str(site))
         yield importlib.import_module("fixture_package")
         assert emulated.errors == []

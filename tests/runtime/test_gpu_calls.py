@@ -151,7 +151,7 @@ def test_launches_are_on_the_current_stream(ts: ModuleType, monkeypatch: Any) ->
 def test_a_call_runs_on_the_arrays_device(ts: ModuleType) -> None:
     result = ts.square(there([2.0], device=1))
     assert (result.device.id, result.host.tolist(), stub_cupy.here.device) == (1, [4.0], 0)
-    assert stub_cupy.RawModule.loaded[-1] == "binary ts_square_float64_launch0 on 1"
+    assert stub_cupy.Module.loaded[-1] == "binary ts_square_float64_launch0 on 1"
 
 
 def test_a_new_thread_gets_its_context(ts: ModuleType) -> None:
@@ -265,7 +265,7 @@ def package(
     yield SimpleNamespace(folder=folder / "cuda", run=run)
 
 
-CALL = "print(ts.square(x).host, cupy.RawModule.loaded)"
+CALL = "print(ts.square(x).host, cupy.Module.loaded)"
 
 
 def test_machine_code_first(package: SimpleNamespace) -> None:
@@ -277,14 +277,14 @@ def test_machine_code_first(package: SimpleNamespace) -> None:
 def test_source_where_the_driver_refuses_machine_code(package: SimpleNamespace) -> None:
     (package.folder / "square.sm_90.fatbin").touch()
     (package.folder / "square.sm_90.cu").touch()
-    said = package.run("cupy.RawModule.refused = ('binary',)", CALL)
+    said = package.run("cupy.Module.refused = ('binary',)", CALL)
     assert said == "[9.] ['source ts_square_float64_launch0 on 0']"
 
 
 def test_neither_can_be_loaded(package: SimpleNamespace) -> None:
     (package.folder / "square.sm_90.fatbin").touch()
     (package.folder / "square.sm_90.cu").touch()
-    assert package.run("cupy.RawModule.refused = ('binary', 'source')", CALL) == (
+    assert package.run("cupy.Module.refused = ('binary', 'source')", CALL) == (
         "RuntimeError: square: its code for sm_90 cannot be loaded; where NVRTC is missing, pip "
         "install 'cupy-cuda13x[ctk]' brings it: square.sm_90.fatbin: RuntimeError: the driver "
         "refuses this binary; square.sm_90.cu: RuntimeError: the driver refuses this source"
@@ -323,15 +323,33 @@ def test_machine_code_for_other_sources(package: SimpleNamespace) -> None:
         "RuntimeWarning: standin 0.0.1: the machine code in standin-cuda 0.9 is for other sources, "
         "so that these are compiled by NVRTC; pip install 'standin-cuda==0.0.1' brings what fits"
     )
-    ignored = "import warnings; warnings.simplefilter('ignore')"
-    assert package.run(ignored, CALL) == "[9.] ['source ts_square_float64_launch0 on 0']"
+    said = package.run("import warnings; warnings.simplefilter('ignore')", CALL)
+    assert said == "[9.] ['source ts_square_float64_launch0 on 0']"
+
+
+def test_show_config(package: SimpleNamespace) -> None:
+    rows = (
+        "rows = [*ts.show_config('dicts').items()][-4:]",
+        "print(rows)",
+    )
+    compiles = "none: NVRTC compiles at the first call"
+    built, there = ("architectures_built", ["sm_90"]), ("gpus", ["sm_90", "sm_90"])
+    assert package.run(*rows) == str([built, ("machine_code", compiles), ("cupy", "14"), there])
+    (package.folder / "square.sm_90.fatbin").touch()
+    said = package.run("del cupy.cuda.runtime.getDeviceCount", *rows)
+    assert said == str([built, ("machine_code", str(package.folder)), ("cupy", "14"), ("gpus", [])])
+    manifest = json.loads((package.folder.parent / "manifest.json").read_text())
+    _data_package(package, manifest["cuda_sources"])
+    (package.folder / "square.sm_90.fatbin").unlink()
+    assert "standin_cuda'" in package.run(*rows)
 
 
 def test_where_the_sources_headers_are(package: SimpleNamespace) -> None:
     for name in ("square.sm_90.cu", "ts_cuda.h", "ts_types.h"):
         (package.folder / name).touch()
-    said = package.run("ts.square(x)", "print(cupy.RawModule.last.options)")
-    assert said == str(("--std=c++17", "--fmad=false", "--device-int128", f"-I{package.folder}"))
+    said = package.run("ts.square(x)", "print(cupy.compiled)")
+    options = ("--std=c++17", "--fmad=false", "--device-int128", *[f"-I{package.folder}"] * 2)
+    assert said == str([("square.sm_90.cu", options)])
 
 
 def test_there_is_no_driver(standin: ModuleType, standin_site: Path) -> None:

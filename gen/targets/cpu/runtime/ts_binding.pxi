@@ -17,7 +17,10 @@ include "ts_package.pxi"
 include "ts_arguments.pxi"
 include "ts_outputs.pxi"
 include "ts_reductions.pxi"
+include "ts_places.pxi"
 include "ts_gpu.pxi"
+include "ts_foreign.pxi"
+include "ts_graphs.pxi"
 
 # Below this many points the call is shorter than releasing the GIL and taking it again.
 cdef enum:
@@ -25,7 +28,7 @@ cdef enum:
 
 
 cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object axis, object out,
-                  object num_threads):
+                  object num_threads, object workspace):
     """Runs the kernel; returns its output (of 0 dimensions: a scalar), a tuple of several, or None."""
     cdef ts_invocation v
     cdef tuple inputs = given
@@ -33,8 +36,15 @@ cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object
     cdef ts_given arrays[TS_MAX_ARGUMENTS]
     v.kernel = kernel
     cdef const ts_overload *overload = _exact_overload(kernel, given)
-    if overload is NULL and _any_on_gpu(given):
-        return _call_on_gpu(kernel, given, parameters, axis_number, out, num_threads)
+    cdef int whose = _ON_PROCESSOR
+    if overload is NULL:
+        whose = _whose(given)
+    if whose == _OF_CUPY:
+        return _call_on_gpu(kernel, given, parameters, axis_number, out, num_threads, workspace)
+    if whose == _OF_ANOTHER_LIBRARY:
+        return _call_in_kind(kernel, given, parameters, axis_number, out, num_threads, workspace)
+    if workspace is not None:
+        raise TypeError(f"{_text(kernel.name)}: workspace is for calls on a GPU, and the arrays are on none")
     v.threads = _threads(kernel, num_threads)
     if overload is NULL:
         inputs = _converted(kernel, given, &overload)

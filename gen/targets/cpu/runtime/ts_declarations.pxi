@@ -114,6 +114,7 @@ cdef extern from "ts_engine.h" nogil:
         ts_view *views
 
     const ts_kernel *ts_kernels
+    const int ts_kernels_count
     const uint32_t ts_levels_built
     const char **ts_level_names
     const ts_caller_api ts_this_api

@@ -1,71 +1,14 @@
 # Calls with CuPy's arrays: where the arguments are, what their memory is, and launches.
 #
 # Input: a call of which an argument is on a GPU. Output: its results, there, too. Invariant: nothing is
-# copied to the processor's memory but 0-d arrays given as scalars; CuPy is never imported here; no
-# error leaves a result half checked. All else is as for NumPy's arrays, by the same code.
+# copied to the processor's memory but 0-d arrays given as scalars; no error leaves a result half checked.
+# All else is as for NumPy's arrays, by the same code.
 
-cdef object _cupy = None        # once the process has imported it
-cdef object _cupy_array = None  # its type of arrays
 cdef object _libcuda = None
-cdef dict _modules = {}  # (kernel, level, device): cupy.RawModule, loaded
+cdef dict _modules = {}  # (kernel, level, device): cupy.cuda.function.Module
+cdef dict _functions = {}  # (name, level, device): its function
 cdef dict _capabilities = {}  # device: 90 for sm_90
-cdef list _functions = []  # RawKernels, kept for their handles
 cdef object _data = None  # the folder of the package with machine code; False: there is none that fits
-
-
-cdef bint _is_on_gpu(object given) except -1:
-    global _cupy, _cupy_array
-    if _cupy_array is None:
-        module = sys.modules.get("cupy")
-        array = getattr(module, "ndarray", None)  # None while it is being imported
-        if array is None:
-            return False
-        _cupy, _cupy_array = module, array
-    return isinstance(given, _cupy_array)
-
-
-cdef bint _any_on_gpu(tuple given) except -1:
-    for array in given:
-        if _is_on_gpu(array):
-            return True
-    return False
-
-
-# ---- where the arguments are ----
-
-cdef str _place(object array):
-    if _is_on_gpu(array):
-        return f"a cupy.ndarray on GPU {array.device.id}"
-    return f"a {type(array).__module__}.{type(array).__name__}".replace("a builtins.", "a ")
-
-
-cdef object _apart(const ts_kernel *kernel, str name, object array, str other, object another):
-    return TypeError(f"{_text(kernel.name)}: arrays must be in one place: {name} is {_place(array)}, "
-                     f"{other} is {_place(another)}")
-
-
-cdef object _common_device(const ts_kernel *kernel, tuple given, object out):
-    """The device of all arrays, which must be CuPy's, but for scalars and an out= of which _checked_out
-    says more."""
-    cdef list named = []
-    cdef int k, taken = 0, results = 0
-    cdef tuple outs = () if out is None else _out_tuple(kernel, out)
-    for k in range(kernel.arguments_count):
-        if kernel.arguments[k].intent != TS_OUT:
-            array, taken = given[taken], taken + 1
-            if not isinstance(array, (bool, int, float, complex, np.generic)):
-                named.append((f"argument {_text(kernel.arguments[k].name)}", array))
-        elif out is not None:
-            array, results = outs[results], results + 1
-            if isinstance(array, np.ndarray) or _is_on_gpu(array):
-                named.append((f"out ({_text(kernel.arguments[k].name)})", array))
-    first_name, first = [(name, array) for name, array in named if _is_on_gpu(array)][0]
-    for name, array in named:
-        if not _is_on_gpu(array):
-            raise _apart(kernel, name, array, first_name, first)
-        if array.device.id != first.device.id:
-            raise _apart(kernel, first_name, first, name, array)
-    return first.device.id
 
 
 # ---- what is there for a device ----
@@ -142,8 +85,8 @@ cdef str _failure_name(int failure):
 
 
 cdef object _loaded(str kernel, str level, object device, str function):
-    """The function as a RawKernel whose module is loaded: machine code where it is there and the
-    driver takes it, else the source, compiled by NVRTC."""
+    """The function of the kernel's module: of machine code where it is there and the driver takes it,
+    else of the source, compiled by NVRTC."""
     key = (kernel, level, device)
     if key in _modules:
         return _modules[key].get_function(function)
@@ -155,13 +98,12 @@ cdef object _loaded(str kernel, str level, object device, str function):
         if not file or not file.is_file():
             continue
         try:
+            module = _cupy.cuda.function.Module()
             if name is names[0]:
-                module = _cupy.RawModule(path=os.fspath(file))
+                module.load_file(os.fspath(file))
             else:
-                module = _cupy.RawModule(
-                    code=file.read_text("utf-8"), options=_options(folder))
+                module.load(_compiled(file, folder))
             found = module.get_function(function)
-            found.kernel  # loads the module
         except Exception as error:
             reasons.append(f"{name}: {type(error).__name__}: {error}")
             continue
@@ -174,6 +116,14 @@ cdef object _loaded(str kernel, str level, object device, str function):
                            + "; ".join(reasons))
     raise RuntimeError(f"{kernel}: the package {_PACKAGE} lacks its code for GPUs: there is neither "
                        f"{names[0]} nor {names[1]} in {folder}; install the package again")
+
+
+cdef object _compiled(object file, object folder):
+    """Machine code for the current device. Not by cupy.RawModule, which lets small float32 numbers be
+    0 (-ftz=true)."""
+    code, _ = _cupy.cuda.compiler.compile_using_nvrtc(
+        file.read_text("utf-8"), _options(folder), None, file.name)
+    return code
 
 
 cdef object _own_folder():
@@ -215,15 +165,48 @@ cdef tuple _options(object folder):
             *dict.fromkeys([f"-I{place}" for place in places]))
 
 
+cdef dict _gpu_config():
+    """show_config's rows: the architectures that there is code for, where its machine code is, CuPy's
+    version, and the GPUs' architectures."""
+    cdef int k, i, level
+    cdef list built = []
+    for level in range(TS_ARCHITECTURES, TS_LEVELS):
+        for k in range(ts_kernels_count):
+            for i in range(ts_kernels[k].overloads_count):
+                name = _text(ts_level_names[level])
+                if ts_kernels[k].overloads[i].variants[level] is not NULL and name not in built:
+                    built.append(name)
+    config = {"architectures_built": built}
+    if not built:
+        return config
+    config["machine_code"] = "none: NVRTC compiles at the first call"
+    for folder in (_data_folder(), _own_folder().joinpath("cuda")):
+        if folder and folder.is_dir() and [f for f in folder.iterdir() if f.name.endswith(".fatbin")]:
+            config["machine_code"] = str(folder)
+    config["cupy"], config["gpus"] = "not installed", []
+    try:
+        _import_cupy("show_config")
+        config["cupy"] = _cupy.__version__
+        config["gpus"] = [f"sm_{_cupy.cuda.Device(number).compute_capability}"
+                          for number in range(_cupy.cuda.runtime.getDeviceCount())]
+    except Exception:  # there is no CuPy, no driver or no GPU
+        pass
+    return config
+
+
 # ---- what the runtime calls, without the GIL ----
 
 cdef void *_load(ts_gpu *gpu, const char *function) noexcept with gil:
     """The function's handle; NULL, and the error in the notes."""
     try:
-        found = _loaded(_text(gpu.kernel.name), _text(ts_level_names[<int> gpu.level]), gpu.number,
-                        _text(function))
-        _functions.append(found)
-        return <void *> <uintptr_t> found.kernel.ptr
+        kernel, level = _text(gpu.kernel.name), _text(ts_level_names[<int> gpu.level])
+        key = (_text(function), level, gpu.number)
+        if key not in _functions:
+            if _is_captured(<uintptr_t> gpu.stream):
+                raise RuntimeError(f"{kernel}: its code is not loaded, and cannot be while a CUDA graph is "
+                                   f"captured; call warmup({kernel}) before")
+            _functions[key] = _loaded(kernel, level, gpu.number, key[0])
+        return <void *> <uintptr_t> _functions[key].ptr
     except BaseException as error:
         (<list> gpu.notes).append(error)
         return NULL
@@ -237,14 +220,27 @@ cdef void _enter(ts_gpu *gpu) noexcept with gil:
 
 
 cdef void *_reserve(const ts_device *device, size_t size) noexcept with gil:
-    """Memory of CuPy's pool, the notes' until the call is over: in the order of the stream it is free
-    after what the call launched."""
+    """The caller's workspace, which is the first of the notes, or memory of CuPy's pool, the notes'
+    until the call is over: in the order of the stream it is free after what the call launched."""
+    cdef const ts_gpu *gpu = <const ts_gpu *> device
+    cdef uintptr_t place
+    notes = <list> gpu.notes
     try:
+        if notes[0] is not None:
+            place = notes[0].data.ptr
+            unaligned = -place % _ALIGNMENT
+            if notes[0].nbytes < size + unaligned:
+                raise ValueError(f"{_text(gpu.kernel.name)}: workspace must have at least "
+                                 f"{size + unaligned} bytes, got {notes[0].nbytes}")
+            return <void *> (place + <uintptr_t> unaligned)
+        if _is_captured(<uintptr_t> gpu.stream):
+            raise _passing(gpu.kernel, f"its workspace of {size} bytes",
+                           f"pass workspace=cupy.empty({size}, 'uint8')")
         memory = _cupy.cuda.alloc(size if size > 0 else 1)
-        (<list> (<ts_gpu *> device).notes).append(memory)
+        notes.append(memory)
         return <void *> <uintptr_t> memory.ptr
     except BaseException as error:
-        (<list> (<ts_gpu *> device).notes).append(error)
+        notes.append(error)
         return NULL
 
 
@@ -305,10 +301,20 @@ cdef const ts_overload *_exact_on_gpu(const ts_kernel *kernel, tuple given) exce
 
 cdef tuple _converted_on_gpu(const ts_kernel *kernel, tuple given, const ts_overload **overload):
     """As _converted; what is a number becomes an array by a launch, which copies nothing."""
-    return tuple([
-        array if _is_on_gpu(array) else _cupy.full((), array[()], array.dtype)
-        for array in _converted(kernel, given, overload)
-    ])
+    captured = _is_captured(_cupy.cuda.get_current_stream().ptr)
+    cdef list arrays = []
+    cdef int k, taken = 0
+    converted = _converted(kernel, given, overload)
+    for k in range(kernel.arguments_count):
+        if kernel.arguments[k].intent == TS_OUT:
+            continue
+        array = converted[taken]
+        if captured and array is not given[taken]:
+            raise _passing(kernel, f"argument {_text(kernel.arguments[k].name)} as {array.dtype}",
+                           "pass a cupy.ndarray of that dtype")
+        arrays.append(array if _is_on_gpu(array) else _cupy.full((), array[()], array.dtype))
+        taken += 1
+    return tuple(arrays)
 
 
 cdef object _new_output_on_gpu(tuple inputs, tuple shape, object dtype):
@@ -324,22 +330,32 @@ cdef object _new_output_on_gpu(tuple inputs, tuple shape, object dtype):
 # ---- the call ----
 
 cdef object _call_on_gpu(const ts_kernel *kernel, tuple given, tuple parameters, int axis, object out,
-                         object num_threads):
-    """As _call."""
+                         object num_threads, object workspace):
+    """As _call, on CuPy's arrays."""
     if num_threads is not None:
         raise TypeError(f"{_text(kernel.name)}: num_threads is for the processor's threads, and the "
                         "arrays are on a GPU")
     device = _common_device(kernel, given, out)
-    parameters = tuple([p.item() if _is_on_gpu(p) and p.ndim == 0 else p for p in parameters])
+    parameters = tuple([_number(kernel, p) if _is_on_gpu(p) else p for p in parameters])
     _find_libcuda()
     if _cupy.cuda.runtime.getDevice() == device:
-        return _call_on_device(kernel, given, parameters, axis, out, device)
+        return _call_on_device(kernel, given, parameters, axis, out, device, workspace)
     with _cupy.cuda.Device(device):
-        return _call_on_device(kernel, given, parameters, axis, out, device)
+        return _call_on_device(kernel, given, parameters, axis, out, device, workspace)
+
+
+cdef object _number(const ts_kernel *kernel, object array):
+    """What a 0-d array holds, for a scalar."""
+    if array.ndim != 0:
+        return array
+    if _is_captured(_cupy.cuda.get_current_stream().ptr):
+        raise RuntimeError(f"{_text(kernel.name)}: a scalar on the GPU cannot be read while a CUDA graph is "
+                           "captured; pass a number")
+    return array.item()
 
 
 cdef object _call_on_device(const ts_kernel *kernel, tuple given, tuple parameters, int axis, object out,
-                            int device):
+                            int device, object workspace):
     cdef ts_invocation v
     cdef ts_given arrays[TS_MAX_ARGUMENTS]
     cdef _extents extents[TS_MAX_ARGUMENTS]
@@ -370,7 +386,9 @@ cdef object _call_on_device(const ts_kernel *kernel, tuple given, tuple paramete
     if _extents_suffice(&v, outputs):
         gpu.kernel = kernel
         gpu.number = device
-        _launch(&v, arrays, apart, used, axis, &gpu)
+        if workspace is not None:
+            _check_workspace(&v, arrays, workspace, device)
+        _launch(&v, arrays, apart, used, axis, &gpu, workspace)
     if used is not outputs:
         for result, temporary in zip(outputs, used):
             if result is not temporary:
@@ -381,9 +399,9 @@ cdef object _call_on_device(const ts_kernel *kernel, tuple given, tuple paramete
 
 
 cdef int _launch(ts_invocation *v, const ts_given *arrays, tuple inputs, list outputs, int axis,
-                 ts_gpu *gpu) except -1:
+                 ts_gpu *gpu, object workspace) except -1:
     """Launches the kernel, with contiguous copies of arrays where no variant takes what they are."""
-    cdef list notes = [], written = []
+    cdef list notes = [workspace], written = []
     cdef ts_prepared prepared
     cdef int status
     gpu.notes = <void *> notes
@@ -412,6 +430,7 @@ cdef list _copied(const ts_kernel *kernel, tuple inputs, list outputs, ts_prepar
     cdef list written = []
     cdef int k, taken = 0, given = 0
     cdef ts_view *view
+    captured = _is_captured(_cupy.cuda.get_current_stream().ptr)
     for k in range(kernel.arguments_count):
         if kernel.arguments[k].intent == TS_OUT:
             array, given = outputs[given], given + 1
@@ -419,6 +438,9 @@ cdef list _copied(const ts_kernel *kernel, tuple inputs, list outputs, ts_prepar
             array, taken = inputs[taken], taken + 1
         if not prepared.copies >> k & 1:
             continue
+        if captured:
+            raise _passing(kernel, f"a contiguous copy of argument {_text(kernel.arguments[k].name)}",
+                           "pass cupy.ascontiguousarray(...) of it")
         view = &prepared.views[k]
         shape = _int_tuple(view.ndim, view.shape)
         whole = _cupy.ndarray(shape, array.dtype, array.data + <int64_t> (
@@ -441,7 +463,7 @@ cdef tuple _int_tuple(int count, const int64_t *numbers):
 
 cdef int _refuse_launch(const ts_kernel *kernel, int status, list notes, int failure) except -1:
     errors = [note for note in notes if isinstance(note, BaseException)]
-    if status == TS_NO_MEMORY:
+    if status == TS_NO_MEMORY and (not errors or isinstance(errors[0], MemoryError)):
         raise MemoryError(f"{_text(kernel.name)}: no memory for the kernel's workspace") from (
             errors[0] if errors else None)
     if errors:

@@ -79,7 +79,7 @@ cdef object _checked_out(const ts_kernel *kernel, int k, object out, int ndim, c
         return _checked_out_on_gpu(kernel, k, out, ndim, shape, type_number)
     if not cnp.PyArray_Check(out):
         what = type(out).__name__
-        if _is_on_gpu(out):
+        if _is_on_gpu(out) or _is_foreign(out):
             what = f"{_place(out)}; the arguments are not on a GPU"
         raise TypeError(f"{_out_name(kernel, k)} must be an ndarray, got {what}")
     if not cnp.PyArray_CheckExact(out):
@@ -158,7 +158,7 @@ cdef tuple _without_overlap(const ts_invocation *v, const ts_given *arrays, tupl
         if kernel.arguments[k].intent == TS_OUT:
             if _needs_temporary(v, k, arrays):
                 used = list(used)
-                used[given] = _temporary(outputs[given], on_gpu)
+                used[given] = _temporary(kernel, outputs[given], on_gpu)
             given += 1
     for k in range(kernel.arguments_count):
         if kernel.arguments[k].intent != TS_INOUT:
@@ -170,13 +170,19 @@ cdef tuple _without_overlap(const ts_invocation *v, const ts_given *arrays, tupl
                 continue
             if other != k and _overlap(v, arrays, k, other):
                 reads = list(inputs) if reads is None else reads
+                if on_gpu and _is_captured(_cupy.cuda.get_current_stream().ptr):
+                    raise _passing(kernel, f"a copy of argument {_text(kernel.arguments[other].name)}",
+                                   "pass arrays that do not overlap")
                 reads[taken] = inputs[taken].copy()
             taken += 1
     return (inputs if reads is None else tuple(reads)), used
 
 
-cdef object _temporary(object result, bint on_gpu):
+cdef object _temporary(const ts_kernel *kernel, object result, bint on_gpu):
     if on_gpu:
+        if _is_captured(_cupy.cuda.get_current_stream().ptr):
+            raise _passing(kernel, "what is written over an argument",
+                           "pass an out= that overlaps no argument")
         return _cupy.empty_like(result)
     return np.empty_like(result, subok=False, dtype=result.dtype.newbyteorder("="))
 

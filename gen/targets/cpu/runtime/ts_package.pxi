@@ -147,9 +147,9 @@ def last_call():
 
 
 def show_config(mode="stdout"):
-    """Prints the version, ISA levels, threads, caches (in bytes), and what it was built by and runs with; with mode="dicts", returns them instead.
+    """Prints the version, ISA levels, threads, caches (in bytes), what it was built by and runs with, and what it has for GPUs; with mode="dicts", returns them instead.
 
-    Raises ValueError for any other mode.
+    Imports CuPy where it is installed and the package has code for GPUs. Raises ValueError for any other mode.
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")
@@ -165,6 +165,7 @@ def show_config(mode="stdout"):
         "last_level_caches": caches.lasts,
         "compiler": _text(ts_compiler()).strip(),
         "numpy": np.__version__,
+        **_gpu_config(),
     }
     if mode == "dicts":
         return config

@@ -1,0 +1,134 @@
+# Where a call's arrays are, and whose: NumPy's, CuPy's, or another library's on a GPU.
+#
+# Input: a call's arguments. Output: the GPU, or an error that names two of them. Invariant: CuPy is
+# imported where an argument of another library is on a GPU, or by warmup; never by importing the package.
+
+cdef object _cupy = None        # once the process has imported it
+cdef object _cupy_array = None  # its type of arrays
+
+cdef enum:  # DLPack's numbers of devices
+    _CUDA = 2
+    _CUDA_MANAGED = 13
+    _ON_PROCESSOR = 0
+    _OF_CUPY = 1
+    _OF_ANOTHER_LIBRARY = 2
+
+
+cdef bint _is_on_gpu(object given) except -1:
+    """Whether it is CuPy's array."""
+    global _cupy, _cupy_array
+    if _cupy_array is None:
+        module = sys.modules.get("cupy")
+        array = getattr(module, "ndarray", None)  # None while it is being imported
+        if array is None:
+            return False
+        _cupy, _cupy_array = module, array
+    return isinstance(given, _cupy_array)
+
+
+cdef bint _is_foreign(object given) except -1:
+    """Whether it is another library's array on a GPU."""
+    if isinstance(given, _NOT_FOREIGN) or _is_on_gpu(given):
+        return False
+    kind = type(given)
+    if hasattr(kind, "__dlpack_device__"):
+        try:
+            return given.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED)
+        except Exception:  # it is in no one place, say: np.asarray's error is the better one
+            return False
+    return hasattr(kind, "__cuda_array_interface__")
+
+
+cdef tuple _NOT_FOREIGN = (np.ndarray, np.generic, bool, int, float, complex, list, tuple, str)
+
+
+cdef int _whose(tuple given) except -1:
+    """Whether arrays are on a GPU, and any of them another library's."""
+    cdef int found = _ON_PROCESSOR
+    for array in given:
+        if _is_on_gpu(array):
+            found = found if found else _OF_CUPY
+        elif _is_foreign(array):
+            found = _OF_ANOTHER_LIBRARY
+    return found
+
+
+cdef int _import_cupy(str what) except -1:
+    global _cupy, _cupy_array
+    if _cupy_array is None:
+        try:
+            import cupy
+        except ImportError as error:
+            raise ImportError(f"{what} needs CuPy: pip install cupy-cuda13x, or cupy-cuda12x where the "
+                              f"driver is of CUDA 12 ({error})") from None
+        _cupy, _cupy_array = cupy, cupy.ndarray
+    return 0
+
+
+cdef object _gpu_of(object array):
+    """The number of the GPU that an array is on; None for anything else."""
+    if _is_on_gpu(array):
+        return array.device.id
+    if not _is_foreign(array):
+        return None
+    if hasattr(type(array), "__dlpack_device__"):
+        return array.__dlpack_device__()[1]
+    if _cupy is None:  # which alone knows
+        return None
+    address = array.__cuda_array_interface__["data"][0]
+    if address == 0:  # of no elements
+        return _cupy.cuda.runtime.getDevice()
+    return _cupy.cuda.runtime.pointerGetAttributes(address).device
+
+
+cdef str _type_name(object array):
+    return f"a {type(array).__module__}.{type(array).__name__}".replace("a builtins.", "a ")
+
+
+cdef str _place(object array):
+    gpu = _gpu_of(array)
+    return _type_name(array) if gpu is None else f"{_type_name(array)} on GPU {gpu}"
+
+
+cdef object _library_of(object array):
+    """The module of functions for such arrays."""
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    for base in type(array).__mro__:
+        root = base.__module__.partition(".")[0]
+        for name, function in ((root, "from_dlpack"), (f"{root}.cuda", "as_cuda_array")):
+            module = sys.modules.get(name)
+            if hasattr(module, function):
+                return module
+    return type(array)
+
+
+cdef object _common_device(const ts_kernel *kernel, tuple given, object out):
+    """The device of all arrays, which must be one library's, but for scalars and an out= of which
+    _checked_out says more."""
+    cdef list named = []
+    cdef int k, taken = 0, results = 0
+    cdef tuple outs = () if out is None else _out_tuple(kernel, out)
+    for k in range(kernel.arguments_count):
+        if kernel.arguments[k].intent != TS_OUT:
+            array, taken = given[taken], taken + 1
+            if not isinstance(array, (bool, int, float, complex, np.generic)):
+                named.append((f"argument {_text(kernel.arguments[k].name)}", array, _gpu_of(array)))
+        elif out is not None:
+            array, results = outs[results], results + 1
+            gpu = _gpu_of(array)
+            if gpu is not None or isinstance(array, np.ndarray):
+                named.append((f"out ({_text(kernel.arguments[k].name)})", array, gpu))
+    first_name, first, device = [place for place in named if place[2] is not None][0]
+    for name, array, gpu in named:
+        here, there = (first_name, first), (name, array)
+        what = "in one place"
+        if gpu is None:
+            here, there = there, here
+        elif gpu == device:
+            what = "of one library"
+            if type(array) is type(first) or _library_of(array) is _library_of(first):
+                continue
+        raise TypeError(f"{_text(kernel.name)}: arrays must be {what}: {here[0]} is {_place(here[1])}, "
+                        f"{there[0]} is {_place(there[1])}")
+    return device
