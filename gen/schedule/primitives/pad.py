@@ -3,23 +3,10 @@
 from dataclasses import replace
 from typing import assert_never
 
+from ...ir import nodes as ir
 from ...ir.algebra import add, ceildiv, dtype_of, index, less, mul, sub
 from ...ir.index.linear import same
 from ...ir.interpret.evaluate import identity_constants
-from ...ir.nodes import (
-    Block,
-    Combiner,
-    Expr,
-    Init,
-    IterKind,
-    IterVar,
-    Kernel,
-    Scope,
-    Select,
-    Store,
-    Update,
-    Var,
-)
 from ...ir.walk import blocks, loads, replace_stmt, substitute, targets, variables
 from ...poly.certificate import Scheduled
 from ...poly.values.padding import keeps_what_it_pads
@@ -54,7 +41,7 @@ class Pad(Primitive):
         block = edit.block_named(state.kernel, self.block)
         if not self.multiples:
             raise CannotApply("`multiples` names no iteration variable")
-        if isinstance(block.body, Init):
+        if isinstance(block.body, ir.Init):
             raise CannotApply(f"block '{self.block}' is the init of a reduction: pad that before")
         kinds = {v.name: v.kind for v in block.iters}
         for name, multiple in self.multiples.items():
@@ -63,7 +50,7 @@ class Pad(Primitive):
                 raise CannotApply(reason, edit.nearest(name, kinds))
             if multiple < 1:
                 raise CannotApply(f"{multiple}, which '{name}' is padded to, is not positive")
-            if kinds[name] is IterKind.REDUCTION:
+            if kinds[name] is ir.IterKind.REDUCTION:
                 _require_neutral(block)
             self._require_loop(state, block, name)
         for name, multiple in self.multiples.items():
@@ -76,22 +63,22 @@ class Pad(Primitive):
         k, v = next((k, v) for k, v in enumerate(block.iters) if v.name == name)
         longer = replace(v, upper=_up(v.lower, v.upper, multiple))
         iters = (*block.iters[:k], longer, *block.iters[k + 1 :])
-        if v.kind is IterKind.SPATIAL:
+        if v.kind is ir.IterKind.SPATIAL:
             state = self._grown(state, block, v, longer.upper)
-        whole = v.kind is IterKind.SPATIAL and _is_whole(state.kernel, block, v, longer.upper)
+        whole = v.kind is ir.IterKind.SPATIAL and _is_whole(state.kernel, block, v, longer.upper)
         new = replace(block, iters=iters, body=block.body if whole else _nothing_beyond(block, v))
         body = replace_stmt(edit.tree(state.kernel), block, new)
         at = block.bindings[k]
-        assert isinstance(at, Var)
+        assert isinstance(at, ir.Var)
         loop = edit.loop_named(replace(state.kernel, body=body), at.name)
         body = replace_stmt(body, loop, replace(loop, upper=_up(loop.lower, loop.upper, multiple)))
         return replace(state, kernel=edit.rebuild(state.kernel, body))
 
-    def _grown(self, state: Scheduled, block: Block, v: IterVar, upper: Expr) -> Scheduled:
+    def _grown(self, state: Scheduled, block: ir.Block, v: ir.IterVar, upper: ir.Expr) -> Scheduled:
         """The state with temporaries that have places for all that the block writes."""
         for target in targets(block.body):
             buffer = edit.buffer_named(state.kernel, target.buffer)
-            if buffer.scope is Scope.GLOBAL:
+            if buffer.scope is ir.Scope.GLOBAL:
                 raise CannotApply(
                     f"'{v.name}' of block '{block.name}' is spatial, and there is nowhere in"
                     f" '{buffer.name}', an argument, to store what is beyond it",
@@ -108,11 +95,11 @@ class Pad(Primitive):
             state = declared(state, buffer.name, shape=shape)
         return state
 
-    def _require_loop(self, state: Scheduled, block: Block, name: str) -> None:
+    def _require_loop(self, state: Scheduled, block: ir.Block, name: str) -> None:
         """Refuses a variable whose loop does not run over all of it alone."""
         own = {v.name: b for v, b in zip(block.iters, block.bindings, strict=True)}
         binding = own[name]
-        if not isinstance(binding, Var):
+        if not isinstance(binding, ir.Var):
             raise CannotApply(
                 f"'{name}' of block '{self.block}' has no loop of its own any more; pad before"
             )
@@ -156,13 +143,13 @@ class Pad(Primitive):
     )
 
 
-def _up(lower: Expr, upper: Expr, multiple: int) -> Expr:
+def _up(lower: ir.Expr, upper: ir.Expr, multiple: int) -> ir.Expr:
     return add(lower, mul(ceildiv(sub(upper, lower), multiple), multiple))
 
 
-def _require_neutral(block: Block) -> None:
+def _require_neutral(block: ir.Block) -> None:
     """Refuses a reduction whose terms may not be joined by the identity."""
-    assert isinstance(block.body, Update)
+    assert isinstance(block.body, ir.Update)
     combiner = block.body.combiner
     for value in block.body.values:
         if not keeps_what_it_pads(combiner, dtype_of(value)):
@@ -172,17 +159,17 @@ def _require_neutral(block: Block) -> None:
             )
 
 
-def _axis(indices: tuple[Expr, ...], v: IterVar, shape: tuple[Expr, ...]) -> int | None:
+def _axis(indices: tuple[ir.Expr, ...], v: ir.IterVar, shape: tuple[ir.Expr, ...]) -> int | None:
     """The one axis that a variable runs along, all of it; None where there is no such axis."""
     found = [k for k, i in enumerate(indices) if v.name in variables(i)]
-    whole = len(found) == 1 and indices[found[0]] == Var(v.name) and v.lower == index(0)
+    whole = len(found) == 1 and indices[found[0]] == ir.Var(v.name) and v.lower == index(0)
     return found[0] if whole and same(shape[found[0]], v.upper) else None
 
 
-def _is_whole(kernel: Kernel, block: Block, v: IterVar, upper: Expr) -> bool:
+def _is_whole(kernel: ir.Kernel, block: ir.Block, v: ir.IterVar, upper: ir.Expr) -> bool:
     """Whether all that a reduction reads along a variable is there as far as an end."""
     longer = replace(v, upper=upper)
-    return isinstance(block.body, Update) and all(
+    return isinstance(block.body, ir.Update) and all(
         v.name not in frozenset[str]().union(*map(variables, x.indices))
         or _axis(x.indices, longer, edit.buffer_named(kernel, x.buffer).shape) is not None
         for value in block.body.values
@@ -190,18 +177,18 @@ def _is_whole(kernel: Kernel, block: Block, v: IterVar, upper: Expr) -> bool:
     )
 
 
-def _nothing_beyond(block: Block, v: IterVar) -> Store | Update:
+def _nothing_beyond(block: ir.Block, v: ir.IterVar) -> ir.Store | ir.Update:
     """The block's body, that stores 0 or combines the identity beyond the variable's end."""
-    inside = less(Var(v.name), v.upper)
+    inside = less(ir.Var(v.name), v.upper)
     match block.body:
-        case Store(_, value):
-            (zero,) = identity_constants(Combiner.SUM, (dtype_of(value),))
-            return replace(block.body, value=Select(inside, value, zero))
-        case Update(combiner, _, values):
+        case ir.Store(_, value):
+            (zero,) = identity_constants(ir.Combiner.SUM, (dtype_of(value),))
+            return replace(block.body, value=ir.Select(inside, value, zero))
+        case ir.Update(combiner, _, values):
             none = identity_constants(combiner, tuple(map(dtype_of, values)))
             pairs = zip(values, none, strict=True)
-            return replace(block.body, values=tuple(Select(inside, *pair) for pair in pairs))
-        case Init():
+            return replace(block.body, values=tuple(ir.Select(inside, *pair) for pair in pairs))
+        case ir.Init():
             raise AssertionError
         case body:
             assert_never(body)
