@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gen.commands import build
-from gen.errors import ScheduleError
+from gen.errors import ScheduleError, TilesmithError
 from gen.ir.nodes import Kernel, Loop
 from gen.ir.walk import loops, replace_stmt
 from gen.pipeline import generate
@@ -15,6 +15,9 @@ from gen.poly.certificate import Scheduled
 from gen.poly.workbench import Workbench
 from gen.schedule.primitives.unroll import Unroll
 from gen.targets.registry import TARGETS
+from gen.targets.target import Registry
+
+from .targets.scalar import REGISTRY, Scalar
 
 SPEC = """\
 tilesmith: 1
@@ -48,6 +51,16 @@ def written(folder: Path, name: str = "both") -> Path:
     path = folder / f"{name}.yaml"
     path.write_text(SPEC.format(name=name))
     return path
+
+
+def test_two_targets_are_in_one_answer(tmp_path: Path) -> None:
+    """Levels tell them apart, so that no two targets may share one."""
+    spec, targets = TARGETS.load(written(tmp_path)), (*TARGETS.chosen(None, ["v3"]), Scalar())
+    made = generate(spec, targets, lambda *_: None)
+    assert [*made.c_files] == ["both.v3.c", "both.scalar.c"]
+    assert [*made.manifest["details"]["proof"]["steps"]] == ["v3", "plain"]
+    with pytest.raises(TilesmithError, match="two targets have a level 'plain'"):
+        Registry((Scalar, *REGISTRY.targets))
 
 
 def test_levels_share_plain_schedules_and_steps_are_not_proved(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ stages take: `lower(state, target.lowering)`, `finish(kernel, target.finishing)`
 (`cpu.v3`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +93,7 @@ class Target(Protocol):
     """As recipes and `--target` say it: a word."""
 
     levels: ClassVar[tuple[str, ...]]
-    """By name, the least first."""
+    """By name, the least first; no other target has one of that name."""
 
     usual: ClassVar[tuple[str, ...]]
     """The levels that `check`, `prove` and `generate` take where none is asked for."""
@@ -181,9 +182,15 @@ class Target(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The targets that there are; the first is meant where none is named."""
+    """The targets that there are; the first is meant where none is named. Raises TilesmithError
+    where two have a level of one name: packages and their sources call levels by that alone.
+    """
 
     targets: tuple[type[Target], ...]
+
+    def __post_init__(self) -> None:
+        if shared := [level for level, n in Counter(self.levels).items() if n > 1]:
+            raise TilesmithError(f"two targets have a level '{shared[0]}'")
 
     def __getitem__(self, name: str | None) -> type[Target]:
         """The target of that name. Raises TilesmithError where there is none."""

@@ -13,6 +13,7 @@ from gen.errors import TilesmithError
 from gen.ir import nodes as ir
 from gen.ir.algebra import TRUE
 from gen.ir.index.facts import Facts, of_kernel
+from gen.ir.types import DType
 from gen.ir.walk import externals, map_children, targets
 from gen.language import Dtypes
 from gen.lower.finish import Finished
@@ -62,6 +63,9 @@ class Scalar:
 
     def width(self, dtypes: Dtypes) -> int:
         return 1
+
+    def has_code_for(self, dtype: DType) -> bool:
+        return True
 
     def emit(
         self, kernel: str, variants: Mapping[str, Sequence[Finished]], *,
