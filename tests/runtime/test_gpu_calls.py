@@ -348,7 +348,7 @@ def test_where_the_sources_headers_are(package: SimpleNamespace) -> None:
     for name in ("square.sm_90.cu", "ts_cuda.h", "ts_types.h"):
         (package.folder / name).touch()
     said = package.run("ts.square(x)", "print(cupy.compiled)")
-    options = ("--std=c++17", "--fmad=false", "--device-int128", *[f"-I{package.folder}"] * 2)
+    options = ("--std=c++17", "--fmad=false", "--device-int128", f"-I{package.folder}")
     assert said == str([("square.sm_90.cu", options)])
 
 
