@@ -12,16 +12,21 @@ from gen.targets.cuda.target import Cuda
 from gen.targets.registry import TARGETS
 
 SPECS = Path(__file__).parent / "specs"
+SHIPPED = Path(__file__).parents[3] / "kernels_spec"
 NAMES = tuple(sorted(path.stem for path in SPECS.glob("*.yaml")))
 TARGET = Cuda.at("sm_90")
 
 
 @cache
 def variants(name: str) -> tuple[Plain, tuple[Variant, ...]]:
-    """The plain schedule and the variants of a spec's first dtypes, proved step by step."""
-    spec = TARGETS.load(SPECS / f"{name}.yaml")
+    """The plain schedule and the variants of a spec's first dtypes: proved step by step, or as
+    lowered alone, for a shipped kernel.
+    """
+    own = SPECS / f"{name}.yaml"
+    spec = TARGETS.load(own if own.exists() else SHIPPED / own.name)
     plain = Plain(spec, next(iter(choices(spec))))
-    return plain, schedule(spec, plain.dtypes, TARGET, prove, plain=plain)
+    steps = own.exists()
+    return plain, schedule(spec, plain.dtypes, TARGET, prove, plain=plain, each_step=steps)
 
 
 @cache
