@@ -1,0 +1,55 @@
+"""The table of what shipped kernels for GPUs ask for: how it is made, and where it stands."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from build_tools.gpu_table import HEADING, PAGE, ROOT, Row, put, rows, table
+from gen.language import choices
+from gen.targets.cuda.compilers import Resources, nvcc
+from gen.targets.cuda.target import Cuda
+from gen.targets.registry import TARGETS
+
+DAY = datetime.date(2026, 1, 2)
+
+
+def row(registers: int = 10) -> Row:
+    narrow = Resources("k_i32", "sm_90", registers, 0, 0, 128)
+    wide = Resources("k_i64", "sm_90", registers + 2, 8, 16, 128)
+    return Row("k", "float32", "0_launch0", {"m": 2, "n": 3}, 0.014, 40, 32, 1, narrow, wide)
+
+
+def test_a_row() -> None:
+    *_, last = table([row()])
+    assert last == "| k float32 | 0_launch0 | m=2 n=3 | 0.01 | 40 | 32 | 1 | 10, 12 | 8 | 128 |"
+
+
+def test_a_table_takes_the_place_of_the_one_before() -> None:
+    page = "# Page\n\nText.\n"
+    once = put(page, table([row(10)]), DAY)
+    assert once.startswith(f"{page}\n{HEADING}\nCounted by the emulator")
+    assert "on 2026-01-02 (`python -m build_tools.gpu_table --write`)" in once
+    assert put(once, table([row(10)]), DAY) == once
+    followed = f"{once}\n## More\n\nText.\n"
+    again = put(followed, table([row(20)]), DAY)
+    assert again == followed.replace("| 10, 12 |", "| 20, 22 |")
+
+
+def test_the_page_has_a_row_of_each_shipped_kernel() -> None:
+    """How it is made anew, the page says."""
+    section = PAGE.read_text("utf-8").partition(HEADING)[2]
+    for path in (ROOT / "kernels_spec").glob("*.yaml"):
+        if TARGETS.has_recipe(TARGETS.load(path), Cuda.name):
+            for dtype in ("float32", "float64"):
+                assert f"\n| {path.stem} {dtype}" in section, path.stem
+
+
+@pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")
+def test_rows_of_a_kernel() -> None:
+    spec = TARGETS.load(Path(ROOT, "kernels_spec", "exp.yaml"))
+    (found,) = rows(spec, choices(spec)[0])
+    assert (found.kernel, found.dtypes, found.launch) == ("exp", "float32", "0_launch0")
+    assert found.asked == found.needed == 64
+    assert found.conflicts == found.narrow.spilled == found.wide.spilled == 0
+    assert 0 < found.proof < 2
