@@ -26,7 +26,7 @@ from .tested.comparison import compare
 from .tested.hidden_sources import meetings, testable
 from .values.flow import Computed, Logical, Values, merged, through, with_free
 from .values.match import LogicalRead, match
-from .values.padding import without_padding
+from .values.padding import check_written, without_padding
 from .values.reads import Taken
 from .values.roles import Execution, Role, execution
 from .values.terms import SharedTerms
@@ -52,8 +52,7 @@ def prove(plain: Kernel, state: Scheduled, bench: Workbench | None = None) -> No
     known = bench.proved(plain) if whole.has_parts else frozenset[bytes]()
     new = parts(whole, state).without(known)
     tree = whole.tree(frozenset[int]().union(*(part.members for part in new.all)))
-    trimmed = without_padding(tree, logical)
-    run = execution(trimmed.tree, state.flow, logical, trimmed.surplus)
+    run = execution(*without_padding(tree, logical), state.flow, logical)
     untold = _check_parts(new, run, logical, state.standing.reads)
     check_threads(run.tree, run.relations)
     check_messages(run.tree)
@@ -75,6 +74,7 @@ def _check_parts(
     everything = Taken(run, logical, SharedTerms(logical))
     untold: list[Access] = []
     for s in statements:
+        check_written(s, run.extra, everything.within(subjects[s.uid]).run.relations)
         untold += _check_values(s, logical, everything.within(subjects[s.uid]), tested)
     ends = {part.subject: part for part in new.ends}
     for name, wanted in logical.finals.items():

@@ -17,7 +17,7 @@ from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import Refused, prove
 from gen.poly.workbench import Workbench
 
-from . import test_blur, test_order, test_reductions, test_refusals, test_softmax
+from . import test_blur, test_order, test_reductions, test_refusals, test_softmax, test_surplus
 from .script import certificate
 
 INPUT = Source(initial=True)
@@ -71,6 +71,13 @@ CASES = {
     "skewed": Case(test_order.PLAIN_HEAT, test_order.skewed(1, steps=2), {}),
     "scan": Case(test_order.PLAIN_SCAN, test_order.strip_mined(), {}),
     "ring": Case(test_order.PLAIN_BANDS, test_order.bands(3), {}),
+    "surplus sums": Case(test_surplus.PLAIN_SUM, test_surplus.sums(), test_surplus.SUM_FLOW),
+    "surplus stores": Case(
+        replace(test_surplus.PLAIN_TWICE, assumptions=test_surplus.stores().assumptions),
+        test_surplus.stores(),
+        test_surplus.STORED,
+        (1, 2, 5),
+    ),
     "fused": Case(
         test_order.PLAIN_ADD,
         test_order.fused(

@@ -22,15 +22,17 @@ PLAIN_SUM = kernel(
 SUM_FLOW = {"p_0": INPUT, "y_0": Source(("p",)), "y_1": Source(("p",)), "out_0": Source(("y",))}
 
 
-def sums(value: str = "p[i, k]", to: str = "t[i]", signature: str = SUM) -> Kernel:
+def sums(
+    value: str = "p[i, k]", to: str = "t[i]", copied: str = "n + 4", started: str = "n + 4"
+) -> Kernel:
     """Sums of four rows more than there are, of which `p` has copies."""
     copy = nest(
-        "for p.i in range(n + 4)",
+        f"for p.i in range({copied})",
         "for p.k in range(n)",
         block("p", "i=p.i, k=p.k", "p[i, k] = x[i, k] if i < n else 0.0", "origin=None"),
     )
     init = nest(
-        "for init.i in range(n + 4)",
+        f"for init.i in range({started})",
         block("init", "i=init.i", "t[i] = identity.sum", "origin=None"),
     )
     add = nest(
@@ -39,9 +41,7 @@ def sums(value: str = "p[i, k]", to: str = "t[i]", signature: str = SUM) -> Kern
         block("y", "i=y.i, k+=y.k", f"{to} = combine.sum({to}, {value})"),
     )
     out = nest("for out.i in range(n)", block("out", "i=out.i", "y[i] = t[i]", "origin=None"))
-    return kernel(
-        signature, copy, init, add, out, temporaries="p=float32[n + 4, n], t=float32[n + 4]"
-    )
+    return kernel(SUM, copy, init, add, out, temporaries="p=float32[n + 4, n], t=float32[n + 4]")
 
 
 @pytest.mark.parametrize("value", ["p[i, k]", "p[i, k] if i < n else p[0, k] * 2.0"])
@@ -57,6 +57,17 @@ def test_sums_that_nothing_reads(value: str) -> None:
             "out[i=0] reads 't', to which y[i=1, k=0] adds, an instance that the plain schedule"
             " does not have (for example: n=1; out[i=0] runs at out.i=0; y[i=1, k=0] runs at"
             " y.i=1, y.k=0; element t[0])",
+        ),
+        (
+            sums(copied="n"),
+            "y[i=1, k=0] reads 'p', which nothing has written, in an instance that the plain"
+            " schedule does not have (for example: n=1; y[i=1, k=0] runs at y.i=1, y.k=0;"
+            " element p[1, 0])",
+        ),
+        (sums(started="n"), "reads 't', which nothing has written, in an instance that the"),
+        (
+            sums("p[i, k] if i < n else 0.0", started="n"),  # padding, not surplus
+            "reads 't', which nothing has written, in an instance that the plain schedule",
         ),
         (sums("x[i, k]"), "y[i=1, k=0] reads 'x' outside its bounds, at [1, 0]"),
         (sums(to="t[i if i < n else i + 1]"), "writes 't' outside its bounds, at [5]"),

@@ -136,7 +136,11 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
             TransformBlockLayout, block, st.sampled_from(["i // 2, i % 2", "j, i", "j + i, i"])
         ),
         st.builds(lambda c: Reindex(*c), cached),
-        st.builds(Pad, block, st.sampled_from([{"j": 2}, {"p": 3}, {"k": 2}])),
+        st.builds(
+            Pad,
+            block,
+            st.sampled_from([{"j": 2}, {"p": 3}, {"k": 2}, {"i": 2}, {"d0": 3}, {"d1": 2}]),
+        ),
         st.builds(DecomposePadding, block),
         st.builds(
             ReuseAt,

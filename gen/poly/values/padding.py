@@ -1,10 +1,10 @@
 """Instances that the plain schedule does not have: those of padding, and those of surplus.
 
 Input: a tree, and the plain schedule's values. Output: the tree in which such an instance computes
-nothing of the plain schedule: it still runs, reads and writes, inside its buffers and without
-races. *Padding* combines the combiner's identity, which changes nothing. *Surplus* combines or
-stores anything, into temporaries: no read may take what it leaves, so that what it reads matters to
-nobody. Other instances stay, and are refused.
+nothing of the plain schedule: it still runs, reads what was written, and writes, inside its buffers
+and without races. *Padding* combines the combiner's identity, which changes nothing. *Surplus*
+combines or stores anything, into temporaries: no read may take what it leaves, so that what it
+reads matters to nobody. Other instances stay, and are refused.
 """
 
 from collections.abc import Mapping
@@ -24,6 +24,7 @@ from ...ir.nodes import (
     DefinedCombiner,
     Expr,
     Init,
+    Intent,
     Select,
     Store,
     Update,
@@ -32,6 +33,7 @@ from ...ir.types import DType
 from ...ir.walk import walk
 from ..sets.affine import Frame, NotAffine, region
 from ..sets.extract import Tree
+from ..sets.order import Relations
 from ..sets.statement import Access, Statement
 from ..witness import Refused, Witness, partner, sample
 from .flow import Logical, element
@@ -57,19 +59,51 @@ def keeps_what_it_pads(combiner: AnyCombiner, dtype: DType) -> bool:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Trimmed:
-    """A tree without its padding. surplus: of statements, by their number, the instances that the
-    plain schedule does not have, and that combine or store what nothing may take.
+class Extra:
+    """The instances that the plain schedule does not have, of statements by their number. padding:
+    those that combine identities; surplus: those that may combine or store anything.
     """
 
-    tree: Tree
+    padding: Mapping[int, isl.Set]
     surplus: Mapping[int, isl.Set]
 
 
-def without_padding(tree: Tree, logical: Logical) -> Trimmed:
+def without_padding(tree: Tree, logical: Logical) -> tuple[Tree, Extra]:
+    """The tree in which these compute nothing of the plain schedule."""
+    padding: dict[int, isl.Set] = {}
     surplus: dict[int, isl.Set] = {}
-    statements = tuple(_without(s, logical, surplus) for s in tree.statements)
-    return Trimmed(replace(tree, statements=statements), surplus)
+    statements = tuple(_without(s, logical, padding, surplus) for s in tree.statements)
+    return replace(tree, statements=statements), Extra(padding, surplus)
+
+
+def check_written(statement: Statement, extra: Extra, relations: Relations) -> None:
+    """Raises Refused for an extra instance that reads what nothing has written, to combine with it
+    or to add to it: no other check asks where it takes its values from.
+    """
+    adds = statement.writes if isinstance(statement.block.body, Update) else ()
+    for found in (extra.padding, extra.surplus):
+        if instances := found.get(statement.uid):
+            for access in (*statement.reads, *adds):
+                _require_written(access, instances, relations)
+
+
+def _require_written(access: Access, instances: isl.Set, relations: Relations) -> None:
+    parameter = access.storage.parameter
+    if parameter and parameter.intent is not Intent.OUT:
+        return
+    rest = access.domain.intersect(instances.add_dims(isl.dim_type.set, access.free))
+    for w in relations.near(access):
+        rest = rest.subtract(relations.earlier(access, w).domain())
+    if rest.is_empty():
+        return
+    case = sample(rest)
+    reader, name = access.statement.describe(case), access.storage.name
+    raise Refused(
+        f"{reader} reads '{name}', which nothing has written, in an instance that the plain"
+        " schedule does not have",
+        Witness(case.sizes, (reader,), name, element(access, case)),
+        access.statement.block.span,
+    )
 
 
 def require_live(read: Access, writer: Access, found: isl.Map, surplus: isl.Set | None) -> None:
@@ -89,7 +123,12 @@ def require_live(read: Access, writer: Access, found: isl.Map, surplus: isl.Set 
     )
 
 
-def _without(statement: Statement, logical: Logical, surplus: dict[int, isl.Set]) -> Statement:
+def _without(
+    statement: Statement,
+    logical: Logical,
+    padding: dict[int, isl.Set],
+    surplus: dict[int, isl.Set],
+) -> Statement:
     origin = statement.block.origin
     if origin is None or origin.block not in logical.keys:
         return statement
@@ -99,6 +138,8 @@ def _without(statement: Statement, logical: Logical, surplus: dict[int, isl.Set]
         return statement
     dropped = alien.intersect(_identities(statement))
     rest = alien.subtract(dropped)
+    if not dropped.is_empty():
+        padding[statement.uid] = dropped.coalesce()
     if not rest.is_empty() and _may_be_surplus(statement, logical.is_reduction(origin.block)):
         surplus[statement.uid] = rest.coalesce()
         dropped = alien

@@ -32,6 +32,7 @@ from ..sets.statement import Access, Statement
 from ..witness import Refused
 from .flow import Logical
 from .match import Makers
+from .padding import Extra
 
 COMBINING = {
     BinaryOp.ADD: Combiner.SUM,
@@ -55,15 +56,15 @@ class Role(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An executed tree with its roles and certificate. surplus: the instances of statements that
-    write what no read may take (`padding`).
+    """An executed tree with its roles and certificate. extra: the instances that the plain schedule
+    does not have.
     """
 
     tree: Tree
     relations: Relations
     flow: Flow
     roles: Mapping[int, Role]
-    surplus: Mapping[int, isl.Set]
+    extra: Extra
 
     def within(self, part: Decision) -> "Execution":
         """The execution of a part's statements alone."""
@@ -76,7 +77,7 @@ class Execution:
 
     def surplus_of(self, access: Access) -> isl.Set | None:
         """The events of an access that are surplus; None where none is."""
-        found = self.surplus.get(access.statement.uid)
+        found = self.extra.surplus.get(access.statement.uid)
         return None if found is None else found.add_dims(isl.dim_type.set, access.free)
 
     def live(self, read: Access) -> Access:
@@ -148,9 +149,7 @@ def in_a_circle(copy: Access) -> Refused:
     )
 
 
-def execution(
-    tree: Tree, flow: Flow, logical: Logical, surplus: Mapping[int, isl.Set]
-) -> Execution:
+def execution(tree: Tree, extra: Extra, flow: Flow, logical: Logical) -> Execution:
     """The tree's roles. Raises Refused for a block that computes something of its own, or whose
     effect depends on data in a way that the proof does not follow.
     """
@@ -166,7 +165,7 @@ def execution(
                 " may",
                 span=s.block.span,
             )
-    return Execution(tree, Relations(tree), flow, roles, surplus)
+    return Execution(tree, Relations(tree), flow, roles, extra)
 
 
 def _role(statement: Statement, logical: Logical) -> Role:
