@@ -11,10 +11,11 @@ from gen.lower.variants import Plain, suffix
 from gen.pipeline import emit, schedule_to_emit
 from gen.poly.prove import prove
 from gen.targets.cuda.architectures import Architecture
-from gen.targets.cuda.compilers import compiled, nvcc
+from gen.targets.cuda.compilers import FLAGS, HEADERS, compiled, nvcc
 from gen.targets.registry import TARGETS
 
 from .made import TARGET
+from .test_compile import nvrtc
 
 ROOT = Path(__file__).parents[3] / "kernels_spec"
 ELEMENTWISE = (
@@ -61,6 +62,18 @@ def test_it_compiles_without_spills(name: str, tmp_path: Path) -> None:
         assert entry.spilled == 0, entry
         # Large angles are a function that is called, and a call has a frame.
         assert entry.stack == 0 or re.match("ts_(sin|cos)_float64", entry.name), entry
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_nvrtc_takes_it_too(name: str) -> None:
+    """Large angles are of 128 bits, which is said to it."""
+    library = nvrtc()
+    if library is None:
+        pytest.skip("there is no NVRTC")
+    flags = ("--gpu-architecture=sm_90", "--device-int128", *FLAGS)
+    options = [*flags, *(f"-I{folder}" for folder in HEADERS)]
+    text = "".join(sources(kernel)[0] for kernel in TOGETHER[name])
+    assert library.log(text, options) == (0, "")
 
 
 def test_variants_before_the_last_are_for_the_strides_that_they_are_quick_with() -> None:
