@@ -251,6 +251,17 @@ def reversed_rows(m, x: float32[m, 4], y: Out[float32[m, 4]]):
                     y[i, j] = t[i, 3 - j]
 """
 
+MATMUL = """\
+def matmul(m, n, k, a: float32[m, k], b: float32[k, n], c: Out[float32[m, n]]):
+    for c.i in range(m):
+        for c.j in range(n):
+            for c.p in range(k):
+                with block(
+                    "c", i=spatial(c.i), j=spatial(c.j), p=reduction(c.p), initialises=True
+                ):
+                    c[i, j] = combine.sum(c[i, j], a[i, p] * b[p, j])
+"""
+
 ROTATED = """\
 def rotated(m, n, x: float32[m, n, 4], y: Out[float32[m, n, 4]]):
     for y.i in blockIdx.x(m):
