@@ -199,7 +199,6 @@ class Recipe:
     target: str
     params: tuple[Param, ...]
     variants: tuple[RecipeVariant, ...]
-    auto: bool
     span: Span = field(compare=False, repr=False)
     target_span: Span = field(compare=False, repr=False)
 

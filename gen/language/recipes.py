@@ -23,10 +23,9 @@ MAX_VARIANTS = 64  # each call tries them in order
 @dataclass(frozen=True, slots=True)
 class RecipeEntry:
     target: yaml.Scalar
+    variants: tuple[yaml.Map, ...]
     span: Span
     params: yaml.Map | None = None
-    variants: tuple[yaml.Map, ...] = ()
-    auto: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +78,21 @@ def _recipe(node: yaml.Node, dims: tuple[str, ...]) -> Recipe:
         found = f"the recipe has {len(entry.variants)} variants; the limit is {MAX_VARIANTS}"
         raise SpecError(found, entry.variants[MAX_VARIANTS].span)
     variants = tuple(_variant(v, dims) for v in entry.variants)
-    if entry.auto == bool(variants):
-        raise SpecError("a recipe has either variants or auto: true", entry.span)
+    if not variants:
+        raise SpecError(
+            "the recipe has no variants", entry.span, "`- steps: []` is the plain schedule"
+        )
     for variant in variants[:-1]:
         if variant.when is None:
             raise SpecError("only the last variant has no 'when'", variant.span)
-    if variants and variants[-1].when is not None:
+    if variants[-1].when is not None:
         raise SpecError(
             "the last variant must have no 'when'",
             variants[-1].span,
             "add '- steps: []', the plain schedule",
         )
     target = entry.target
-    return Recipe(target.text, _params(entry.params), variants, entry.auto, entry.span, target.span)
+    return Recipe(target.text, _params(entry.params), variants, entry.span, target.span)
 
 
 def _params(node: yaml.Map | None) -> tuple[Param, ...]:

@@ -102,19 +102,16 @@ class Plain:
 
 
 def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[Plan]:
-    """The plan of each variant; the plain schedule's where none takes all sizes. own: the target's
+    """The plan of each variant; the plain schedule's where there is no recipe. own: the target's
     parameters.
     """
     if recipe is None:
         return [Plan("plain", None, (), None)]
     steps = recipes.read(recipe, level, own)
-    plans = [
+    return [
         Plan(str(k) if s else "plain", v.when, s, v.span)
         for k, (v, s) in enumerate(zip(recipe.variants, steps, strict=True))
     ]
-    if plans[-1].when is not None:
-        plans.append(Plan("plain", None, (), recipe.span))
-    return plans
 
 
 def blamed(missing: NoCode, steps: Sequence[Step], passes: Passes) -> NoCode:

@@ -44,10 +44,7 @@ def schema(targets: Registry) -> Schema:
             "scalar": _record(reader.ScalarEntry, {"type": {"type": "string"}}),
             "reduction": _record(reductions.ReductionEntry, _REDUCTION),
             "external": _record(externals.ExternalEntry, _EXTERNAL),
-            "recipe": {
-                **_record(recipes.RecipeEntry, _recipe(targets)),
-                "anyOf": [{"required": ["variants"]}, {"required": ["auto"]}],
-            },
+            "recipe": _record(recipes.RecipeEntry, _recipe(targets)),
             "variant": _record(recipes.VariantEntry, _VARIANT),
             "step": _step(),
             "dtype": {"enum": [d.value for d in DType]},

@@ -71,7 +71,7 @@ def test_every_spec_of_the_tests_is_read(path: Path) -> None:
 
 def test_a_recipe_is_read() -> None:
     recipe = load(SPECS / "softmax.yaml").recipes[0]
-    assert recipe.target == "cpu" and not recipe.auto
+    assert recipe.target == "cpu"
     assert recipe.params[0].values == (("v4", 4), ("v3", 4), ("v2", 2), ("neon", 4))
     fast, plain = recipe.variants
     assert fast.when is not None and plain.when is None and plain.steps == ()
@@ -331,11 +331,11 @@ recipes:
         ("when: n <= 16", "when: n", "this is not a condition over dims and indices"),
         ("      - steps: []\n", "", "the last variant must have no 'when'"),
         ("when: n <= 16\n        steps", "steps", "only the last variant has no 'when'"),
-        ("- target: cpu", "- target: cpu\n    auto: true",
-         "a recipe has either variants or auto: true"),
+        ("    variants:", "    params: {}\n    variants: []\n  - target: cuda\n    variants:",
+         "the recipe has no variants"),
         ("    variants", "    params: {acc: [1]}\n    variants",
          "a parameter's value must be an integer or a word"),
-        ("      - steps: []\n", "      - steps: []\n  - target: cpu\n    auto: true\n",
+        ("      - steps: []\n", "      - steps: []\n  - target: cpu\n    variants: [steps: []]\n",
          "the target 'cpu' has a recipe already"),
     ],
 )  # fmt: skip

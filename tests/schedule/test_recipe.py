@@ -38,8 +38,8 @@ def test_what_the_level_says_itself() -> None:
 
 
 def test_choose_prefers_the_level() -> None:
-    general = recipe("- target: cpu\n  auto: true")
-    special = recipe("- target: cpu.v3\n  auto: true")
+    general = recipe("- target: cpu\n  variants: [{steps: []}]")
+    special = recipe("- target: cpu.v3\n  variants: [{steps: []}]")
     assert choose([general, special], "cpu", "v3") is special
     assert choose([general, special], "cpu", "v4") is general
     assert choose([special], "cpu", "v4") is None
