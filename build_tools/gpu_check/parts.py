@@ -4,6 +4,7 @@ import importlib
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, final
@@ -109,6 +110,7 @@ def machine(work: Work) -> Iterator[Row]:
         "Python": platform.python_version(),
     }
     told["tilesmith"] = _package().show_config("dicts").get("version", "")
+    told["code"] = "machine code" if find_spec("tilesmith_cuda") else "source, by NVRTC"
     module, why = peers.torch()
     told["PyTorch"] = why if module is None else module.__version__
     for name, value in told.items():

@@ -17,12 +17,14 @@ import numpy as np
 
 from gen import language as specs
 from gen.binding.entry import manifest_entry
+from gen.commands.data_wheel import data_wheel
 from gen.errors import SpecError, TilesmithError
 from gen.ir.nodes import Intent
 from gen.language import Dtypes
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
 from gen.lower.variants import suffix
+from gen.targets.cuda.compilers import nvcc
 from gen.targets.registry import TARGETS
 from gen.targets.target import Runnable
 from gen.trial.inputs import InputKind, random_arrays
@@ -63,7 +65,7 @@ def prepare(
         copy = shutil.copytree if package.is_dir() else shutil.copy
         copy(package, out / "packages" / package.name)
     if not packages:
-        build(interpreter(python), out / "packages")
+        told += build(interpreter(python), out / "packages")
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 2**20
     where = f"{out}: {size:.1f} MiB; on the machine with the GPU, in that folder:"
     return "\n".join((*told, where, f"    {COMMAND}"))
@@ -106,13 +108,26 @@ def _runs(python: str) -> bool:
         return False
 
 
-def build(python: str, packages: Path) -> None:
-    """The wheel of this checkout. Raises TilesmithError with the build's last words."""
-    command = [python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(packages), str(ROOT)]
+def build(python: str, packages: Path) -> list[str]:
+    """The wheel of this checkout, built in a folder that is kept, so that the next time is short.
+
+    With nvcc, that of its machine code, too. Returns what was made. Raises TilesmithError with the
+    build's last words.
+    """
+    tag = subprocess.run([python, "-c", _TAG], capture_output=True, text=True).stdout.strip()
+    command = [python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(packages)]
+    command += [f"-Cbuild-dir={ROOT / 'build' / f'gpu_check-{tag}'}", str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         last = "\n".join((done.stdout + done.stderr).splitlines()[-40:])
         raise TilesmithError(f"the wheel could not be built:\n{last}")
+    (wheel,) = packages.iterdir()
+    if nvcc() is None:
+        return [wheel.name, "without machine code, as there is no nvcc here: NVRTC has to be there"]
+    return [wheel.name, data_wheel(wheel, packages).name]
+
+
+_TAG = "import sys; print('cp%d%d' % sys.version_info[:2])"
 
 
 # ---------------------------------------------------------------- cases

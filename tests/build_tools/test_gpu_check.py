@@ -635,6 +635,26 @@ def doubled(x: Array, out: Array | None = None) -> Array:
     return np.add(x, x, out=out)
 
 
+def test_the_wheels_that_are_carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = []
+
+    def run(command: Sequence[str], **_: object) -> SimpleNamespace:
+        commands.append(command)
+        if "wheel" in command:
+            (tmp_path / "a.whl").touch()
+        return SimpleNamespace(returncode=0, stdout="cp312\n", stderr="")
+
+    monkeypatch.setattr(prepare.subprocess, "run", run)
+    monkeypatch.setattr(prepare, "nvcc", lambda: None)
+    told = prepare.build("python3.12", tmp_path)
+    assert told[0] == "a.whl" and told[1].startswith("without machine code, as there is no nvcc")
+    assert commands[-1][0] == "python3.12"
+    assert f"-Cbuild-dir={ROOT / 'build' / 'gpu_check-cp312'}" in commands[-1]
+    monkeypatch.setattr(prepare, "nvcc", lambda: "nvcc")
+    monkeypatch.setattr(prepare, "data_wheel", lambda wheel, to: to / f"{wheel.stem}_cuda.whl")
+    assert prepare.build("python3.12", tmp_path) == ["a.whl", "a_cuda.whl"]
+
+
 def test_the_python_of_the_other_machine() -> None:
     assert prepare.interpreter("/opt/python") == "/opt/python"
     own = f"cp3{sys.version_info.minor}"
