@@ -49,11 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     match options.command:
         case "prepare":
-            from .prepare import prepare  # needs the generator
-
-            names = options.kernels.split(",") if options.kernels else None
-            print(prepare(options.out, options.python, options.wheel, options.specs, names))
-            return 0
+            return prepared(options)
         case "run":
             return run(options)
         case _:
@@ -62,6 +58,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for row in parts.run(options.part, work):
                 write(options.rows, row)
             return 0
+
+
+def prepared(options: argparse.Namespace) -> int:
+    """Makes the folder. Exit status 1 where it cannot be made, and why."""
+    from gen.errors import TilesmithError  # the generator is here, and not where `run` is called
+
+    from .prepare import prepare
+
+    names = options.kernels.split(",") if options.kernels else None
+    try:
+        for line in prepare(options.out, options.python, options.wheel, options.specs, names):
+            print(line, flush=True)
+    except TilesmithError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import itertools
 import re
 import shutil
 import subprocess
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,11 +45,11 @@ def prepare(
     packages: Sequence[Path] = (),
     folder: Path | None = None,
     names: Sequence[str] | None = None,
-) -> str:
+) -> Iterator[str]:
     """Makes the folder anew. packages: wheels, or folders to put on sys.path, that there are
     already. folder: of the specs. names: of kernels, by default all that have a recipe for CUDA.
 
-    Returns what to do with it. Raises TilesmithError.
+    Tells what is done while it is done, and at last what to do with it. Raises TilesmithError.
     """
     paths = sorted((folder or ROOT / "kernels_spec").glob("*.yaml"))
     chosen = [s for s in map(TARGETS.load, paths) if on_gpus(s) and (not names or s.name in names)]
@@ -56,7 +57,8 @@ def prepare(
         raise TilesmithError("no spec has a recipe for cuda")
     if out.exists():
         shutil.rmtree(out)
-    told = [_written(out / "cases", spec) for spec in chosen]
+    for spec in chosen:
+        yield _written(out / "cases", spec)
     own = Path(__file__).parent
     shutil.copytree(own, out / "build_tools" / own.name,
                     ignore=shutil.ignore_patterns("__pycache__", "prepare.py"))  # fmt: skip
@@ -65,10 +67,10 @@ def prepare(
         copy = shutil.copytree if package.is_dir() else shutil.copy
         copy(package, out / "packages" / package.name)
     if not packages:
-        told += build(interpreter(python), out / "packages")
+        yield from build(interpreter(python), out / "packages")
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 2**20
-    where = f"{out}: {size:.1f} MiB; on the machine with the GPU, in that folder:"
-    return "\n".join((*told, where, f"    {COMMAND}"))
+    yield f"{out}: {size:.1f} MiB; on the machine with the GPU, in that folder:"
+    yield f"    {COMMAND}"
 
 
 COMMAND = "python3 -m build_tools.gpu_check run --seconds 480 --to results"
@@ -214,7 +216,8 @@ class _Maker:
         self, inputs: Mapping[str, Array], arrays: Mapping[str, Array], one: Mapping[str, int]
     ) -> dict[str, tuple[Array, Array | None]]:
         """What is right, and the errors allowed: of the results rounded, whoever computes them."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of the mean of nothing
             exact = self._exact(inputs, one)
             rounded = {n: x.astype(arrays[n].dtype) for n, x in exact.items()}
             if not any(x.size for x in rounded.values()):

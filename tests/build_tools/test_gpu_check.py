@@ -617,8 +617,8 @@ def test_cases_are_prepared_with_the_emulators_bits(tmp_path: Path) -> None:
     specs.mkdir()
     wheel.touch()
     (specs / "twice.yaml").write_text(SPEC)
-    told = prepare.prepare(out, "cp312", [wheel], specs)
-    assert told.endswith(f"in that folder:\n    {prepare.COMMAND}")
+    told = list(prepare.prepare(out, "cp312", [wheel], specs))
+    assert told[-2].endswith("in that folder:") and told[-1] == f"    {prepare.COMMAND}"
     assert (out / "build_tools" / "gpu_check" / "right.py").exists()
     assert (out / "packages" / "a.whl").exists()
     found = list(cases.load(out / "cases", "twice"))
@@ -629,6 +629,11 @@ def test_cases_are_prepared_with_the_emulators_bits(tmp_path: Path) -> None:
     rows = list(right.check(np, ts, "twice", iter(found), Budget.of(60)))
     assert {row.status for row in rows} == {Status.RIGHT}, rows
     assert rows[0].numbers["tried"] == len([c for c in found if c.kind == "random"])
+
+
+def test_there_is_nothing_to_prepare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["prepare", str(tmp_path / "out"), "--specs", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == "error: no spec has a recipe for cuda\n"
 
 
 def doubled(x: Array, out: Array | None = None) -> Array:
