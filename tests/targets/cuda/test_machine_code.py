@@ -14,6 +14,21 @@ from gen.targets.cuda.occupancy import occupancy
 
 ENTRY = 'extern "C" __global__ void __launch_bounds__(256)\nts_a_i32(int n)\n{\n}\n'
 
+SHARED = """
+template <typename index_t> TS_DEVICE void turned(ts_global<float> x)
+{
+    TS_SHARED(float, s, 32);
+    s[threadIdx.x] = x[threadIdx.x];
+    ts_barrier(0);
+    x[threadIdx.x] = s[31 - threadIdx.x];
+}
+extern "C" __global__ void __launch_bounds__(32)
+ts_b_i32(float *x)
+{
+    turned<int32_t>(x);
+}
+"""
+
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
@@ -81,7 +96,7 @@ def test_two_folders_and_caches_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "somewhere else"):
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "a.sm_90.cu").write_text(f'#include "ts_cuda.h"\n{ENTRY}')
+        (folder / "a.sm_90.cu").write_text(f'#include "ts_cuda.h"\n{SHARED}{ENTRY}')
         to = folder / "a.fatbin"
         found = machine_code.machine_code(folder / "a.sm_90.cu", "sm_120", to, folder)
         made.append((to.read_bytes(), json.dumps(found)))

@@ -52,7 +52,8 @@ typedef unsigned long long uint64_t;
 #define TS_NAN_F64 __builtin_nan("")
 #define TS_LEADING_ZEROS(x) __builtin_clzll(x)
 #else
-#define TS_DEVICE static __device__ __forceinline__
+/* Not static: names of shared memory in static functions have a hash of the file's folder in them. */
+#define TS_DEVICE __device__ __forceinline__
 #define TS_INLINE TS_DEVICE
 #define TS_COLD static inline __device__ __noinline__
 template <typename T> using ts_global = T *;
