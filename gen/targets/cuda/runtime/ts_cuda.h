@@ -55,7 +55,7 @@ typedef unsigned long long uint64_t;
 /* Not static: names of shared memory in static functions have a hash of the file's folder in them. */
 #define TS_DEVICE __device__ __forceinline__
 #define TS_INLINE TS_DEVICE
-#define TS_COLD static inline __device__ __noinline__
+#define TS_COLD inline __device__ __noinline__
 template <typename T> using ts_global = T *;
 #define TS_SHARED(type, name, count) __shared__ type name[count]
 #define ts_barrier(number) __syncthreads()
