@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copy, copytree, ignore_patterns
 
 import pytest
 
@@ -152,3 +152,13 @@ def test_costs_of_a_kernel() -> None:
     assert (kernel[0], total[0]) == ("normalize", "total")
     assert kernel[1:] == total[1:]
     assert all(float(figure) > 0 for figure in kernel[1:])
+
+
+def test_a_checkout_that_is_not_built_says_so(tmp_path: Path) -> None:
+    (tmp_path / "tilesmith").mkdir()
+    copy(ROOT / "tilesmith" / "__init__.py", tmp_path / "tilesmith")
+    command = [sys.executable, "-S", "-c", "import tilesmith"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.endswith(
+        "ImportError: the kernels are not built here; `make install` builds them\n"
+    )
