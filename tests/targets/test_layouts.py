@@ -177,6 +177,26 @@ def test_a_padded_sum_in_whole_vectors() -> None:
     agrees(ROW_SUM, steps, lambda x: x.sum(1))
 
 
+def test_tiles_that_reach_past_the_end_of_what_is_summed() -> None:
+    """Sums that nothing reads, in lanes without a mask."""
+    steps = """\
+- cache_read: {block: y, buffer: x, as: rows}
+- cache_write: {block: y, as: sums}
+- pad: {block: rows, multiples: {d0: 8}}
+- pad: {block: y, multiples: {i: 8}}
+- transform_layout: {buffer: rows, order: [1, 0]}
+- split: {loop: y.i, factors: [null, 2, 4]}
+- reorder: {loops: [y.i_0, y.j, y.i_1, y.i_2]}
+- decompose_reduction: {block: y, loop: y.j}
+- unroll: {loop: y.i_1}
+- vectorize: {loop: y.i_2, width: 4}
+"""
+    agrees(ROW_SUM, steps, lambda x: x.sum(1))
+    text = to_text(lowered(ROW_SUM, steps))
+    inner = text.partition("for y.j in range(n):")[2].partition("for sums.i")[0]
+    assert "vectorized(4)" in inner and "where" not in inner
+
+
 def test_a_border_without_branches() -> None:
     agrees(PADDED, "- decompose_padding: {block: t}", lambda x: np.pad(x, 1) * 2)
     text = to_text(lowered(PADDED, "- decompose_padding: {block: t}"))
