@@ -4,36 +4,73 @@ from functools import cache
 from pathlib import Path
 
 from gen.ir.text.printer import to_text
-from gen.language import choices, loads
+from gen.language import Dtypes, choices, loads
+from gen.language.model import KernelSpec, Recipe
 from gen.lower.variants import Plain, Variant, suffix
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
+from gen.schedule import recipe as recipes
 from gen.targets.cuda.target import Cuda
 from gen.targets.registry import TARGETS
 
 SPECS = Path(__file__).parent / "specs"
-SHIPPED = Path(__file__).parents[3] / "kernels_spec"
-NAMES = tuple(sorted(path.stem for path in SPECS.glob("*.yaml")))
+ROOT = Path(__file__).parents[3] / "kernels_spec"
 TARGET = Cuda.at("sm_90")
 
 
+def _recipe(spec: KernelSpec) -> Recipe | None:
+    return recipes.choose(spec.recipes, TARGET.name, TARGET.level)
+
+
+def _for_gpus(path: Path) -> bool:
+    if TARGET.name not in path.read_text("utf-8"):
+        return False
+    return _recipe(TARGETS.load(path)) is not None
+
+
+_FILES = (*SPECS.glob("*.yaml"), *filter(_for_gpus, ROOT.glob("*.yaml")))
+_PATHS = {path.stem: path for path in _FILES}
+NAMES = tuple(sorted(name for name, path in _PATHS.items() if path.parent == SPECS))
+"""Of the specs beside the tests."""
+SHIPPED = tuple(sorted(_PATHS.keys() - {*NAMES}))
+"""Of the package's kernels those whose specs have a recipe for GPUs."""
+
+
+def _elementwise(name: str) -> bool:
+    """Whether the recipe is a split into blocks and threads, and no more."""
+    recipe = _recipe(TARGETS.load(_PATHS[name]))
+    assert recipe is not None
+    steps = {step.primitive for variant in recipe.variants for step in variant.steps}
+    return steps <= {"compute_inline", "fuse", "split", "gpu"}
+
+
+ELEMENTWISE = tuple(filter(_elementwise, SHIPPED))
+
+
 @cache
-def variants(name: str) -> tuple[Plain, tuple[Variant, ...]]:
-    """The plain schedule and the variants of a spec's first dtypes: proved step by step, or as
-    lowered alone, for a shipped kernel.
-    """
-    own = SPECS / f"{name}.yaml"
-    spec = TARGETS.load(own if own.exists() else SHIPPED / own.name)
-    plain = Plain(spec, next(iter(choices(spec))))
-    steps = own.exists()
-    return plain, schedule(spec, plain.dtypes, TARGET, prove, plain=plain, each_step=steps)
+def spec_of(name: str) -> KernelSpec:
+    return TARGETS.load(_PATHS[name])
+
+
+@cache
+def dtypes_of(name: str) -> tuple[Dtypes, ...]:
+    """All for which a shipped kernel has code; of others the first."""
+    found = [d for d in choices(spec_of(name)) if all(map(TARGET.has_code_for, d.values()))]
+    return tuple(found if name in SHIPPED else found[:1])
+
+
+@cache
+def variants(name: str, number: int = 0) -> tuple[Plain, tuple[Variant, ...]]:
+    """The plain schedule and the variants for one choice of dtypes, proved as emitted."""
+    plain = Plain(spec_of(name), dtypes_of(name)[number])
+    return plain, schedule(plain.spec, plain.dtypes, TARGET, prove, each_step=False, plain=plain)
 
 
 @cache
 def sources(name: str) -> tuple[str, str]:
-    """The device text and the C of the host side."""
-    plain, made = variants(name)
-    device, host = emit(plain.spec, {suffix(plain.dtypes): made}, TARGET).values()
+    """The device text and the C of the host side, for all dtypes."""
+    made = {suffix(d): variants(name, k)[1] for k, d in enumerate(dtypes_of(name))}
+    device, host = emit(spec_of(name), made, TARGET).values()
     return device, host
 
 

@@ -1,271 +1,202 @@
-"""Recipes for GPUs under the emulator: right beside their oracles, and every barrier is needed."""
+"""Kernels with recipes for GPUs under the emulator: right beside their oracles, at sizes around
+their tiles, on all kinds of inputs, with indices of 32 bits and of 64.
+"""
 
 import mmap
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
 
 from gen.cli import main
-from gen.errors import KernelFault, TilesmithError
+from gen.errors import TilesmithError
 from gen.ir.nodes import Intent
-from gen.language import Dtypes, choices
-from gen.language.model import KernelSpec
-from gen.lower.variants import Variant, suffix
-from gen.pipeline import emit, load, schedule
+from gen.language import choices
+from gen.pipeline import load, schedule
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.cuda.emulator import library
+from gen.targets.cuda.emulator.counts import AccessCount
 from gen.targets.cuda.emulator.emulated import Emulated
-from gen.targets.cuda.emulator.library import Array, Settings, build
+from gen.targets.cuda.emulator.library import Array, Settings
 from gen.targets.cuda.target import Cuda
-from gen.targets.registry import TARGETS
 from gen.trial.comparison import compare
-from gen.trial.inputs import InputKind, random_arrays, strided
-from gen.trial.plain import Reference
-from gen.trial.sizes import allowed, kernel_dims
+from gen.trial.inputs import Arrays, InputKind, kinds, strided
+from gen.trial.sizes import kernel_dims
 
-from .test_shipped import ELEMENTWISE
+from .emulated_kernels import EMULATED, Subject, calls, of_all_dtypes, sizes_of, subject, tiles
+from .made import SHIPPED, SPECS, variants
 
-SHIPPED = {
-    path.stem: path
-    for path in sorted((Path(__file__).parents[3] / "kernels_spec").glob("*.yaml"))
-    if "- target: cuda" in path.read_text("utf-8")
-}
-SPECS = {path.stem: path for path in sorted((Path(__file__).parent / "specs").glob("*.yaml"))}
-del SPECS["triangle_gpu"]  # a launch a row, for the host's side: test_host.py calls it
-SPECS |= SHIPPED
-TARGET = Cuda.at("sm_90").emulating()
-
-# Around the tiles of each recipe, dim by dim; sizes are taken from these lists side by side.
-SIZES: Mapping[str, tuple[tuple[int, ...], ...]] = {
-    "blur_gpu": ((1, 7, 8, 9, 20), (33, 32, 31, 1, 70)),
-    "gelu_gpu": ((1, 255, 256, 257, 1000),),
-    "gemv_gpu": ((1, 3, 4, 5, 9), (33, 32, 31, 1, 70)),
-    "heat_gpu": ((3, 9, 10, 11, 20), (33, 34, 35, 3, 70)),
-    "layer_gpu": ((1, 3, 2, 1, 2), (1, 255, 256, 257, 600)),
-    "matmul_gpu": ((1, 127, 128, 129, 5), (8, 7, 9, 1, 17), (129, 1, 127, 128, 3)),
-    "softmax_gpu": ((1, 3, 2, 1, 2), (1, 255, 256, 257, 600)),
-    "softmax_online": ((1, 3, 2, 1, 2), (1, 255, 256, 257, 600)),
-    "sum_two": ((1, 255, 256, 257, 3), (257, 256, 255, 1, 600)),
-    "transpose_gpu": ((1, 31, 32, 33, 70), (33, 32, 31, 1, 65)),
-}
-AS = {  # whose sizes a shipped kernel is tried at
-    **dict.fromkeys(ELEMENTWISE, "gelu_gpu"),
-    **{"blur": "blur_gpu", "layer_norm": "layer_gpu", "matmul": "matmul_gpu", "matvec": "gemv_gpu"},
-    **{"softmax": "softmax_gpu", "sum": "softmax_gpu", "transpose": "transpose_gpu"},
-}
+each = of_all_dtypes(EMULATED)
 
 
-def proved_elsewhere(*_: object) -> None:
-    """In test_recipes.py."""
+def test_sizes_are_around_tiles() -> None:
+    """A recipe of another form may not be emulated at small sizes alone."""
+    found = {name: tiles(subject(name)) for name in EMULATED}
+    assert {32, 8} <= {*found["transpose"]}
+    assert {128, 8} <= {*found["matmul"]}
+    assert {256, 32, 16} <= {*found["sum"]}
+    assert all(max(numbers) >= 32 for numbers in found.values())
+    around = {d: {sizes[d] for sizes in sizes_of(subject("matmul"))} for d in "mnk"}
+    assert all({0, 1, 7, 8, 9, 127, 128, 129} <= sizes for sizes in around.values())
+    assert {65535, 65536, 65537} & {sizes["n"] for sizes in sizes_of(subject("sum"))}
 
 
-def dtypes_of(spec: KernelSpec) -> Dtypes:
-    return choices(spec)[spec.name in SHIPPED]
+def wrong(of: Subject, sizes: dict[str, int], seed: int, arrays: dict[str, Array]) -> bool:
+    """Every other time with indices of 64 bits; threads run in another order each time."""
+    kernel = replace((of.kernel, of.wide)[seed % 2], settings=Settings(seed))
+    return not compare(of.reference, kernel, arrays, sizes).worst <= 1
 
 
-@cache
-def made(name: str) -> tuple[KernelSpec, tuple[Variant, ...], Emulated, str]:
-    """A spec, its variants, the kernel, and its device text. Of a shipped kernel for float64, since
-    the others are for float32.
+@each
+def test_right_at_sizes_around_tiles(name: str, number: int) -> None:
+    of, ran = subject(name, number), set()
+    for seed, sizes in enumerate(sizes_of(of)):
+        for order in "CF" if len(of.variants) > 1 else "C":
+            arrays = {n: np.array(x, order=order) for n, x in of.arrays(sizes, seed).items()}
+            ran.add(of.kernel.variant(arrays, kernel_dims(of.spec, sizes)))
+            assert not wrong(of, sizes, seed, arrays), (sizes, order)
+    for variant, arrays, dims in calls(of):
+        ran.add(variant)
+        assert not wrong(of, {d: dims[d] for d in of.spec.dims}, 1, arrays), variant
+    assert len(ran) == len(of.variants)
+
+
+@of_all_dtypes(SHIPPED)
+def test_right_on_all_kinds_of_inputs(name: str, number: int) -> None:
+    """Ties, the smallest numbers and the largest, NaN and infinities; other strides."""
+    of, plain = subject(name, number), variants(name, number)[0].under(None)
+    sizes = max(sizes_of(of), key=lambda sizes: min(sizes.values()))
+    for seed, kind in enumerate((*kinds(plain), InputKind.STRIDED, InputKind.STRIDED)):
+        arrays, rng = of.arrays(sizes, seed, kind), np.random.default_rng(seed)
+        kernel = (of.kernel, of.wide)[seed % 2]
+        called = strided(of.spec, kernel, rng) if kind is InputKind.STRIDED else kernel
+        assert compare(of.reference, called, arrays, sizes, kind).worst <= 1, kind
+
+
+def widths(counts: Sequence[AccessCount]) -> set[str]:
+    """Of the launches' indices."""
+    return {count.launch.rpartition("_")[2] for count in counts}
+
+
+@each
+def test_both_widths_of_indices_give_the_same_bits(name: str, number: int) -> None:
+    of = subject(name, number)
+    for _, arrays, dims in calls(of):
+        found = []
+        for kernel, width in ((of.kernel, "i32"), (of.wide, "i64")):
+            given = {n: x.copy(order="K") for n, x in arrays.items()}
+            counts = kernel.counts(given, dims)
+            assert widths(counts) == {width}
+            found.append([x.tobytes() for x in given.values()])
+        assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------- far apart
+
+PAST = 2**31 + 5
+NARROW = 2146435072  # TS_NARROW of ts_launch.h
+
+
+def apart(shape: tuple[int, ...], axis: int, stride: int, dtype: np.dtype) -> Array:
+    """An array whose elements are so far apart along an axis, and side by side along the others.
+    What lies between is memory that nothing touches, and the system gives none for it.
     """
-    spec = TARGETS.load(SPECS[name])
-    dtypes = dtypes_of(spec)
-    variants = schedule(spec, dtypes, TARGET, proved_elsewhere, each_step=False)
-    kernel = load(spec, dtypes, variants, TARGET)
-    assert isinstance(kernel, Emulated)
-    sources = emit(spec, {suffix(dtypes): variants}, TARGET)
-    return spec, variants, kernel, next(t for file, t in sources.items() if file.endswith(".cu"))
+    others = [n for k, n in enumerate(shape) if k != axis]
+    steps = [int(np.prod(others[k:])) for k in range(1, len(others) + 1)]
+    steps.insert(axis, stride)
+    reach = (stride * (shape[axis] - 1) + int(np.prod(others))) * dtype.itemsize
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
+    space = np.frombuffer(mmap.mmap(-1, reach + 4096, flags=flags), dtype, 1)
+    strides = [step * dtype.itemsize for step in steps]
+    return np.lib.stride_tricks.as_strided(space, shape, strides, writeable=True)
 
 
-def sizes_of(name: str) -> list[dict[str, int]]:
-    spec, *_ = made(name)
-    of_dims = zip(*SIZES[AS.get(name, name)], strict=True)
-    zeros = ({d: 0 if d == zero else 3 for d in spec.dims} for zero in spec.dims)
-    found = [*zeros, *(dict(zip(spec.dims, sizes, strict=True)) for sizes in of_dims)]
-    return [sizes for sizes in found if allowed(spec, sizes)]
+def narrowest(shape: tuple[int, ...], axis: int) -> int:
+    """The greatest distance along an axis with which 32 bits are enough."""
+    others = [n for k, n in enumerate(shape) if k != axis]
+    rest = sum(n * int(np.prod(others[k + 1 :])) for k, n in enumerate(others))
+    return (NARROW - rest) // shape[axis]
 
 
-def test_all_recipes_are_here() -> None:
-    assert {*SIZES, *AS} == SPECS.keys()
+def counted(
+    kernel: Emulated, counts: list[AccessCount], arrays: Arrays, dims: Mapping[str, int]
+) -> None:
+    counts += kernel.counts(arrays, dims)
 
 
-@pytest.mark.parametrize("name", SPECS)
-def test_right_at_sizes_around_tiles(name: str) -> None:
-    spec, _, kernel, _ = made(name)
-    reference, rng = Reference(spec, dtypes_of(spec)), np.random.default_rng(0)
-    assert len(sizes_of(name)) > 4
-    for seed, sizes in enumerate(sizes_of(name)):
-        ordered = replace(kernel, settings=Settings(seed))
-        arrays = random_arrays(spec, reference.dtypes, sizes, rng)
-        assert compare(reference, ordered, arrays, sizes).worst <= 1, sizes
-    for variant, arrays, dims in calls(name):
-        sizes = {d: dims[d] for d in spec.dims}
-        assert compare(reference, kernel, arrays, sizes).worst <= 1, variant
-    for sizes in sizes_of(name)[-2:]:
-        laid = strided(spec, kernel, rng)
-        arrays = random_arrays(spec, reference.dtypes, sizes, rng)
-        assert compare(reference, laid, arrays, sizes, InputKind.STRIDED).worst <= 1, sizes
+def axes(name: str) -> Iterator[tuple[str, int]]:
+    for argument in subject(name).spec.arguments:
+        for axis in range(len(argument.shape)):
+            yield argument.name, axis
 
 
-@pytest.mark.parametrize("name", SPECS)
-def test_right_in_place(name: str) -> None:
-    """Where it is proved that an output may be an input."""
-    spec, variants, kernel, _ = made(name)
-    rng, sizes = np.random.default_rng(0), sizes_of(name)[-1]
-    for pair in variants[0].in_place:
-        arrays = random_arrays(spec, dtypes_of(spec), sizes, rng)
-        apart = {n: x.copy() for n, x in arrays.items()}
-        kernel(apart, kernel_dims(spec, sizes))
-        given, output = sorted(pair, key=lambda n: n not in "xab")
-        kernel({**arrays, output: arrays[given]}, kernel_dims(spec, sizes))
-        assert np.array_equal(arrays[given], apart[output], equal_nan=True)
-
-
-def calls(name: str) -> Iterator[tuple[str, dict[str, Array], dict[str, int]]]:
-    """For each variant one that runs it: arrays in C's order, in Fortran's, and long ones."""
-    spec, variants, kernel, _ = made(name)
-    asked, long = {variant.name for variant in variants}, dict.fromkeys(spec.dims, 2)
-    near, long[spec.dims[-1]] = dict.fromkeys(spec.dims, 64), 66_000
-    for sizes, order in ((near, "C"), (near, "F"), (long, "C")):
-        if not asked:
-            return
-        drawn = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
-        arrays = {n: np.array(x, order=order) for n, x in drawn.items()}
-        dims = kernel_dims(spec, sizes)
-        if (variant := kernel.variant(arrays, dims)) in asked:
-            asked.remove(variant)
-            yield variant, arrays, dims
-    assert not asked
-
-
-@pytest.mark.parametrize("name", SPECS)
-def test_every_barrier_is_needed(name: str) -> None:
-    """Each one that threads pass as if it were not there is found; the prover's part of this is in
-    test_recipes.py.
+@pytest.mark.parametrize("name", EMULATED)
+def test_elements_far_apart(name: str) -> None:
+    """Each axis of each array: so far apart that only 64 bits have the offsets, and just as far as
+    32 bits are taken for, in which the emulator would see an overflow, and one element further.
     """
-    *_, kernel, text = made(name)
-    left = {int(number) for number in re.findall(r"ts_barrier\((\d+)\)", text)}
-    for _, arrays, dims in calls(name):
-        for barrier in sorted(left):
-            try:
-                replace(kernel, settings=Settings(off=frozenset({barrier})))(arrays, dims)
-            except KernelFault as fault:
-                assert re.search("no barrier between|nothing has written", fault.message)
-                left.remove(barrier)
-    assert not left
+    of = subject(name)
+    sizes = dict.fromkeys(of.spec.dims, 3)
+    for array, axis in axes(name):
+        arrays = of.arrays(sizes)
+        shape = arrays[array].shape
+        most = narrowest(shape, axis)
+        for stride, width in ((PAST, "i64"), (most, "i32"), (most + 1, "i64")):
+            laid = apart(shape, axis, stride, arrays[array].dtype)
+            laid[...] = arrays[array]
+            given, counts = {**arrays, array: laid}, list[AccessCount]()
+            run = partial(counted, of.kernel, counts)
+            assert compare(of.reference, run, given, sizes).worst <= 1, (array, axis, stride)
+            assert widths(counts) == {width}, (array, axis, stride)
 
 
-@pytest.mark.parametrize("name", sorted(SHIPPED.keys() - {"blur"}))
-def test_shipped_kernels_ask_for_what_they_need(name: str) -> None:
-    """Each variant, where rows are whole sectors long, and so is a transpose's every column; and
-    none adds up in an output. A stencil reads what lies beside its tiles.
+# ---------------------------------------------------------------- what they ask of memory
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name != "blur"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_shipped_kernels_ask_for_what_they_need(name: str, number: int) -> None:
+    """Each variant, where rows are whole sectors long, and so is a transpose's every column; rows
+    of what sums are first added up to, in the workspace, are as long as they come. None adds up in
+    an output. A stencil reads what lies beside its tiles.
     """
-    spec, _, kernel, _ = made(name)
-    outputs = {argument.name for argument in spec.arguments if argument.intent is Intent.OUT}
-    for variant, arrays, dims in calls(name):
-        counts = kernel.counts(arrays, dims)
+    of = subject(name, number)
+    outputs = {argument.name for argument in of.spec.arguments if argument.intent is Intent.OUT}
+    for variant, arrays, dims in calls(of):
+        counts = of.kernel.counts(arrays, dims)
         assert not [c for c in counts if c.array in outputs and not c.write], variant
-        for count in (c for c in counts if not c.shared):
+        for count in (c for c in counts if c.array in arrays):
             assert count.asked <= 1.1 * count.needed, (variant, count)
         assert not sum(c.conflicts for c in counts), variant
 
 
 def test_bits_are_those_of_a_cpu() -> None:
-    spec, _, kernel, _ = made("gelu_gpu")
-    dtypes, rng = dtypes_of(spec), np.random.default_rng(0)
-    arrays = random_arrays(spec, dtypes, {"m": 2000}, rng)
+    of = subject("gelu")
+    sizes = {"m": 20, "n": 100}
+    arrays = of.arrays(sizes)
     arrays["x"] *= 3
     cpu = Cpu(Level.V3)
-    other = load(spec, dtypes, schedule(spec, dtypes, cpu, proved_elsewhere), cpu)
+    other = load(of.spec, of.dtypes, schedule(of.spec, of.dtypes, cpu, lambda *_: None), cpu)
     here = {n: x.copy() for n, x in arrays.items()}
-    other(here, {"m": 2000})
-    kernel(arrays, {"m": 2000})
+    other(here, sizes)
+    of.kernel(arrays, sizes)
     assert arrays["y"].tobytes() == here["y"].tobytes()
 
 
-def mutants(text: str) -> Iterator[tuple[str, str]]:
-    """Device text with one thing wrong, and the line that is wrong: each thread takes the place of
-    the next, or each block; what a guard leaves out runs; an array of shared memory is too short.
-    """
-    wrong = {
-        r"\(index_t\)(thread|block)Idx\.\w": lambda m: f"({m[0]} + 1)",
-        r"if \(": lambda m: "if (true || ",
-        r"(TS_SHARED\(.*), (\d+)\)": lambda m: f"{m[1]}, {int(m[2]) // 2})",
-    }
-    body, mark, entries = text.partition('extern "C"')
-    for pattern, change in wrong.items():
-        for m in re.finditer(pattern, body):
-            changed = body[: m.start()] + change(m) + body[m.end() :]
-            yield changed + mark + entries, changed.splitlines()[body[: m.start()].count("\n")]
-
-
-@pytest.mark.parametrize("name", ["blur_gpu", "gelu_gpu", "softmax_gpu", "transpose_gpu"])
-def test_wrong_text_is_found(name: str) -> None:
-    """All mutants are one library, in which each is a kernel with a name of its own."""
-    spec, variants, kernel, text = made(name)
-    texts = emit(spec, {suffix(dtypes_of(spec)): variants}, TARGET)
-    host = next(t for file, t in texts.items() if file.endswith(".c"))
-    planted = [*mutants(text)]
-    together = build(
-        {
-            "k.cu": "".join(t.replace(name, f"m{k}") for k, (t, _) in enumerate(planted)),
-            "k.c": "".join(host.replace(name, f"m{k}") for k in range(len(planted))),
-        }
-    )
-    for k, (_, line) in enumerate(planted):
-        symbol = kernel.compiled.symbol.replace(name, f"m{k}")
-        wrong = replace(kernel.compiled, library=together, symbol=symbol)
-        assert found(name, replace(kernel, compiled=wrong)) or "_turn *" in line, line
-
-
-def found(name: str, kernel: Emulated) -> bool:
-    """Whether the kernel does what it may not, or is not right; guards of what a block's threads
-    copy may be true of every turn (`_turn *`)."""
-    spec, *_ = made(name)
-    reference, rng = Reference(spec, dtypes_of(spec)), np.random.default_rng(0)
-    for sizes in sizes_of(name):
-        arrays = random_arrays(spec, reference.dtypes, sizes, rng)
-        try:
-            if not compare(reference, kernel, arrays, sizes).worst <= 1:
-                return True
-        except KernelFault:
-            return True
-    return False
-
-
-@pytest.mark.parametrize(("far", "width"), [(2**31 + 5, "i64"), (1_073_200_000, "i32")])
-@pytest.mark.parametrize("name", ["softmax_gpu", "transpose_gpu"])
-def test_rows_far_apart(name: str, far: int, width: str) -> None:
-    """So far that only 64 bits have their offsets, and as far as 32 bits are taken for. Between the
-    rows is memory that nothing touches, and the system gives none for it.
-    """
-    spec, _, kernel, _ = made(name)
-    sizes = {"m": 2, "n": 40}
-    arrays = random_arrays(spec, dtypes_of(spec), sizes, np.random.default_rng(0))
-    near = {n: x.copy() for n, x in arrays.items()}
-    kernel(near, sizes)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
-    space = np.frombuffer(mmap.mmap(-1, far * 4 + 4096, flags=flags), np.float32)
-    x = np.lib.stride_tricks.as_strided(space, (2, 40), (far * 4, 4), writeable=True)
-    x[...] = arrays["x"]
-    counts = kernel.counts({**arrays, "x": x}, sizes)
-    assert np.array_equal(arrays["y"], near["y"])
-    assert {c.launch.rpartition("_")[2] for c in counts} == {width}
+# ---------------------------------------------------------------- the command
 
 
 def test_a_gpu_is_not_here() -> None:
     said = r"there is no GPU .*: `tilesmith run --target cuda --emulate` runs it on the processor"
     with pytest.raises(TilesmithError, match=said):
         Cuda.here()
-    spec, variants, *_ = made("gelu_gpu")
+    of = subject("gelu_gpu")
     with pytest.raises(TilesmithError, match=said):
-        load(spec, dtypes_of(spec), variants, Cuda.at("sm_90"))
+        load(of.spec, choices(of.spec)[0], of.variants, Cuda.at("sm_90"))
     with pytest.raises(
         TilesmithError, match="kernels for cpu run as they are: there is nothing to emulate"
     ):
@@ -273,7 +204,7 @@ def test_a_gpu_is_not_here() -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(SPECS["transpose_gpu"])
+    path = str(SPECS / "transpose_gpu.yaml")
     assert main(["run", path, "--target", "cuda", "--emulate", "--size", "m=64"]) == 0
     printed = capsys.readouterr().out
     assert "transpose_gpu float32 sm_90  m=64 n=64" in printed
@@ -292,7 +223,7 @@ def test_the_command_says_what_is_wrong(
     told = library.with_entries
     broken = ("if (blockIdx_x * 32 + threadIdx_x < m)", "if (true)")
     monkeypatch.setattr(library, "with_entries", lambda text: told(text.replace(*broken)))
-    path = str(SPECS["transpose_gpu"])
+    path = str(SPECS / "transpose_gpu.yaml")
     assert main(["run", path, "--target", "cuda", "--emulate", "--size", "m=65"]) == 1
     printed = "".join(capsys.readouterr())
     assert re.search(

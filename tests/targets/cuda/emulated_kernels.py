@@ -1,0 +1,135 @@
+"""Kernels with recipes for GPUs, under the emulator: one library a kernel, for all of its dtypes
+and both widths of indices.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import pytest
+
+from gen import language as specs
+from gen.ir.algebra import dtype_of
+from gen.ir.launch import launches
+from gen.ir.nodes import Const
+from gen.ir.types import INDEX
+from gen.ir.walk import walk
+from gen.language import Dtypes
+from gen.language.formulas import oracle
+from gen.language.model import KernelSpec
+from gen.lower.variants import Variant, limits_of, suffix
+from gen.targets.c.library import Compiled, variants_of
+from gen.targets.cuda.emulator.emulated import Emulated
+from gen.targets.cuda.emulator.library import Array, build
+from gen.trial.inputs import InputKind, random_arrays
+from gen.trial.plain import Reference
+from gen.trial.sizes import allowed, kernel_dims, sides
+
+from .made import SHIPPED, TARGET, dtypes_of, sources, variants
+
+EMULATED = (*SHIPPED, "heat_gpu", "softmax_online", "sum_two", "triangle_gpu")
+"""All but the recipes beside the tests that a shipped kernel has, too."""
+
+
+def of_all_dtypes(names: Sequence[str]) -> pytest.MarkDecorator:
+    """A test's parameters `name` and `number`: each kernel for each choice of dtypes."""
+    cases = [(name, k) for name in names for k in range(len(dtypes_of(name)))]
+    ids = [f"{name}-{suffix(dtypes_of(name)[k])}" for name, k in cases]
+    return pytest.mark.parametrize(("name", "number"), cases, ids=ids)
+
+
+_WIDE = "\n#undef TS_NARROW\n#define TS_NARROW -1.0\n"  # of what follows: never few enough
+
+
+@final
+@dataclass(frozen=True)
+class Subject:
+    """A kernel for one choice of dtypes. wide: the same, all of whose indices have 64 bits."""
+
+    spec: KernelSpec
+    dtypes: Dtypes
+    variants: tuple[Variant, ...]
+    reference: Reference
+    kernel: Emulated
+    wide: Emulated
+
+    def arrays(
+        self, sizes: Mapping[str, int], seed: int = 0, kind: InputKind = InputKind.RANDOM
+    ) -> dict[str, Array]:
+        rng = np.random.default_rng(seed)
+        return random_arrays(self.spec, self.dtypes, sizes, rng, kind=kind)
+
+
+@cache
+def _library(name: str) -> tuple[Path, str]:
+    device, host = sources(name)
+    both = host + _WIDE + host.replace(f"_{TARGET.level}", "_wide")
+    return build({"k.cu": device, "k.c": both}), both
+
+
+@cache
+def subject(name: str, number: int = 0) -> Subject:
+    plain, made = variants(name, number)
+    path, host = _library(name)
+    spec, dtypes, scalars = plain.spec, plain.dtypes, oracle.defaults(plain.spec)
+    limits, signature = limits_of(made), specs.build(spec, dtypes)
+
+    def loaded(level: str) -> Emulated:
+        symbol = f"ts_{name}_{suffix(dtypes)}_{level}"
+        count = variants_of(host, symbol)
+        return Emulated(Compiled(signature, host, path, symbol, count, limits), scalars)
+
+    reference = Reference(spec, dtypes)
+    return Subject(spec, dtypes, made, reference, loaded(TARGET.level), loaded("wide"))
+
+
+# ---------------------------------------------------------------- sizes
+
+
+_MOST = 300
+
+
+def tiles(of: Subject) -> list[int]:
+    """The numbers that indices, bounds and conditions of the launches are made of: extents of tiles
+    and of blocks of threads are among them, whatever the recipe is.
+    """
+    parts = itertools.chain.from_iterable(launches(v.lowered.kernel.body) for v in of.variants)
+    numbers = (n for part in parts for n in walk(part) if isinstance(n, Const))
+    found = {int(n.value.real) for n in numbers if dtype_of(n) is INDEX}
+    return sorted(n for n in found if 1 < n <= _MOST)
+
+
+def sizes_of(of: Subject) -> list[dict[str, int]]:
+    """Each dim at 0, at 1, and at and beside each tile, with other dims at two others of these; and
+    on either side of each variant's condition.
+    """
+    dims, least = of.spec.dims, specs.least_sizes(of.spec)
+    around = sorted({1, *(n + k for n in tiles(of) for k in (-1, 0, 1))})
+    found = [{d: 0 if d == zero else 3 for d in dims} for zero in dims]
+    for step, k in itertools.product((1, 2) if len(dims) > 1 else (1,), range(len(around))):
+        places = (k + j * step * len(around) // (len(dims) + 1) for j in range(len(dims)))
+        turned = (around[place % len(around)] for place in places)
+        found.append({d: max(n, least.get(d, 0)) for d, n in zip(dims, turned, strict=True)})
+    found += (sizes for sizes in sides(of.spec, TARGET) if prod(sizes.values()) <= 2**17)
+    return [sizes for sizes in found if allowed(of.spec, sizes)]
+
+
+def calls(of: Subject) -> Iterator[tuple[str, dict[str, Array], dict[str, int]]]:
+    """For each variant one that runs it: arrays in C's order, in Fortran's, odd and long ones."""
+    asked, long = {variant.name for variant in of.variants}, dict.fromkeys(of.spec.dims, 2)
+    near, long[of.spec.dims[-1]] = dict.fromkeys(of.spec.dims, 64), 66_000
+    odd = dict.fromkeys(of.spec.dims, 61)
+    for sizes, order in ((near, "C"), (near, "F"), (odd, "C"), (long, "C")):
+        if not asked:
+            return
+        arrays = {n: np.array(x, order=order) for n, x in of.arrays(sizes).items()}
+        dims = kernel_dims(of.spec, sizes)
+        if (variant := of.kernel.variant(arrays, dims)) in asked:
+            asked.remove(variant)
+            yield variant, arrays, dims
+    assert not asked
