@@ -1,8 +1,11 @@
-"""Device text through nvcc and NVRTC, where they are: without a warning, and without spills."""
+"""Device text through nvcc and NVRTC, where they are: without a warning, without spills, and with
+the arithmetic that the emulator has.
+"""
 
 import ctypes
 import ctypes.util
-import sysconfig
+import re
+import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,31 +15,60 @@ import pytest
 from gen.errors import TilesmithError
 from gen.targets.cuda import compilers
 from gen.targets.cuda.architectures import ARCHITECTURES, Architecture
-from gen.targets.cuda.compilers import FLAGS, HEADERS, Resources, compiled, nvcc, resources
+from gen.targets.cuda.compilers import FLAGS, HEADERS, Resources, compiled, nvcc, resources, run
+from gen.targets.cuda.machine_code import machine_code
+from gen.targets.runtime import RUNTIME
 
-from .made import NAMES, sources
+from .emulated_kernels import EMULATED
+from .made import ELEMENTWISE, dtypes_of, sources
 
-needs_nvcc = pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")
+BRINGS = ": pip install --group cuda brings it"
+needs_nvcc = pytest.mark.skipif(nvcc() is None, reason=f"there is no nvcc{BRINGS}")
+
+TOGETHER = {name: (name,) for name in EMULATED if name not in ELEMENTWISE}
+TOGETHER["elementwise"] = ELEMENTWISE  # what they include takes most of the time
+
+CALLS = re.compile("ts_(sin|cos)_float(32|64)_")
+"""Large angles are a function that is called, and a call has a frame."""
+
+
+def device_text(names: Sequence[str]) -> str:
+    return "".join(sources(name)[0] for name in names)
 
 
 @needs_nvcc
-@pytest.mark.parametrize("name", NAMES)
-def test_device_text_compiles_without_warnings_and_spills(name: str, tmp_path: Path) -> None:
-    source = tmp_path / f"{name}.cu"
-    source.write_text(sources(name)[0])
-    found = compiled(source, Architecture.SM_90, tmp_path / "out.cubin")
-    assert len(found) == 2 * sources(name)[0].count("template <typename index_t>")
+@pytest.mark.parametrize("together", TOGETHER)
+def test_device_text_compiles_without_warnings_and_spills(together: str, tmp_path: Path) -> None:
+    """For all dtypes: machine code of sm_90, and PTX."""
+    source, text = tmp_path / f"{together}.cu", device_text(TOGETHER[together])
+    source.write_text(text)
+    code = ("-gencode", "arch=compute_90,code=[sm_90,compute_90]", "-fatbin")
+    to = ("-o", str(tmp_path / "out.fatbin"))
+    found = run(source, ("-Werror", "all-warnings", *code, *to), HEADERS)
+    assert len(found) == 2 * text.count("template <typename index_t>")
     for entry in found:
         assert entry.registers > 0
         assert entry.spilled == 0, entry
+        assert entry.stack == 0 or CALLS.match(entry.name), entry
 
 
 @needs_nvcc
-@pytest.mark.parametrize("architecture", [a for a in ARCHITECTURES if a != "sm_90"])
-def test_every_architecture(architecture: str, tmp_path: Path) -> None:
-    source = tmp_path / "softmax.cu"
-    source.write_text(sources("softmax_online")[0])
-    assert compiled(source, Architecture(architecture), tmp_path / "out.cubin")
+@pytest.mark.parametrize("name", ["gelu", "softmax", "matmul"])
+def test_every_architecture(name: str, tmp_path: Path) -> None:
+    """As packages are made: nothing is kept that spills."""
+    source = tmp_path / f"{name}.cu"
+    source.write_text(sources(name)[0])
+    functions = machine_code(source, ARCHITECTURES[0], tmp_path / "out.fatbin", tmp_path)
+    assert len(functions) == 2 * len(dtypes_of(name))
+    assert all(found.keys() == {*ARCHITECTURES} for found in functions.values())
+
+
+@needs_nvcc
+def test_what_nvcc_warns_of_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text('extern "C" __global__ void k(int n) { int unused = n; }')
+    with pytest.raises(TilesmithError, match=r"nvcc refuses k\.cu: (?s:.*)unused"):
+        compiled(source, Architecture.SM_90, tmp_path / "k.cubin")
 
 
 def test_without_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,34 +101,109 @@ class Nvrtc:
     def __init__(self, path: str) -> None:
         self.library = ctypes.CDLL(path)
 
-    def log(self, source: str, options: Sequence[str]) -> tuple[int, str]:
-        """The status and the words of compiling."""
-        program, size = ctypes.c_void_p(), ctypes.c_size_t()
-        text = source.encode()
+    def compiled(self, source: str, options: Sequence[str]) -> tuple[str, str]:
+        """The words of compiling, and PTX."""
+        program, text = ctypes.c_void_p(), source.encode()
         self.library.nvrtcCreateProgram(ctypes.byref(program), text, b"kernel.cu", 0, None, None)
         given = [option.encode() for option in options]
         array = (ctypes.c_char_p * len(given))(*given)
         status = self.library.nvrtcCompileProgram(program, len(given), array)
-        self.library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        self.library.nvrtcGetProgramLog(program, log)
+        words = self._told(program, "ProgramLog")
+        assert status == 0, words
+        ptx = self._told(program, "PTX")
         self.library.nvrtcDestroyProgram(ctypes.byref(program))
-        return status, log.value.decode()
+        return words, ptx
+
+    def _told(self, program: ctypes.c_void_p, what: str) -> str:
+        size = ctypes.c_size_t()
+        self.library[f"nvrtcGet{what}Size"](program, ctypes.byref(size))
+        found = ctypes.create_string_buffer(size.value)
+        self.library[f"nvrtcGet{what}"](program, found)
+        return found.value.decode()
 
 
 @cache
 def nvrtc() -> Nvrtc | None:
-    folder = Path(sysconfig.get_path("platlib")) / "nvidia" / "cu13" / "lib"
+    folders = [Path(folder, "nvidia", "cu13", "lib") for folder in sys.path]
+    folder = next(filter(Path.exists, folders), Path())
     for path in folder.glob("libnvrtc-builtins.so.*"):
         ctypes.CDLL(str(path))  # which the library looks for by its name alone
     found = (*map(str, folder.glob("libnvrtc.so.*")), ctypes.util.find_library("nvrtc"))
     return next((Nvrtc(path) for path in found if path), None)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nvrtc_takes_it_too(name: str) -> None:
-    library = nvrtc()
-    if library is None:
-        pytest.skip("there is no NVRTC")
-    options = ["--gpu-architecture=sm_90", *FLAGS, *(f"-I{folder}" for folder in HEADERS)]
-    assert library.log(sources(name)[0], options) == (0, "")
+def through_nvrtc(text: str) -> tuple[str, str]:
+    """The words and PTX, with the options that a package has for it (ts_gpu.pxi)."""
+    if (library := nvrtc()) is None:
+        pytest.skip(f"there is no NVRTC{BRINGS}")
+    own = (RUNTIME / "ts_gpu.pxi").read_text("utf-8").partition("cdef tuple _options(")[2]
+    options = re.findall(r'"(--[^"]+)"', own.partition("\n\n\n")[0])
+    assert "--fmad=false" in options
+    folders = (f"-I{folder}" for folder in HEADERS)
+    return library.compiled(text, ["--gpu-architecture=sm_90", *options, *folders])
+
+
+INEXACT = re.compile(r"\.(ftz|approx|full)\b")
+"""Of PTX's instructions: the smallest numbers taken for 0; divisions, roots and more that are not
+rounded as they should be."""
+
+
+@pytest.mark.parametrize("together", TOGETHER)
+def test_nvrtc_takes_it_too(together: str) -> None:
+    """Without a warning; and what comes of it is exact arithmetic."""
+    words, ptx = through_nvrtc(device_text(TOGETHER[together]))
+    assert words == ""
+    assert ptx.count(".entry") > 1
+    assert not INEXACT.search(ptx)
+
+
+# ---------------------------------------------------------------- arithmetic
+
+PROBE = """\
+#include "ts_cuda.h"
+extern "C" __global__ void __launch_bounds__(1) probe(ELEMENT *x)
+{
+    x[0] = x[1] / x[2];
+    x[3] = ROOT(x[4]);
+    x[5] = x[6] * x[7] + x[8];
+}
+"""
+
+
+def assert_exact(ptx: str, dtype: str) -> None:
+    """Divisions and roots are rounded to nearest, products by themselves; no number is flushed."""
+    assert re.search(rf"\bdiv\.rn\.{dtype}\b", ptx)
+    assert re.search(rf"\bsqrt\.rn\.{dtype}\b", ptx)
+    assert re.search(rf"\bmul(\.rn)?\.{dtype}\b", ptx)
+    assert not re.search(rf"\bfma\b.*\.{dtype}\b", ptx)
+    assert not INEXACT.search(ptx)
+
+
+TYPES = pytest.mark.parametrize(
+    ("ctype", "root", "dtype"), [("float", "sqrtf", "f32"), ("double", "sqrt", "f64")]
+)
+
+
+@TYPES
+def test_nvrtc_s_arithmetic(ctype: str, root: str, dtype: str) -> None:
+    _, ptx = through_nvrtc(f"#define ELEMENT {ctype}\n#define ROOT {root}\n{PROBE}")
+    assert_exact(ptx, dtype)
+
+
+@needs_nvcc
+@TYPES
+def test_nvcc_s_arithmetic(ctype: str, root: str, dtype: str, tmp_path: Path) -> None:
+    source, ptx = tmp_path / "probe.cu", tmp_path / "probe.ptx"
+    source.write_text(PROBE)
+    options = ("-arch=compute_90", f"-DELEMENT={ctype}", f"-DROOT={root}", "-ptx", "-o", str(ptx))
+    run(source, options, HEADERS)
+    assert_exact(ptx.read_text(), dtype)
+    run(source, ("--use_fast_math", *options), HEADERS)
+    if dtype == "f32":  # and it would be seen
+        with pytest.raises(AssertionError):
+            assert_exact(ptx.read_text(), dtype)
+
+
+def test_no_flag_makes_arithmetic_fast() -> None:
+    assert "--fmad=false" in FLAGS
+    assert not re.search("fast|ftz|prec-", " ".join(FLAGS))  # whose defaults are exact
