@@ -23,7 +23,7 @@ MOST_BYTES = 1 << 40  # that there are on a device
 
 class Here(threading.local):
     device = 0
-    stream = 0
+    stream = 0  # the current one of the first device; those of others are 1000 apart
     captured = False  # whether a graph is made of what the stream is given
 
 
@@ -246,7 +246,7 @@ cuda = SimpleNamespace(
     compiler=SimpleNamespace(compile_using_nvrtc=_compile_using_nvrtc),
     driver=SimpleNamespace(funcGetAttribute=lambda _, function: attributes.append(function)),
     function=SimpleNamespace(Module=Module),
-    get_current_stream=lambda: SimpleNamespace(ptr=here.stream),
+    get_current_stream=lambda: SimpleNamespace(ptr=here.stream + 1000 * here.device),
     runtime=SimpleNamespace(
         eventCreateWithFlags=lambda _: [],
         eventDestroy=lambda _: None,

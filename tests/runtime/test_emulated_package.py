@@ -17,10 +17,13 @@ import pytest
 from gen.targets.c.library import opened
 from gen.targets.cuda.emulator import library
 from tests.packaging import author
-from tests.runtime import stub_cupy
+from tests.runtime import stub_cupy, stub_libraries
 
 SPECS = Path(__file__).parents[1] / "targets" / "cuda" / "specs"
-KERNELS = ("gelu_gpu", "softmax_gpu", "sum_two", "transpose_gpu")
+KERNELS = (
+    *("blur_gpu", "gelu_gpu", "gemv_gpu", "layer_gpu", "matmul_gpu"),
+    *("softmax_gpu", "sum_two", "transpose_gpu"),
+)
 RNG = np.random.default_rng(9)
 
 
@@ -92,7 +95,7 @@ def same(package: ModuleType, name: str, x: Any, *others: Any, **options: Any) -
     expected = getattr(package, name)(x, *others, **options)
     there = [stub_cupy.ndarray.of(array) for array in (x, *others)]
     got = getattr(package, name)(*there, **options)
-    assert package.last_call()["level"] == "sm_75" or not expected.size
+    assert not expected.size or package.last_call()["level"] == "sm_75"
     assert (type(got), got.dtype, got.shape) == (
         stub_cupy.ndarray,
         expected.dtype,
@@ -126,6 +129,65 @@ def test_several_launches_with_memory_between(package: ModuleType, shape: tuple[
 def test_matrices(package: ModuleType) -> None:
     same(package, "transpose_gpu", RNG.standard_normal((35, 65)).astype("f"))
     same(package, "transpose_gpu", RNG.standard_normal((3, 33, 32)).astype("f"))
+
+
+def test_leading_axes_broadcast(package: ModuleType) -> None:
+    a, b = RNG.standard_normal((2, 1, 17, 9)), RNG.standard_normal((3, 9, 33))
+    same(package, "matmul_gpu", a.astype("f"), b.astype("f"))
+    same(package, "matmul_gpu", a[:, 0].astype("f").mT[:, ::-1], a[0].astype("f"))
+    same(package, "gemv_gpu", a.astype("f"), b[0, :, 0].astype("f"))
+    same(package, "matmul_gpu", a[:0].astype("f"), b.astype("f"))
+    for shape in ((0, 4, 3), (2, 0, 4)):
+        same(package, "gemv_gpu", np.ones(shape, "f"), np.ones(shape[-1], "f"))
+
+
+def test_images(package: ModuleType) -> None:
+    x = RNG.standard_normal((3, 20, 40)).astype("f")
+    for view in (x, x[:, ::2, ::-1], x[0].T, x[:, :1, :1], x[:0]):
+        same(package, "blur_gpu", view)
+
+
+def test_scalars(package: ModuleType) -> None:
+    x, weight = RNG.standard_normal((5, 300)).astype("f"), RNG.standard_normal(300).astype("f")
+    for epsilon in (1e-5, np.float64(2), stub_cupy.ndarray.of(np.float32(0.5))):
+        options = {"epsilon": epsilon if np.isscalar(epsilon) else epsilon.item()}
+        expected = package.layer_gpu(x, weight, weight[::-1], **options)
+        given = [stub_cupy.ndarray.of(array) for array in (x, weight, weight[::-1])]
+        got = package.layer_gpu(*given, epsilon=epsilon)
+        np.testing.assert_allclose(got.host, expected, rtol=2e-5, atol=2e-5)
+    same(package, "layer_gpu", x.T.copy().T, weight, weight)
+    same(package, "layer_gpu", x.T, weight[:5], weight[:5], axis=-1)
+
+
+def test_types_and_numbers_are_converted(package: ModuleType) -> None:
+    same(package, "softmax_gpu", RNG.integers(-9, 9, (4, 7)).astype("i2"))
+    same(package, "gelu_gpu", RNG.standard_normal((4, 7)).astype("e"))
+    with pytest.raises(TypeError, match="argument x has dtype float64; supported: float32"):
+        package.gelu_gpu(stub_cupy.ndarray.of(np.ones(3)))
+
+
+def test_a_captured_call_with_workspace(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, x = RNG.standard_normal((3, 500)).astype("f"), RNG.standard_normal(500).astype("f")
+    given, out = [stub_cupy.ndarray.of(array) for array in (a, x)], np.zeros(3, "f")
+    package.warmup(package.sum_two)
+    with pytest.raises(ValueError, match="workspace must have at least") as caught:
+        package.sum_two(*given, workspace=stub_cupy.ndarray.of(np.zeros(0, "u1")))
+    size = int(str(caught.value).split()[6])
+    memory = stub_cupy.ndarray.of(np.full(size + 256, 7, "u1"))
+    monkeypatch.setattr(stub_cupy.here, "captured", True)
+    with pytest.raises(RuntimeError, match="pass workspace="):
+        package.sum_two(*given, out=stub_cupy.ndarray.of(out))
+    package.sum_two(*given, out=stub_cupy.ndarray.of(out), workspace=memory)
+    np.testing.assert_allclose(out, package.sum_two(a, x), rtol=1e-4, atol=1e-4)
+
+
+def test_arrays_of_another_library(package: ModuleType) -> None:
+    x = RNG.standard_normal((5, 40)).astype("f")
+    y = package.softmax_gpu(stub_libraries.Other(x))
+    assert type(y) is stub_cupy.ndarray
+    np.testing.assert_allclose(y.host, package.softmax_gpu(x), rtol=3e-6)
 
 
 def test_out(package: ModuleType) -> None:

@@ -145,7 +145,27 @@ def test_copies_are_in_the_order_of_what_is_read(ts: ModuleType, turned: str) ->
 def test_launches_are_on_the_current_stream(ts: ModuleType, monkeypatch: Any) -> None:
     monkeypatch.setattr(stub_cupy.here, "stream", 4711)
     ts.square(there([1.0]))
-    assert ctypes.c_void_p.in_dll(stub_cupy.driver(), "stub_stream").value == 4711
+    stream = ctypes.c_void_p.in_dll(stub_cupy.driver(), "stub_stream")
+    assert stream.value == 4711
+    ts.square(there([1.0], device=1))  # that of the arrays' device
+    assert stream.value == 5711
+
+
+def test_nothing_is_allocated_where_there_is_out(
+    ts: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = there(np.ones((3, 4))), there(np.ones((3, 4)))
+    sums, product = there(np.ones(3)), there(np.ones((3, 3)))
+    for name in ("empty", "empty_like", "full"):
+        monkeypatch.delattr(stub_cupy, name)
+    for name in ("alloc", "compiler"):
+        monkeypatch.delattr(stub_cupy.cuda, name)
+    ts.square(x, out=y)
+    ts.square(x, out=x)
+    ts.softmax(x, out=y)
+    ts.total(x, axis=1, out=sums)
+    ts.matmul(x, there(np.ones((4, 3))), out=product)
+    ts.clamp(x, 0, out=y)
 
 
 def test_a_call_runs_on_the_arrays_device(ts: ModuleType) -> None:
