@@ -55,6 +55,9 @@ class Runnable(Protocol):
     be left out. Scalars that are not given have the spec's defaults.
     """
 
+    where: ClassVar[str]
+    """What a time of seven calls was taken of, in words."""
+
     @property
     def names(self) -> tuple[str, ...]:
         """Of the variants, in the order in which they are tried."""

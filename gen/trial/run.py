@@ -54,7 +54,7 @@ class RunReport:
 
     oracle: whether there is one; without it the kernel is compared with its plain schedule.
     variants: the names of all, in the order in which they are tried. traffic: what the case asks of
-    memory, as a table, where it was emulated.
+    memory, as a table, where it was emulated. where: of what the time is, in words.
     """
 
     kernel: str
@@ -67,6 +67,7 @@ class RunReport:
     variants: tuple[str, ...] = ()
     others: tuple[Comparison, ...] = ()
     traffic: tuple[str, ...] = ()
+    where: str = ""
 
     @property
     def mute(self) -> bool:
@@ -80,7 +81,7 @@ class RunReport:
         random, others = _wrong((self.case, *self.edges)), _wrong(self.others)
         lines = [
             f"{self.kernel} {self.dtypes} {self.level}  {_sizes(self.case)}",
-            f"  time   {self.milliseconds:.3f} ms {self._where()}",
+            f"  time   {self.milliseconds:.3f} ms {self.where}",
             f"  error  {self._error()}",
             f"  edges  {len(self.edges)} small sizes, {len(random)} wrong",
         ]
@@ -98,10 +99,6 @@ class RunReport:
         if self.traffic:
             lines += ["  memory", *(f"    {line}" for line in self.traffic)]
         return "\n".join(lines)
-
-    def _where(self) -> str:
-        emulated = "under the emulator, which says nothing of the machine"
-        return emulated if self.traffic else "on one thread, median of 7"
 
     def _error(self) -> str:
         case, other = self.case, "oracle" if self.oracle else "plain schedule"
@@ -204,6 +201,7 @@ def run(
         kernel.names,
         tuple(others(reference, target, kernel, rng)),
         traffic,
+        kernel.where,
     )
 
 

@@ -39,6 +39,12 @@ class Pointer:
     def __add__(self, offset: int) -> "Pointer":
         return Pointer(self.ptr + offset, self.memory)
 
+    def copy_from_host(self, host: ctypes.c_void_p, size: int) -> None:
+        ctypes.memmove(self.ptr - FAR, host, size)
+
+    def copy_to_host(self, host: ctypes.c_void_p, size: int) -> None:
+        ctypes.memmove(host, self.ptr - FAR, size)
+
 
 class ndarray:
     """An array of a device: `host` is its memory as NumPy has it."""
@@ -246,7 +252,9 @@ cuda = SimpleNamespace(
     compiler=SimpleNamespace(compile_using_nvrtc=_compile_using_nvrtc),
     driver=SimpleNamespace(funcGetAttribute=lambda _, function: attributes.append(function)),
     function=SimpleNamespace(Module=Module),
-    get_current_stream=lambda: SimpleNamespace(ptr=here.stream + 1000 * here.device),
+    get_current_stream=lambda: SimpleNamespace(
+        ptr=here.stream + 1000 * here.device, synchronize=lambda: None
+    ),
     runtime=SimpleNamespace(
         eventCreateWithFlags=lambda _: [],
         eventDestroy=lambda _: None,

@@ -48,7 +48,7 @@ class Emulated:
         self.errors: list[str] = []
 
     def load(self, module: stub_cupy.Module, name: str) -> int:
-        assert {"--fmad=false", "--std=c++17"} <= set(stub_cupy.compiled[-1][1])
+        assert "--fmad=false" in stub_cupy.compiled[-1][1]
         built = library.build({"kernel.cu": module.code.decode()})
         self.functions.append((built, name))
         return len(self.functions) - 1

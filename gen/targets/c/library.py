@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +203,7 @@ class Loaded:
 
     compiled: Compiled
     scalars: Mapping[str, Number]
+    where: ClassVar[str] = "on one thread, median of 7"
 
     @property
     def names(self) -> tuple[str, ...]:

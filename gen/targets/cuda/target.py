@@ -15,9 +15,11 @@ from ...lower.finish import Finished
 from ...lower.index_limits import Limits
 from ...lower.passes import Finishing, Passes
 from ..target import CompiledFunction
+from . import gpu
 from .architectures import ARCHITECTURES, WARP, Architecture
 from .emit import has_code_for, sources
 from .emulator.emulated import Emulated, load
+from .gpu import OnGpu
 from .passes.lowering import FINISHING, LOWERING
 
 
@@ -39,7 +41,7 @@ class Cuda:
 
     @classmethod
     def here(cls) -> tuple[str, ...]:
-        raise TilesmithError(_NO_GPU)
+        return gpu.architectures()
 
     def parameters(self, dtypes: Dtypes) -> dict[str, int]:
         """warp: threads of a warp."""
@@ -76,19 +78,14 @@ class Cuda:
         sources: Mapping[str, str],
         limits: Limits,
         scalars: Mapping[str, complex],
-    ) -> Emulated:
-        if not self.emulated:
-            raise TilesmithError(_NO_GPU)
-        return load(kernel, f"ts_{kernel.name}_{dtypes}_{self.level}", sources, limits, scalars)
+    ) -> Emulated | OnGpu:
+        symbol = f"ts_{kernel.name}_{dtypes}_{self.level}"
+        if self.emulated:
+            return load(kernel, symbol, sources, limits, scalars)
+        return gpu.load(kernel, symbol, sources, limits, scalars)
 
     def emulating(self) -> "Cuda":
         return replace(self, emulated=True)
 
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         raise TilesmithError("the target has no way to show instructions")
-
-
-_NO_GPU = (
-    "there is no GPU that a kernel for cuda could run on: `tilesmith run --target cuda --emulate`"
-    " runs it on the processor"
-)

@@ -76,7 +76,7 @@ cdef const ts_overload *_exact_overload(const ts_kernel *kernel, tuple given) no
 cdef object _as_array(const ts_kernel *kernel, const ts_argument *argument, object given):
     """What np.asarray gives, unless that would pass over what the object itself says of NumPy; what is on
     a GPU stays there."""
-    if _is_on_gpu(given):
+    if not cnp.PyArray_Check(given) and _is_on_gpu(given):
         return given
     cdef str where = f"{_text(kernel.name)}: argument {_text(argument.name)}"
     if argument.intent == TS_INOUT and not isinstance(given, np.ndarray):

@@ -19,6 +19,8 @@ cdef bint _is_on_gpu(object given) except -1:
     global _cupy, _cupy_array
     if _cupy_array is None:
         module = sys.modules.get("cupy")
+        if module is None:
+            return False
         array = getattr(module, "ndarray", None)  # None while it is being imported
         if array is None:
             return False
@@ -46,6 +48,8 @@ cdef int _whose(tuple given) except -1:
     """Whether arrays are on a GPU, and any of them another library's."""
     cdef int found = _ON_PROCESSOR
     for array in given:
+        if cnp.PyArray_Check(array):
+            continue
         if _is_on_gpu(array):
             found = found if found else _OF_CUPY
         elif _is_foreign(array):

@@ -6,7 +6,7 @@ Input: what `emit` made. Output: a `targets.target.Runnable`.
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import ClassVar, final
 
 from ....errors import KernelFault
 from ....ir.nodes import Intent, Kernel
@@ -26,6 +26,7 @@ class Emulated:
     compiled: Compiled
     scalars: Mapping[str, Number]
     settings: Settings = field(default_factory=Settings)
+    where: ClassVar[str] = "under the emulator, which says nothing of the machine"
 
     @property
     def names(self) -> tuple[str, ...]:
