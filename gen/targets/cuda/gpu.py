@@ -42,7 +42,7 @@ _LAUNCH = ctypes.CFUNCTYPE(
 _RESERVE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
-class _Device(ctypes.Structure):
+class _Launching(ctypes.Structure):
     """ts_device of ts_abi.h."""
 
     _fields_ = (("launch", _LAUNCH), ("reserve", _RESERVE))
@@ -184,8 +184,8 @@ class _Launcher:
     kept: list[Any] = field(default_factory=list)
 
     @property
-    def device(self) -> _Device:
-        return _Device(_LAUNCH(self._launch), _RESERVE(self._reserve))
+    def device(self) -> _Launching:
+        return _Launching(_LAUNCH(self._launch), _RESERVE(self._reserve))
 
     def _launch(self, _: int, symbol: bytes, grid: Any, block: Any, parameters: int) -> int:
         cuda, name = self.cupy.cuda, symbol.decode()

@@ -335,7 +335,9 @@ cdef object _call_on_gpu(const ts_kernel *kernel, tuple given, tuple parameters,
     if num_threads is not None:
         raise TypeError(f"{_text(kernel.name)}: num_threads is for the processor's threads, and the "
                         "arrays are on a GPU")
-    device = _common_device(kernel, given, out)
+    device = _one_device(given, out)
+    if device is None:
+        device = _common_device(kernel, given, out)
     parameters = tuple([_number(kernel, p) if _is_on_gpu(p) else p for p in parameters])
     _find_libcuda()
     if _cupy.cuda.runtime.getDevice() == device:

@@ -107,6 +107,19 @@ cdef object _library_of(object array):
     return type(array)
 
 
+cdef object _one_device(tuple given, object out):
+    """The device of CuPy's arrays that are all on one; None where there is more to look at."""
+    device = None
+    for array in given if out is None else (*given, out):
+        if not _is_on_gpu(array):
+            return None
+        if device is None:
+            device = array.device.id
+        elif device != array.device.id:
+            return None
+    return device
+
+
 cdef object _common_device(const ts_kernel *kernel, tuple given, object out):
     """The device of all arrays, which must be one library's, but for scalars and an out= of which
     _checked_out says more."""
