@@ -3,7 +3,8 @@
 import importlib
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -26,8 +27,8 @@ def stages(wanted: Sequence[str], program: str | None) -> list[Stage]:
     def alone(part: str) -> Callable[[Sequence[Row]], list[Job | Row]]:
         return lambda rows: [Job(part, names)] if (names := sound(rows, known)) else []
 
-    return [
-        Stage("machine", 0.1, 1, lambda rows: [Job("machine")]),
+    machine = Stage("machine", 0.1, 1, lambda rows: [Job("machine")])
+    stages = [
         Stage("right", 0.35, 4, lambda rows: [Job("right", (name,)) for name in wanted]),
         Stage("large", 0.3, 1, lambda rows: [Job("large", (n,)) for n in sound(rows, known)]),
         Stage("overhead", 0.2, 1, alone("overhead")),
@@ -37,6 +38,14 @@ def stages(wanted: Sequence[str], program: str | None) -> list[Stage]:
         Stage("sanitizer", 0.7, 4, lambda rows: _sanitized(rows, wanted, program)),
         Stage("compiled", 1.0, 1, alone("compiled")),
     ]
+    return [machine, *(replace(stage, jobs=partial(_where_it_can, stage)) for stage in stages)]
+
+
+def _where_it_can(stage: Stage, rows: Sequence[Row]) -> Sequence[Job | Row]:
+    """The stage's jobs; none where the machine has no GPU, CuPy or package that can be used."""
+    if any(row.part == "machine" and row.status is Status.FAILED for row in rows):
+        return [Row(stage.name, "all of it", "", Status.SKIPPED, "the machine cannot")]
+    return stage.jobs(rows)
 
 
 def _controls(program: str | None) -> list[Job | Row]:

@@ -134,6 +134,17 @@ def test_what_is_wrong_is_said(
     assert rows["right", "exp", "float64 plain"].status is Status.RIGHT
 
 
+def test_a_machine_without_a_gpu(carried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_GPU", "1")
+    exit_status, rows, table = checked(carried, monkeypatch)
+    assert exit_status == 1
+    ((_, failed),) = ((key, row) for key, row in rows.items() if row.status is Status.FAILED)
+    assert failed.text == "RuntimeError: cudaErrorNoDevice: no CUDA-capable device is detected"
+    others = [row for row in rows.values() if row is not failed]
+    assert {row.text for row in others} == {"the machine cannot"} and len(others) == 8, table
+    assert {row.status for row in others} == {Status.SKIPPED}
+
+
 def test_a_kernel_that_crashed_is_not_timed(carried: Path) -> None:
     bad = Row("right", "softmax", jobs.CRASHED, Status.FAILED)
     todo = {s.name: s.jobs([bad]) for s in parts.stages(["exp", "softmax"], None)}

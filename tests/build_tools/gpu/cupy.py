@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -81,6 +82,12 @@ class RawKernel:
         print("the planted fault ran")
 
 
+def _properties(number: int) -> dict[str, bytes]:
+    if "NO_GPU" in os.environ:
+        raise RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+    return {"name": b"A GPU of the tests"}
+
+
 cuda = SimpleNamespace(
     Device=Device,
     Event=Event,
@@ -90,7 +97,7 @@ cuda = SimpleNamespace(
     set_allocator=lambda allocator: None,
     driver=SimpleNamespace(launchKernel=lambda *_: None),
     runtime=SimpleNamespace(
-        getDeviceProperties=lambda number: {"name": b"A GPU of the tests"},
+        getDeviceProperties=_properties,
         driverGetVersion=lambda: 13000,
         runtimeGetVersion=lambda: 13000,
     ),
