@@ -77,7 +77,8 @@ def _variant(plan: Plan, plain: Plain, target: Target, prove: Prover, each_step:
         try:
             lowered = lower(last, target.lowering)
         except NoCode as missing:
-            return Variant(plan, start, done, blamed(missing, done, target.lowering), frozenset())
+            error = blamed(missing, start, done, target.lowering)
+            return Variant(plan, start, done, error, frozenset())
         verify(lowered.kernel, lowered=True)
         prove(kernel, lowered, bench)
         limits = index_limits([(lowered.kernel, plan.when)])

@@ -114,14 +114,22 @@ def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[
     ]
 
 
-def blamed(missing: NoCode, steps: Sequence[Step], passes: Passes) -> NoCode:
-    """The error at the first step after which there is no code."""
-    for step in steps:
-        try:
-            lower(step.state, passes)
-        except NoCode as first:
-            return NoCode(first.message, step.primitive.span, first.hint)
+def blamed(missing: NoCode, start: Scheduled, steps: Sequence[Step], passes: Passes) -> NoCode:
+    """The error at the step that brought it; as it is where the plain schedule has it already."""
+    before = (start, *(step.state for step in steps))
+    for state, step in zip(reversed(before[:-1]), reversed(steps), strict=True):
+        if _missing(state, passes) != missing.message:
+            return NoCode(missing.message, step.primitive.span, missing.hint)
     return missing
+
+
+def _missing(state: Scheduled, passes: Passes) -> str | None:
+    """Why a target has no code for a state; None where it has."""
+    try:
+        lower(state, passes)
+    except NoCode as error:
+        return error.message
+    return None
 
 
 def limits_of(variants: Sequence[Variant]) -> Limits:

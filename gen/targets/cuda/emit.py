@@ -6,10 +6,7 @@ on anything but the input; the device text not on the architecture.
 
 from collections.abc import Mapping, Sequence
 
-from ...errors import TilesmithError, located
-from ...ir.nodes import Kernel
-from ...ir.types import DType
-from ...ir.walk import externals, walk
+from ...errors import located
 from ...lower.finish import Finished
 from ..c.call import when_function
 from ..c.file import variants_table
@@ -58,7 +55,6 @@ def _table(
     for v in variants:
         symbol, launched, when = f"{table}_{v.name}", f"ts_{kernel}_{dtypes}_{v.name}", "NULL"
         with located(v.span or v.kernel.span):
-            _require_types(v.kernel)
             made = function(symbol, launched, v.kernel, module)
         texts.append("\n".join(marked(Owner.VARIANT, v.name, [made])))
         if v.when is not None:
@@ -72,20 +68,3 @@ def _table(
 def _broken(text: str, keep_marks: bool) -> str:
     text = text if keep_marks else unmarked(text)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line)) + "\n"
-
-
-def has_code_for(dtype: DType) -> bool:
-    """Whether a GPU's arrays may have the type; complex numbers are for later."""
-    return not dtype.is_complex
-
-
-def _require_types(kernel: Kernel) -> None:
-    """Raises TilesmithError for what device text has no form for yet."""
-    for node in walk(kernel):
-        dtype = getattr(node, "dtype", None)
-        if isinstance(dtype, DType) and not has_code_for(dtype):
-            raise TilesmithError(
-                f"there is no code for {dtype.value} on a GPU yet", node.span, "use float32"
-            )
-    for called in externals(kernel):
-        raise TilesmithError(f"the C function '{called.symbol}' is not there on a GPU", kernel.span)

@@ -17,10 +17,11 @@ from ...lower.passes import Finishing, Passes
 from ..target import CompiledFunction
 from . import gpu
 from .architectures import ARCHITECTURES, WARP, Architecture
-from .emit import has_code_for, sources
+from .emit import sources
 from .emulator.emulated import Emulated, load
 from .gpu import OnGpu
 from .passes.lowering import FINISHING, LOWERING
+from .passes.types import has_code_for
 
 
 @final

@@ -12,6 +12,7 @@ from gen.lower.loop_bounds import hoist_guards
 from gen.targets.cuda.passes.guards import guards_as_bounds
 from gen.targets.cuda.passes.launch_form import launch_form
 from gen.targets.cuda.passes.lowering import LOWERING
+from gen.targets.cuda.passes.types import within_types
 from gen.targets.registry import TARGETS
 
 from .made import lowered, written
@@ -118,6 +119,33 @@ def test_what_is_in_no_launch_has_no_code() -> None:
         missing.hint == "bind the loops around it in a recipe for cuda: `gpu`, `tile_gpu`, `bind`"
     )
     assert missing.span is not None
+
+
+CENTERED = "t[i] = sum(x[i, k] for k in range(n))\ny[i, j] = x[i, j] - t[i]"
+IN_TURN = """\
+- split: {loop: y.i, factors: [null, 4], as: [y.b, y.t]}
+- compute_at: {block: t, loop: y.t}
+- bind: {loop: y.b, axis: blockIdx.x}
+- bind: {loop: y.t, axis: threadIdx.y}
+- cross_thread_reduction: {block: t, loop: t.k, threads: 8, fan: 8}"""
+
+
+def test_the_step_that_brought_the_reason_is_told() -> None:
+    """Of the plain schedule, which is in no launch, there is no code either."""
+    missing = written(CENTERED, IN_TURN).emitted
+    assert isinstance(missing, NoCode) and missing.span is not None
+    assert missing.message.startswith("'t' belongs to some threads of a block together")
+    first = written(CENTERED, "- parallel: {loop: y.i}").emitted
+    assert isinstance(first, NoCode) and first.span is not None
+    assert missing.span.line > first.span.line + len(IN_TURN.splitlines())
+
+
+def test_complex_numbers_have_no_code() -> None:
+    text = WAITING.replace("GUARD", "y.b * 32 + y.t < m").replace("float32", "complex64")
+    kernel = from_text(text)
+    with pytest.raises(NoCode) as refused:
+        within_types(kernel)
+    assert refused.value.message == "there is no code for complex64 on a GPU yet"
 
 
 def test_a_loop_over_ranks_has_no_code() -> None:

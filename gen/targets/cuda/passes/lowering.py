@@ -20,6 +20,7 @@ from .copies import launched_copies
 from .guards import guards_as_bounds
 from .launch_form import launch_form
 from .scopes import place, require_memory
+from .types import within_types
 
 
 def without_ranks(kernel: Kernel) -> Kernel:
@@ -72,6 +73,7 @@ def within_limits(kernel: Kernel) -> Kernel:
 
 LOWERING: Passes = (
     Pass("ranks", without_ranks),
+    Pass("types", within_types),
     Pass("explicit inits", explicit_inits),
     Pass("copies", launched_copies),
     Pass("launches", within_launches),
