@@ -11,7 +11,7 @@ from gen.lower.variants import suffix
 from gen.targets.c.library import compiler_command
 from gen.targets.cuda.compilers import HEADERS
 
-from .made import NAMES, sources, variants
+from .made import NAMES, SHIPPED, sources, variants
 
 Grid = ctypes.c_uint32 * 3
 
@@ -153,6 +153,23 @@ def test_indices_have_64_bits_where_32_are_not_enough(
     assert gelu([size], [stride, 1 if abs(stride) > 1 else stride]) == 0
     names = {x.function.rpartition("_")[2] for x in gelu.launched}
     assert names == {"i64" if wide else "i32"}
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, *NAMES])
+@pytest.mark.parametrize(("size", "width"), [(1000, "i32"), (2**17, "i64")])
+def test_large_arrays_have_indices_of_64_bits(
+    name: str, size: int, width: str, tmp_path: Path
+) -> None:
+    """Matrices that lie as usual; of vectors alone elements are far apart."""
+    plain, _ = variants(name)
+    kernel = plain.under(None)
+    ranks = [len(p.buffer.shape) for p in kernel.parameters]
+    far = 2**15 if max(ranks) < 2 else 1
+    strides = [far * size**k for rank in ranks for k in reversed(range(rank))]
+    scalars = bytes(range(1, 2)) + bytes(63)
+    made = host(name, tmp_path)
+    assert made([size] * len(kernel.dims), strides, scalars) == 0
+    assert {x.function.rpartition("_")[2] for x in made.launched} == {width}
 
 
 def test_temporaries_are_reserved_in_one_piece(tmp_path: Path) -> None:
