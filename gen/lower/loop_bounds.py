@@ -102,8 +102,7 @@ def _reached(edge: ir.Loop, facts: Facts) -> ir.Loop:
         ends.append([f for f in best if not f.variables() & inner])
     for form in ends[0] if ends else ():
         shared = all(form in others for others in ends)
-        alone = edge.var not in form.without(ir.Var(edge.var)).variables()
-        if form.coefficient(edge.var) and shared and alone:
+        if _bounds(form, edge.var) and shared:
             edge = bounded(edge, form, facts)
     return edge
 
@@ -123,7 +122,7 @@ def tightened(loop: ir.Loop, facts: Facts) -> ir.Loop:
         forms = None if loads(guard) else inequalities(guard)
         if forms is None or any(guard not in conjuncts(b.predicate) for b in inside):
             continue
-        if variables(guard) & inner or not all(f.coefficient(loop.var) for f in forms):
+        if variables(guard) & inner or not all(_bounds(f, loop.var) for f in forms):
             continue
         for form in forms:
             loop = bounded(loop, form, facts)
@@ -150,7 +149,7 @@ def _reach(loop: ir.Loop, facts: Facts) -> ir.Loop:
     ]
     for form in found[0] if found else ():
         shared = all(form in forms for forms in found)
-        if shared and form.coefficient(loop.var) and not form.variables() & inner:
+        if shared and _bounds(form, loop.var) and not form.variables() & inner:
             loop = bounded(loop, form, facts)
     return loop
 
@@ -166,6 +165,13 @@ def _guards(stmt: ir.Stmt, ranges: Ranges) -> Iterator[tuple[list[Linear], Range
         case _:
             for s in nested(stmt):
                 yield from _guards(s, ranges)
+
+
+def _bounds(form: Linear, var: str) -> bool:
+    """Whether a form is a bound of the variable: it has a term of it, and none, such as a
+    remainder, has it inside.
+    """
+    return form.coefficient(var) != 0 and var not in form.without(ir.Var(var)).variables()
 
 
 def bounded(loop: ir.Loop, form: Linear, facts: Facts) -> ir.Loop:

@@ -10,11 +10,12 @@ from gen.ir.index.linear import Linear, linear, tidy
 from gen.ir.index.simplify import resolve
 from gen.ir.interpret.interp import run
 from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
+from gen.ir.rules.verify import verify
 from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
 from gen.ir.types import DType
 from gen.ir.walk import blocks, loops, walk
-from gen.lower.loop_bounds import implied
+from gen.lower.loop_bounds import implied, split_guards
 from gen.lower.lower import lower
 from gen.poly.certificate import Scheduled, Source
 from gen.poly.prove import prove
@@ -383,3 +384,18 @@ def k(m, n, x: float32[m, n], y: Out[float32[m, n]]):
 """)  # noqa: E501
     assert isinstance(kernel.body, If)
     assert not any(isinstance(n, If) for n in walk(kernel.body.body))
+
+
+def test_a_guard_with_the_loops_variable_in_a_remainder_is_no_bound() -> None:
+    kernel = from_text("""\
+def diagonals(n, x: float32[n, n], y: InOut[float32[n]]):
+    for t in range(n):
+        for k in range(n):
+            with block("y", i=spatial(t), j=spatial(k), where=t + 3 >= (t - k) % 4 + 2 * k):
+                y[i] = x[i, j]
+""")
+    done = split_guards(kernel)
+    verify(done, lowered=True)
+    x = np.random.default_rng(2).standard_normal((9, 9)).astype("f")
+    before, after = (run(k, {"x": x, "y": np.zeros(9, "f")})["y"] for k in (kernel, done))
+    np.testing.assert_array_equal(before, after)
