@@ -130,7 +130,7 @@ def is_found(of: Subject, kernel: Emulated, variant: str) -> bool:
         return True
 
 
-@pytest.mark.parametrize("most", [12, pytest.param(1000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("most", [8, pytest.param(1000, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", OF_EACH_FORM)
 def test_the_emulator_finds_them(name: str, most: int) -> None:
     """All are one library, in which each is a kernel with a name of its own. Those that the prover
