@@ -74,8 +74,10 @@ TESTS = {
     "runtime": ("tests/runtime/test_overlap.py", "tests/runtime/test_threads.py"),
     "gpu": (
         *(f"tests/targets/cuda/test_{name}.py" for name in ("launch_form", "recipes", "host")),
+        "tests/targets/cuda/test_emulated_barriers.py",
         "tests/targets/cuda/test_width.py",
         "tests/ir/test_facts.py",
+        "tests/ir/test_launch.py",
     ),
     "emulator": (
         "tests/targets/cuda/test_emulator.py",
