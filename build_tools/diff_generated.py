@@ -34,7 +34,9 @@ def export(commit: str, folder: Path) -> None:
         ["git", "-C", str(ROOT), "archive", "--format=tar", commit], check=True, capture_output=True
     ).stdout
     with tarfile.open(fileobj=BytesIO(archive)) as tar:
-        tar.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # as Debian's 3.11.2 has not
+            tar.extraction_filter = tarfile.data_filter
+        tar.extractall(folder)
 
 
 def generated(

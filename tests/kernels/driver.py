@@ -79,7 +79,9 @@ def _generated(kernel: str, level: Level) -> tuple[str, Entry]:
     name, built = f"{kernel}.{level.value}.c", Path(_kernels.__file__).parent
     if (built / name).exists():
         text, fragment = (built / name).read_text(), (built / f"{kernel}.json").read_text()
-        return text, replace(entry_from_json(json.loads(fragment)), levels=(level.value,))
+        return text, replace(
+            entry_from_json(json.loads(fragment)), levels=(level.value,), architectures={}
+        )
     spec = specs.load(ROOT / "kernels_spec" / f"{kernel}.yaml")
     made = generate(spec, [Cpu(level)], _proved_elsewhere)
     return made.c_files[name], entry_from_json(made.manifest)
