@@ -37,10 +37,30 @@ EMULATED = (*SHIPPED, "heat_gpu", "softmax_online", "sum_two", "triangle_gpu")
 
 
 def of_all_dtypes(names: Sequence[str]) -> pytest.MarkDecorator:
-    """A test's parameters `name` and `number`: each kernel for each choice of dtypes."""
-    cases = [(name, k) for name in names for k in range(len(dtypes_of(name)))]
-    ids = [f"{name}-{suffix(dtypes_of(name)[k])}" for name, k in cases]
-    return pytest.mark.parametrize(("name", "number"), cases, ids=ids)
+    """A test's parameters `name` and `number`: each kernel for each choice of dtypes; those of
+    other types than float32 and float64 in thorough runs, but for `EVERY`.
+    """
+    cases = [
+        (name, k, suffix(dtypes_of(name)[k])) for name in names for k in range(len(dtypes_of(name)))
+    ]
+    return pytest.mark.parametrize(
+        ("name", "number"),
+        [
+            pytest.param(
+                name, k, id=f"{name}-{types}", marks=() if _is_usual(name, types) else _LATER
+            )
+            for name, k, types in cases
+        ],
+    )
+
+
+EVERY = ("gelu", "transpose")
+_LATER = pytest.mark.thorough
+
+
+def _is_usual(name: str, types: str) -> bool:
+    usual = {"float32", "float64"} | ({"int32", "int64"} if name == "sum" else set())
+    return name in EVERY or {*types.split("_")} <= usual
 
 
 _WIDE = "\n#undef TS_NARROW\n#define TS_NARROW -1.0\n"  # of what follows: never few enough
