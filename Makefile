@@ -38,7 +38,7 @@ lint: $(VENV)/.ready  ## ruff and mypy
 	$(BIN)/mypy
 
 test: lint install  ## everything that CI checks
-	@echo "== the tests, on two cores: about eleven minutes"
+	@echo "== the tests, on two cores: about fourteen minutes"
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 thorough: lint install  ## the tests on more kernels, levels and sizes: an hour or more
