@@ -133,7 +133,7 @@ class Compiled:
         dims: Mapping[str, int] | None = None,
     ) -> str:
         """The name of the variant that the call runs, as `names` has it."""
-        chosen, _, _ = self.prepared(arrays, scalars or {}, dims=dims)
+        chosen, _, _ = self.prepared(arrays, scalars or {}, dims=dims, stream=False)
         return str(chosen.name.decode())
 
     @property
@@ -296,19 +296,35 @@ def compiler_command(flags: Sequence[str]) -> tuple[str, ...]:
 
 def build(source: str, command: Sequence[str]) -> Path:
     """The shared library of a C source and the runtime's own, from the cache if it is there."""
-    digest = hashlib.sha256("\0".join([source, *command, _runtime_digest()]).encode()).hexdigest()
+
+    def others() -> tuple[str, ...]:
+        shared = runtime(tuple(command), _SOURCES)
+        return "-include", str(shared / _HEADER), *map(str, sorted(shared.glob("*.o")))
+
+    return shared_library(source, command, _runtime_digest(), others)
+
+
+def shared_library(
+    source: str,
+    command: Sequence[str],
+    headers: str,
+    others: Callable[[], tuple[str, ...]] = tuple,
+) -> Path:
+    """The shared library of a C source, from the cache if it is there. headers: a digest of what it
+    includes; others: what the compiler takes besides. Raises TilesmithError with its words.
+    """
+    digest = hashlib.sha256("\0".join([source, *command, headers]).encode()).hexdigest()
     folder = cache_folder()
     library = folder / f"{digest[:32]}.so"
     if library.exists():
         return library
-    shared = runtime(tuple(command), _SOURCES)
+    more = others()
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         path, made = Path(scratch) / "kernel.c", Path(scratch) / "kernel.so"
         path.write_text(source, encoding="utf-8")
-        objects = map(str, sorted(shared.glob("*.o")))
-        header = ("-include", str(shared / _HEADER))
         done = subprocess.run(
-            [*command, *header, "-shared", str(path), *objects, "-o", str(made), "-lm"],
+            [*command, "-shared", str(path), *more, "-o", str(made), "-lm"],
             capture_output=True,
             text=True,
         )

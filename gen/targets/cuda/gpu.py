@@ -5,10 +5,7 @@ back in each call.
 """
 
 import ctypes
-import hashlib
 import importlib
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +13,17 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from ...cache import cache_folder
 from ...errors import KernelFault, TilesmithError
 from ...ir.nodes import Intent, Kernel
 from ...lower.index_limits import Limits
-from ..c.library import Array, Compiled, Number, compiler_command, variants_of
+from ..c.library import (
+    Array,
+    Compiled,
+    Number,
+    compiler_command,
+    shared_library,
+    variants_of,
+)
 from ..runtime import CUDA, RUNTIME, digest
 from .architectures import ARCHITECTURES
 from .compilers import FLAGS, HEADERS
@@ -93,22 +96,8 @@ def load(
 
 
 def _host_side(text: str) -> Path:
-    """The library of a host side, from the cache if it is there."""
-    command = (*compiler_command((f"-I{CUDA}",)), "-shared")
     headers = digest([*RUNTIME.glob("*.h"), *CUDA.glob("*.h")])
-    key = hashlib.sha256("\0".join((text, *command, headers)).encode()).hexdigest()
-    library = cache_folder() / f"{key[:32]}.so"
-    if not library.exists():
-        library.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
-            source, made = Path(scratch, "host.c"), Path(scratch, "host.so")
-            source.write_text(text, encoding="utf-8")
-            whole = [*command, str(source), "-o", str(made), "-lm"]
-            done = subprocess.run(whole, capture_output=True, text=True)
-            if done.returncode:
-                raise TilesmithError(f"the C compiler refused the host side:\n{done.stderr}")
-            made.replace(library)
-    return library
+    return shared_library(text, compiler_command((f"-I{CUDA}",)), headers)
 
 
 @final
@@ -129,8 +118,7 @@ class OnGpu:
         self.bound(arrays, sizes)()
 
     def variant(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> str:
-        chosen, _, _ = self.compiled.prepared(arrays, self.scalars, dims=sizes, stream=False)
-        return str(chosen.name.decode())
+        return self.compiled.variant(arrays, self.scalars, dims=sizes)
 
     def bound(
         self,

@@ -36,8 +36,7 @@ class Emulated:
         self.bound(arrays, sizes)()
 
     def variant(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> str:
-        chosen, _, _ = self.compiled.prepared(arrays, self.scalars, dims=sizes, stream=False)
-        return str(chosen.name.decode())
+        return self.compiled.variant(arrays, self.scalars, dims=sizes)
 
     def bound(
         self,
