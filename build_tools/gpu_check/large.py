@@ -1,12 +1,13 @@
 """Large calls beside the formulas, on the GPU alone."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from types import ModuleType
 
 from .budget import Budget
 from .formulas import F, Work, compared, inputs, works
-from .rows import Row, Status, failure
+from .rows import Row, Status, caught
 
 PART = "large"
 
@@ -22,13 +23,8 @@ def check(
     inputs_ = (False, True) if kernel in WHOLE else (False,)
     for work, dtype, whole in product(works(kernel, scale), dtypes, inputs_):
         what = f"{dtype} {work}" + ", whole numbers" * whole
-        if not budget.left:
-            yield Row(PART, kernel, what, Status.SKIPPED, "no time left")
-            continue
-        try:
-            yield tried(f, ts, work, dtype, what, whole)
-        except Exception as error:
-            yield failure(PART, kernel, what, error)
+        made = partial(tried, f, ts, work, dtype, what, whole)
+        yield caught(PART, kernel, what, made, budget)
 
 
 def tried(f: F, ts: ModuleType, work: Work, dtype: str, what: str, whole: bool) -> Row:

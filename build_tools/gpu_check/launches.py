@@ -7,13 +7,14 @@ import ctypes
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from statistics import median
 from types import ModuleType
 from typing import Any
 
 from .budget import Budget
 from .formulas import F, Work, inputs, works
-from .rows import Row, Status, failure
+from .rows import Row, Status, caught
 
 PART = "launches"
 MOST_ABOVE = 5.0  # microseconds of a call with out= above a raw launch
@@ -22,13 +23,7 @@ MOST_ABOVE = 5.0  # microseconds of a call with out= above a raw launch
 def check(f: F, ts: ModuleType, kernels: Sequence[str], budget: Budget) -> Iterator[Row]:
     for kernel in kernels:
         for what, tried in {"captured graph": graph, "two streams": streams}.items():
-            if not budget.left:
-                yield Row(PART, kernel, what, Status.SKIPPED, "no time left")
-                continue
-            try:
-                yield tried(f, ts, small(kernel))
-            except Exception as error:
-                yield failure(PART, kernel, what, error)
+            yield caught(PART, kernel, what, partial(tried, f, ts, small(kernel)), budget)
 
 
 def small(kernel: str) -> Work:
@@ -106,18 +101,19 @@ def overhead(f: F, ts: ModuleType, kernels: Sequence[str]) -> Iterator[Row]:
     launch = per_call(raw, xp.cuda.Device().synchronize)
     yield Row(PART, "raw launch", "cuLaunchKernel", Status.MEASURED, "", {"us": launch})
     for kernel in kernels:
-        try:
-            work = next(works(kernel, scale=64))
-            given, out = _set(f, work, 0)
-            call = _call(getattr(ts, kernel), given, out, work.options)
-            took = per_call(call, xp.cuda.Device().synchronize)
-        except Exception as error:
-            yield failure(PART, kernel, "a call with out=", error)
-            continue
-        above = took - launch
-        text = "" if above <= MOST_ABOVE else f"more than {MOST_ABOVE:g} us above a raw launch"
-        numbers = {"us": took, "above a raw launch us": above}
-        yield Row(PART, kernel, "a call with out=", Status.MEASURED, text, numbers)
+        made = partial(_with_out, f, ts, kernel, launch)
+        yield caught(PART, kernel, "a call with out=", made)
+
+
+def _with_out(f: F, ts: ModuleType, kernel: str, launch: float) -> Row:
+    work = next(works(kernel, scale=64))
+    given, out = _set(f, work, 0)
+    call = _call(getattr(ts, kernel), given, out, work.options)
+    took = per_call(call, f.xp.cuda.Device().synchronize)
+    above = took - launch
+    text = "" if above <= MOST_ABOVE else f"more than {MOST_ABOVE:g} us above a raw launch"
+    numbers = {"us": took, "above a raw launch us": above}
+    return Row(PART, kernel, "a call with out=", Status.MEASURED, text, numbers)
 
 
 def _call(

@@ -1,11 +1,13 @@
 """What a check found: rows, which processes write as lines of JSON as soon as they have them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import final
+
+from .budget import Budget
 
 
 @final
@@ -62,3 +64,18 @@ def failure(part: str, subject: str, what: str, error: BaseException) -> Row:
     """The row of something that was raised."""
     text = " ".join(str(error).split())
     return Row(part, subject, what, Status.FAILED, f"{type(error).__name__}: {text}"[:500])
+
+
+def caught(
+    part: str, subject: str, what: str, made: Callable[[], Row], budget: Budget | None = None
+) -> Row:
+    """The row that is made, or that of what was raised; of the budget's end, where no time is left.
+    A driver and the peers raise anything, and a machine that is lent for minutes has to say what it
+    found beside that.
+    """
+    if budget and not budget.left:
+        return Row(part, subject, what, Status.SKIPPED, "no time left")
+    try:
+        return made()
+    except Exception as error:
+        return failure(part, subject, what, error)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, final
 
 from .budget import Budget
 from .formulas import F, Work, inputs, works
-from .rows import Row, Status, failure
+from .rows import Row, Status, caught, failure
 
 PART = "times"
 ROUNDS = 3
@@ -138,14 +138,12 @@ def rows(
     yield Row(part, "copy", "device to device", Status.MEASURED, "", {"GB/s": rate / 1e9})
     for kernel, dtype, work in in_order(todo, scale):
         what = f"{dtype} {work}"
-        if not budget.left:
-            yield Row(part, kernel, what, Status.SKIPPED, "no time left")
-            continue
-        try:
+
+        def made(work: Work = work, dtype: str = dtype, what: str = what) -> Row:
             took, without = timed(f, ts, watch, work, dtype, peers_of(work, dtype))
-            yield _row(part, work, what, dtype, took, without, rate)
-        except Exception as error:
-            yield failure(part, kernel, what, error)
+            return _row(part, work, what, dtype, took, without, rate)
+
+        yield caught(part, kernel, what, made, budget)
 
 
 def in_order(
