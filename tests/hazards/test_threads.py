@@ -122,6 +122,29 @@ def test_callers_at_once() -> None:
     assert not wrong
 
 
+def test_busy_machine() -> None:
+    """Other processes that keep all processors busy: right; a thread that the system sets aside
+    holds up the part that it is at, and others run the rest; decisions.md has the measurements.
+    """
+    code = """
+import os, subprocess, sys, time
+x = np.random.default_rng(5).standard_normal((900, 1000)).astype("f")
+expected = ts.softmax(x, num_threads=1)
+busy = [sys.executable, "-c", "while True: pass"]
+others = [subprocess.Popen(busy) for _ in range(ts.get_num_threads())]
+end = time.monotonic() + 0.5
+try:
+    right = True
+    while time.monotonic() < end:
+        right &= all(np.array_equal(ts.softmax(x, num_threads=n), expected) for n in (2, 5))
+finally:
+    for other in others:
+        other.kill()
+print(right)
+"""
+    assert python(code).stdout == "True\n"
+
+
 def test_shared_out() -> None:
     """One array read by many calls at once, and each another part of one written: right."""
     x, out = np.random.default_rng(4).standard_normal((64, 3000)), np.zeros((64, 3000))

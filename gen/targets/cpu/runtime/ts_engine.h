@@ -301,6 +301,9 @@ int ts_threads_here(void);
 void ts_set_threads_here(int threads);
 int ts_available_processors(void);
 void ts_install_fork_handlers(void);
+extern const char ts_threads_by[]; /* what runs parallel loops, as the build's option has it */
+void ts_parallel_before_fork(void);
+void ts_parallel_after_fork(bool child);
 const char *ts_compiler(void); /* name and version of what the engine was compiled by */
 
 /* Frees the workspace of every thread that is not in a kernel at this moment. */
