@@ -239,16 +239,16 @@ def manifest_text(entries: Sequence[Entry], version: str, cuda_sources: str | No
 _USED_BY_THE_BINDING = (
     *("AttributeError", "AxisError", "BaseException", "Exception", "False", "ImportError"),
     *("MemoryError", "ModuleNotFoundError", "None", "OSError", "OverflowError", "RuntimeError"),
-    *("BufferError", "RuntimeWarning", "SystemError"),
+    *("BufferError", "RuntimeWarning", "Sequence", "SystemError"),
     *("True", "TypeError", "ValueError", "bool", "cnp", "complex", "float", "getattr", "importlib"),
-    *("PyCapsule_New", "int64_t", "uint32_t", "uintptr_t"),
+    *("PyCapsule_New", "PyObject_CheckBuffer", "int64_t", "uint32_t", "uintptr_t"),
     *("ctypes", "hasattr", "int", "isinstance", "json", "len", "list", "np", "open", "operator"),
     *("os", "print", "range", "re", "str"),
     *("sorted", "sys", "tuple", "type", "zip"),
 )
 _USED_BY_THE_STUBS = (
     *("Any", "ArrayLike", "Callable", "Literal", "NDArray", "dict", "final", "float", "object"),
-    "overload",
+    *("Protocol", "overload", "property"),
 )
 _DECLARED = re.findall(r"\b(?:ts|TS)_\w+", _DECLARATIONS.read_text("utf-8"))
 RESERVED = frozenset([*PACKAGE_FUNCTIONS, *_USED_BY_THE_BINDING, *_USED_BY_THE_STUBS, *_DECLARED])

@@ -13,9 +13,17 @@ _HEADER = '''\
 """Generated: the types of this package's functions."""
 
 from collections.abc import Callable
-from typing import Any, Literal, final, overload
+from typing import Any, Literal, Protocol, final, overload
 
 from numpy.typing import ArrayLike, NDArray
+
+# Arrays on a GPU: CuPy's, PyTorch's and JAX's; Numba's have the interface alone.
+class _DLPack(Protocol):
+    def __dlpack__(self, *, stream: Any = ...) -> Any: ...
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+class _CudaArray(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
 
 __all__ = {names!r}
 __version__: str
@@ -36,7 +44,7 @@ class threads:
 def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
 @overload
 def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
-def warmup(*functions: Callable[..., Any], device: int | None = None) -> None: ...
+def warmup(*functions: Callable[..., Any], device: Any = None) -> None: ...
 '''
 
 
@@ -48,20 +56,22 @@ def stubs(entries: Sequence[Entry]) -> str:
 
 
 def _function(entry: Entry) -> str:
+    gpus = " | _DLPack | _CudaArray" if entry.architectures else ""
     arrays = [
-        f"{a.name}: {'NDArray[Any]' if a.intent is Intent.INOUT else 'ArrayLike'}"
+        f"{a.name}: {'NDArray[Any]' if a.intent is Intent.INOUT else 'ArrayLike'}{gpus}"
         for a in entry.inputs
     ]
-    required = [f"{p.name}: {_scalar(entry, p)}" for p in entry.parameters if p.default is None]
+    types = {p.name: f"{_scalar(entry, p)}{gpus}" for p in entry.parameters}
+    required = [f"{p.name}: {types[p.name]}" for p in entry.parameters if p.default is None]
     optional = [
-        f"{p.name}: {_scalar(entry, p)} = ..." for p in entry.parameters if p.default is not None
+        f"{p.name}: {types[p.name]} = ..." for p in entry.parameters if p.default is not None
     ]
     scalars, axis, options = [*required, *optional], "axis: int = -1", list[str]()
     if entry.reduces:
         several = "int | None" if entry.ordered else "int | tuple[int, ...] | None"
         axis, options = f"axis: {several} = None", ["keepdims: bool = False"]
     if entry.outputs:
-        options.append(f"out: {_out(len(entry.outputs))} = None")
+        options.append(f"out: {_out(len(entry.outputs), f'NDArray[Any]{gpus}')} = None")
     options.append("num_threads: int | None = None")
     if entry.architectures:
         options.append("workspace: Any = None")
@@ -73,14 +83,16 @@ def _function(entry: Entry) -> str:
     return f"def {entry.kernel}(\n{lines}) -> {_result(entry)}: ...\n"
 
 
-def _out(count: int) -> str:
+def _out(count: int, array: str) -> str:
     if count == 1:
-        return "NDArray[Any] | tuple[NDArray[Any] | None] | None"
-    return f"tuple[{', '.join(['NDArray[Any] | None'] * count)}] | None"
+        return f"{array} | tuple[{array} | None] | None"
+    return f"tuple[{', '.join([f'{array} | None'] * count)}] | None"
 
 
 def _result(entry: Entry) -> str:
-    """Arrays, or NumPy scalars of 0 dimensions: Any, as NumPy's own ufuncs are typed."""
+    """Arrays, or NumPy scalars of 0 dimensions: Any, as NumPy's own ufuncs are typed. So are those
+    on a GPU, which are of the arguments' library.
+    """
     match len(entry.outputs):
         case 0:
             return "None"

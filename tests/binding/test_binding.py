@@ -146,6 +146,79 @@ def test_stubs_are_strictly_typed(tmp_path: Path) -> None:
     assert "kernels.pyi" not in output
 
 
+GPU_ARRAYS = """\
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+class Tensor:  # PyTorch's: neither it nor CuPy's says that it gives NumPy's arrays
+    def __dlpack__(
+        self, *, stream: int | None = -1, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[IntEnum, int] | None = None, copy: bool | None = None,
+    ) -> object: ...
+    def __dlpack_device__(self) -> tuple[IntEnum, int]: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+
+class Ndarray:  # CuPy's
+    def __dlpack__(
+        self, stream: int | None = None, *, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+class DeviceNDArray:  # Numba's
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+
+class Other: ...
+"""
+
+
+def test_arrays_on_gpus_are_typed(tmp_path: Path) -> None:
+    """Those of functions that have code for GPUs; results are Any, as of NumPy's own functions."""
+    gpu = replace(ENTRY, kernel="there", architectures={"float32": ("sm_75",)})
+    two = (*gpu.arguments, EntryArgument("z", Intent.INOUT, "T", True, ("n",)))
+    both = replace(
+        gpu, kernel="both", arguments=(*two, EntryArgument("w", Intent.OUT, "T", True, ("n",)))
+    )
+    (tmp_path / "kernels.pyi").write_text(stubs.stubs([ENTRY, gpu, both]))
+    (tmp_path / "arrays.py").write_text(GPU_ARRAYS.replace(": ...", ":\n        raise ValueError"))
+    (tmp_path / "use.py").write_text(
+        "import numpy as np\n"
+        "from arrays import DeviceNDArray, Ndarray, Other, Tensor\n"
+        "from kernels import both, scale, there, warmup\n"
+        "def right(a: Ndarray, t: Tensor, d: DeviceNDArray) -> Ndarray:\n"
+        "    there(a, 2, low=a, on=True, out=a, workspace=a)\n"
+        "    there(t, t, low=0, out=(t,))\n"
+        "    there(d, 2, low=0, high=np.float64(1), out=d)\n"
+        "    there([1.0], 2, low=0, out=np.ones(1))\n"
+        "    both(a, 2, a, low=0, out=(a, None))\n"
+        "    warmup(there, device=a)\n"
+        "    result: Ndarray = there(a, 2, low=0)\n"
+        "    return result\n"
+        "def wrong(a: Ndarray, o: Other) -> None:\n"
+        "    there(o, 2, low=0)  # wrong\n"
+        "    there(a, 2, low=0, out=o)  # wrong\n"
+        "    there(a, 2, low=0, out=[1.0])  # wrong\n"
+        "    there(a, 2, low='0')  # wrong\n"
+        "    both(a, 2, [1.0], low=0)  # wrong\n"
+        "    scale(a, 2, low=0)  # wrong\n"
+        "    scale([1.0], 2, low=0, out=a)  # wrong\n"
+    )
+    paths = [str(tmp_path / name) for name in ("use.py", "arrays.py")]
+    output, _, _ = mypy.api.run(["--strict", f"--cache-dir={tmp_path}", *paths])
+    wrong = [int(line) for line in re.findall(r"use\.py:(\d+): error", output)]
+    assert wrong == [14, 15, 16, 17, 18, 19, 20], output
+    assert "kernels.pyi" not in output
+
+
 NAME_PROBLEM = "the name cannot be that of a function in the generated module"
 
 
@@ -161,6 +234,8 @@ def _and(name: str, intent: Intent, looped: bool, *core: str | int) -> dict[str,
         ({"kernel": "_call"}, NAME_PROBLEM),
         ({"kernel": "cdef"}, NAME_PROBLEM),
         ({"kernel": "Any"}, NAME_PROBLEM),
+        ({"kernel": "Protocol"}, NAME_PROBLEM),
+        ({"kernel": "Sequence"}, NAME_PROBLEM),
         ({"kernel": "ts_kernels"}, NAME_PROBLEM),
         ({"kernel": "int64_t"}, NAME_PROBLEM),
         (

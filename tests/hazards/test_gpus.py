@@ -92,6 +92,16 @@ def test_other_libraries(gpu: ModuleType, kind: Any) -> None:
     assert type(result) is kind and (result.host == X * X).all()
 
 
+@pytest.mark.parametrize("given", [stub_libraries.Sharded(X), [stub_libraries.ArrayImpl(X)],
+                                   stub_libraries.EagerTensor(X, "GPU")])  # fmt: skip
+def test_no_silent_copies(gpu: ModuleType, given: Any) -> None:
+    """JAX arrays that lie on several devices, arrays on GPUs of others than NVIDIA, TensorFlow's on
+    a GPU, lists that hold arrays on a GPU: TypeError, and nothing is copied to the processor.
+    """
+    with refused(TypeError, "square: argument x"):
+        gpu.square(given)
+
+
 def test_gradients(gpu: ModuleType) -> None:
     """Tensors that require gradients: TypeError that names `.detach()`."""
     with refused(TypeError, "pass .detach() of it"):
@@ -118,7 +128,9 @@ def test_graphs(gpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_driver(gpu: ModuleType, standin_site: Path) -> None:
-    """No CuPy, no driver of NVIDIA's: ImportError that says what to install."""
+    """No CuPy, no driver of NVIDIA's: ImportError that says what to install; no GPU, or a driver
+    that is older than CuPy: RuntimeError that says so, with CuPy's as its cause.
+    """
     script = f"""
 import sys
 sys.path[:0] = [{str(Path(__file__).parents[2])!r}, {str(standin_site)!r}]
@@ -129,6 +141,13 @@ ts.square(stub_cupy.ndarray.of(np.ones(3)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "ImportError: standin: calls on a GPU need NVIDIA's driver" in done.stderr
+    library = next(standin_site.glob("libcuda*.so"))
+    less = script.replace("ts.square", f"""stub_cupy._driver[:] = [ctypes.CDLL({str(library)!r})]
+stub_cupy.find_no_gpu(100, "cudaErrorNoDevice")
+ts.square""").replace("import sys", "import ctypes, sys")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", less], capture_output=True, text=True)
+    assert "CUDARuntimeError: cudaErrorNoDevice" in done.stderr
+    assert "RuntimeError: standin: calls on a GPU need one that CuPy can use, and" in done.stderr
 
 
 def test_import(standin_site: Path) -> None:

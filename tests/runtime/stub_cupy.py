@@ -262,6 +262,8 @@ cuda = SimpleNamespace(
         eventRecord=lambda event, stream: event.append(stream),
         getDevice=lambda: here.device,
         getDeviceCount=lambda: 2,
+        driverGetVersion=lambda: 13000,
+        getDeviceProperties=lambda _: {"name": b"A GPU of tests"},
         pointerGetAttributes=lambda _: SimpleNamespace(device=here.device),
         runtimeGetVersion=lambda: 13000,
         setDevice=_set_device,
@@ -269,6 +271,24 @@ cuda = SimpleNamespace(
         streamWaitEvent=lambda stream, event: waits.append((stream, *event)),
     ),
 )
+
+
+class CUDARuntimeError(RuntimeError):
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+def find_no_gpu(status: int, words: str, driver: int = 13000) -> None:
+    """From here on all that needs a GPU ends with CUDA's error."""
+
+    def fail(*_: Any) -> Any:
+        raise CUDARuntimeError(status, words)
+
+    for name in ("getDevice", "getDeviceCount", "setDevice", "pointerGetAttributes"):
+        setattr(cuda.runtime, name, fail)
+    cuda.runtime.driverGetVersion = lambda: driver
+    cuda.Device = fail
 
 
 _driver: list[ctypes.CDLL] = []

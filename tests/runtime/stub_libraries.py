@@ -70,6 +70,53 @@ class ArrayImpl:
         return jax_numpy
 
 
+class Sharded(ArrayImpl):
+    """JAX's, too: on several devices, which it copies to the processor when NumPy asks."""
+
+    __module__ = "jaxlib._jax"
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        raise BufferError("__dlpack__ only supported for unsharded arrays.")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("copied to the processor")
+
+
+class Elsewhere(ArrayImpl):
+    """One on an AMD GPU."""
+
+    __module__ = "jaxlib._jax"
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 10, 0
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("copied to the processor")
+
+
+class EagerTensor:
+    """TensorFlow's: neither protocol."""
+
+    __module__ = "tensorflow.python.framework.ops"
+
+    def __init__(self, host: Any, device: str) -> None:
+        self.host, self.device = np.asarray(host), f"/job:localhost/device:{device}:0"
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        assert ":GPU:" not in self.device, "copied to the processor"
+        return self.host
+
+
+class Proxy:
+    """Stands for another object, whose attributes it has."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
+
 class DeviceNDArray:
     """Numba's: __cuda_array_interface__ alone. told: what that says beside the usual."""
 
@@ -84,6 +131,9 @@ class DeviceNDArray:
         address = there["data"][0] + stub_cupy.FAR if self.host.size else 0
         told = {"data": (address, False), "stream": None, "strides": there["strides"], "version": 3}
         return told | {"shape": there["shape"], "typestr": there["typestr"]} | self.told
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("copied to the processor")
 
 
 class Other:

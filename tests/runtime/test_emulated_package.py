@@ -200,6 +200,49 @@ def test_out(package: ModuleType) -> None:
         np.testing.assert_allclose(out, expected, rtol=3e-6)
 
 
+def square(memory: Any, start: int) -> Any:
+    return memory[start : start + 1600].reshape(40, 40)
+
+
+OVERLAPS: dict[str, tuple[str, Any]] = {
+    "the array itself": ("gelu_gpu", lambda m: ((m,), m)),
+    "a later view": ("gelu_gpu", lambda m: ((m[:-1],), m[1:])),
+    "an earlier view": ("gelu_gpu", lambda m: ((m[1:],), m[:-1])),
+    "backwards": ("gelu_gpu", lambda m: ((m,), m[::-1])),
+    "every second": ("gelu_gpu", lambda m: ((m[:2000],), m[:4000:2])),
+    "rows as columns": ("softmax_gpu", lambda m: ((square(m, 0),), square(m, 0).T)),
+    "a square turned": ("transpose_gpu", lambda m: ((square(m, 0),), square(m, 0))),
+    "a square turned and shifted": ("transpose_gpu", lambda m: ((square(m, 0),), square(m, 7))),
+    "the left matrix": ("matmul_gpu", lambda m: ((square(m, 0), square(m, 1600)), square(m, 0))),
+    "the right matrix": ("matmul_gpu", lambda m: ((square(m, 0), square(m, 9)), square(m, 9))),
+    "parts of two": ("matmul_gpu", lambda m: ((square(m, 0), square(m, 1600)), square(m, 800))),
+    "a batch": ("matmul_gpu", lambda m: ((m[:1200].reshape(3, 20, 20), m[:400].reshape(20, 20)),
+                                         m[400:1600].reshape(3, 20, 20))),
+    "the vector": ("gemv_gpu", lambda m: ((square(m, 0), m[2000:2040]), m[2000:2040])),
+    "a column": ("gemv_gpu", lambda m: ((square(m, 0), m[2000:2040]), square(m, 0)[:, 3])),
+    "of two launches": ("sum_two", lambda m: ((square(m, 0), m[2000:2040]), square(m, 0)[:, 0])),
+    "rows with a weight among them": (
+        "layer_gpu", lambda m: ((square(m, 0), m[40:80], m[3000:3040]), square(m, 0))),
+    "an image": ("blur_gpu", lambda m: ((square(m, 0),), square(m, 0))),
+    "an image, a row further": ("blur_gpu", lambda m: ((square(m, 0),), square(m, 40))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OVERLAPS)
+def test_out_overlaps_what_is_read(package: ModuleType, case: str) -> None:
+    """What is written is what a call without out= gives, and nothing else is changed."""
+    name, views = OVERLAPS[case]
+    memory = RNG.standard_normal(4001).astype("f")
+    expected = memory.copy()
+    inputs, out = views(expected)
+    out[...] = getattr(package, name)(*(x.copy() for x in inputs))
+    inputs, out = views(memory)
+    given = stub_cupy.ndarray.of(out)
+    got = getattr(package, name)(*map(stub_cupy.ndarray.of, inputs), out=given)
+    assert got is given and package.last_call()["level"] == "sm_75"
+    np.testing.assert_allclose(memory, expected, rtol=3e-6, atol=3e-5)
+
+
 def test_the_packages_files(site: Path) -> None:
     files = {path.name for path in (site / "fixture_package" / "cuda").iterdir()}
     assert {f"{name}.sm_75.cu" for name in KERNELS} | {"ts_cuda.h", "ts_math.h"} <= files

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,7 +93,7 @@ def test_numbers_beside_arrays(ts: ModuleType) -> None:
 
 def test_copies_are_made_once_and_never_a_launch_a_row(ts: ModuleType) -> None:
     x = there(RNG.uniform(1, 2, (30, 7, 8)))
-    weight = there(RNG.uniform(size=(2, 3, 8)))
+    weight, many = there(RNG.uniform(size=(2, 3, 8))), there(np.ones((10, 100, 2, 2)))
     cases = [
         (lambda: ts.softmax(x), 1, False),
         (lambda: ts.softmax(x[..., :4]), 1, False),
@@ -105,7 +106,8 @@ def test_copies_are_made_once_and_never_a_launch_a_row(ts: ModuleType) -> None:
         (lambda: ts.square(x.transpose(2, 0, 1)), 1, False),
         (lambda: ts.square(x[..., ::2]), 1, True),
         (lambda: ts.affine(x[:, :2], weight), 2, False),
-        (lambda: ts.matmul(x, there(np.ones((8, 2)))), 30, False),
+        (lambda: ts.matmul(x, there(np.ones((8, 2)))), 30, False),  # matrices, not rows
+        (lambda: ts.matmul(many, many), 1000, False),
     ]
     for number, (call, expected, copied) in enumerate(cases):
         before = launches()
@@ -129,6 +131,16 @@ def test_the_layout_of_out_changes_no_variant(ts: ModuleType) -> None:
         ts.total(x, axis=-1, out=out)
         variants.add(ts.last_call()["variant"])
     assert variants == {"outer"}
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_out_that_overlaps_is_written_at_the_end(ts: ModuleType, step: int) -> None:
+    memory = np.arange(9.0)[::step]
+    expected = memory[:-1] ** 2
+    x, out = stub_cupy.ndarray.of(memory[:-1]), stub_cupy.ndarray.of(memory[1:])
+    assert ts.square(x, out=out) is out
+    np.testing.assert_array_equal(memory[1:], expected)
+    assert ts.last_call()["copied"]
 
 
 @pytest.mark.parametrize("turned", ["forwards", "backwards", "transposed"])
@@ -171,7 +183,7 @@ def test_nothing_is_allocated_where_there_is_out(
 def test_a_call_runs_on_the_arrays_device(ts: ModuleType) -> None:
     result = ts.square(there([2.0], device=1))
     assert (result.device.id, result.host.tolist(), stub_cupy.here.device) == (1, [4.0], 0)
-    assert stub_cupy.Module.loaded[-1] == "binary ts_square_float64_launch0 on 1"
+    assert "binary ts_square_float64_launch0 on 1" in stub_cupy.Module.loaded  # once a process
 
 
 def test_a_new_thread_gets_its_context(ts: ModuleType) -> None:
@@ -181,6 +193,37 @@ def test_a_new_thread_gets_its_context(ts: ModuleType) -> None:
     thread.start()
     thread.join()
     assert results == [out] and out.host.tolist() == [9.0]
+
+
+@pytest.mark.parametrize("needs", ["nothing", "copies", "workspace"])
+def test_launches_hold_no_lock_of_pythons(ts: ModuleType, needs: str) -> None:
+    """The driver waits in a launch for another thread of Python's, which the lock keeps out."""
+    gate = ctypes.c_int.in_dll(stub_cupy.driver(), "stub_gate")
+    opened, closed, waited_for = range(3)
+    x = there(RNG.uniform(1, 2, (30, 7, 8)))
+    call = {
+        "nothing": lambda: ts.square(x),
+        "copies": lambda: ts.softmax(x[:, ::2]),
+        "workspace": lambda: ts.greedy(there([1, 2])),
+    }[needs]
+    call()  # what is loaded first takes the lock
+    before = launches()
+
+    def open_() -> None:
+        while gate.value == closed:
+            time.sleep(0.001)
+        assert gate.value == waited_for and launches() == before
+        gate.value = opened
+
+    gate.value = closed
+    thread = threading.Thread(target=open_, daemon=True)
+    thread.start()
+    try:
+        call()
+    finally:
+        gate.value = opened
+        thread.join()
+    assert launches() > before
 
 
 def test_memory_of_the_pool_is_given_back(ts: ModuleType) -> None:
@@ -362,6 +405,39 @@ def test_show_config(package: SimpleNamespace) -> None:
     _data_package(package, manifest["cuda_sources"])
     (package.folder / "square.sm_90.fatbin").unlink()
     assert "standin_cuda'" in package.run(*rows)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "driver", "advice"),
+    [
+        (100, "cudaErrorNoDevice: no CUDA-capable device is detected", 13000,
+         ", and there is none, or CUDA_VISIBLE_DEVICES hides it"),
+        (35, "cudaErrorInsufficientDriver: CUDA driver version is insufficient", 12080,
+         ", and the driver is of CUDA 12.8, CuPy of 13.0: install a newer driver, or cupy-cuda12x "
+         "in place of this CuPy"),
+        (35, "cudaErrorInsufficientDriver: CUDA driver version is insufficient", 0, ""),
+        (999, "cudaErrorUnknown: unknown error", 13000, ""),
+    ],
+)  # fmt: skip
+def test_cupy_finds_no_gpu(
+    package: SimpleNamespace, status: int, words: str, driver: int, advice: str
+) -> None:
+    said = package.run(
+        "from tests.runtime.stub_libraries import DeviceNDArray, Tensor",
+        f"cupy.find_no_gpu({status}, {words!r}, {driver})",
+        "for given in (x, Tensor([1.0]), DeviceNDArray([1.0])):",
+        "    rows = lambda x: ts.total(x, axis=(0,))",
+        "    for call in (ts.square, ts.total, rows, lambda _: ts.warmup()):",
+        "        try:",
+        "            call(given)",
+        "        except RuntimeError as error:",
+        "            assert type(error.__cause__) is cupy.CUDARuntimeError",
+        "            said = str(error)",
+        "        else:",
+        "            raise AssertionError",
+        "print(said)",
+    )  # fmt: skip
+    assert said == f"standin: calls on a GPU need one that CuPy can use{advice}: {words}"
 
 
 def test_where_the_sources_headers_are(package: SimpleNamespace) -> None:

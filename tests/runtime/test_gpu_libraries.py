@@ -5,6 +5,7 @@ The libraries, CuPy and the GPU are stand-ins.
 
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,8 +18,12 @@ from tests.runtime.stub_libraries import (
     STREAM,
     ArrayImpl,
     DeviceNDArray,
+    EagerTensor,
+    Elsewhere,
     HostTensor,
     Other,
+    Proxy,
+    Sharded,
     Tensor,
 )
 from tests.runtime.test_gpu_calls import launches, refused, there
@@ -162,6 +167,58 @@ def test_what_is_refused(ts: ModuleType) -> None:
     told = DeviceNDArray([1.0]).__cuda_array_interface__
     with refused(ValueError, "square: out (y) is read-only"):
         ts.square(DeviceNDArray([1.0]), out=DeviceNDArray([1.0], data=(told["data"][0], True)))
+
+
+def test_nothing_is_copied_to_the_processor(ts: ModuleType) -> None:
+    """NumPy would make arrays of all of these."""
+    advice = "; pass np.asarray(...) of it for the processor"
+    stay = ", and nothing is copied to the processor; make one array of the elements where they are"
+    cannot = (
+        "which is not on one device or cannot say on which (BufferError: __dlpack__ only supported "
+        f"for unsharded arrays.){advice}"
+    )
+    numba = "a numba.cuda.cudadrv.devicearray.DeviceNDArray on GPU 0"
+    sharded, elsewhere = Sharded([1.0]), Elsewhere([1.0])
+    cases: list[tuple[Any, str]] = [
+        (sharded, f" is a jaxlib._jax.Sharded, {cannot}"),
+        (elsewhere, " is a jaxlib._jax.Elsewhere on a device of DLPack's kind 10, where kernels "
+         f"cannot take it{advice}"),
+        (EagerTensor([1.0], "GPU"), " is a tensorflow.python.framework.ops.EagerTensor on "
+         f"/job:localhost/device:GPU:0, where kernels cannot take it{advice}"),
+        ([1.0, ArrayImpl(2.0)], f": an element is a jaxlib._jax.ArrayImpl on GPU 0{stay}"),
+        ([[1.0], (DeviceNDArray(2.0),)], f": an element is {numba}{stay}"),
+        (deque([there(2.0)]), f": an element is a cupy.ndarray on GPU 0{stay}"),
+        ([1, sharded], f": an element is a jaxlib._jax.Sharded, {cannot}"),
+    ]  # fmt: skip
+    for given, message in cases:
+        for name, call in (("square", ts.square), ("total", ts.total)):
+            with refused(TypeError, f"{name}: argument x{message}"):
+                call(given)
+    with refused(
+        TypeError,
+        "matmul: arrays must be in one place: argument b is a jaxlib._jax.Sharded, argument a is a "
+        "cupy.ndarray on GPU 0",
+    ):
+        ts.matmul(there(np.ones((2, 2))), Sharded(np.ones((2, 2))))
+    with refused(TypeError, "square: out (y) must be an ndarray, got Sharded"):
+        ts.square(np.ones(1), out=sharded)
+
+
+def test_what_the_processor_has_is_taken(ts: ModuleType) -> None:
+    own, buffer = HostTensor([1.0, 2]), memoryview(np.array([1.0, 2]))
+    for given in (own, [own], Proxy(own), EagerTensor([1.0, 2], "CPU"), buffer, [buffer]):
+        assert ts.square(given).ravel().tolist() == [1, 4]
+
+
+def test_what_stands_for_an_array_is_where_that_is(ts: ModuleType) -> None:
+    assert ts.square(Proxy(Tensor([2.0]))).host == 4
+    with refused(
+        TypeError,
+        "square: argument x is a tests.runtime.stub_libraries.Proxy, which is not on one device or "
+        "cannot say on which (BufferError: __dlpack__ only supported for unsharded arrays.); pass "
+        "np.asarray(...) of it for the processor",
+    ):
+        ts.square(Proxy(Sharded([1.0])))
 
 
 def test_there_is_no_cupy(ts: ModuleType, standin_site: Path) -> None:

@@ -212,7 +212,7 @@ print(again - kept < 0.5, kept - megabytes() > 2.5)
 def test_show_config_and_manifest(ts: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert ts.show_config() is None
     printed = capsys.readouterr().out
-    assert f"num_threads: {ts.get_num_threads()}\n" in printed
+    assert f"num_threads: {ts.get_num_threads()}\nthreads_by: pool\n" in printed
     assert "levels_built: v2, v3, v4\n" in printed
     assert re.search(r"^second_level_cache: [1-9]\d+\nlast_level_cache: [1-9]\d+$", printed, re.M)
     assert re.search(r"^compiler: (gcc|clang) \d+\.", printed, re.MULTILINE)

@@ -3,14 +3,16 @@
    `FAR` too high, so that whoever follows it without having been launched is stopped.
 
    A function's handle is the address of its code here, which takes what cuLaunchKernel got. */
+#include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "ts_abi.h"
 
 #define LEVEL device
 #include "kernels.c"
 
-enum { INVALID_VALUE = 1, INVALID_CONTEXT = 201 };
+enum { INVALID_VALUE = 1, INVALID_CONTEXT = 201, TIMEOUT = 909 };
 #define FAR (UINT64_C(1) << 60)
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -23,6 +25,23 @@ EXPORTED void *stub_stream;
 /* Where a handle is no address, but a number of the hook's. */
 enum { MOST_HANDLES = 4096 };
 EXPORTED int (*stub_hook)(uintptr_t handle, const unsigned *grid, const unsigned *block, void **parameters);
+
+/* Where it is closed, a launch waits for another thread to open it, and is none after some seconds. */
+enum { OPEN, CLOSED, WAITED_FOR, MOST_WAITS = 10000 };
+EXPORTED _Atomic int stub_gate;
+
+static int pass(void)
+{
+    int closed = CLOSED;
+    if (!atomic_compare_exchange_strong(&stub_gate, &closed, WAITED_FOR))
+        return 0;
+    for (int i = 0; i < MOST_WAITS; i++) {
+        if (atomic_load(&stub_gate) == OPEN)
+            return 0;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return TIMEOUT;
+}
 
 EXPORTED void stub_enter(int device)
 {
@@ -38,6 +57,8 @@ EXPORTED int cuLaunchKernel(code *function, unsigned grid_x, unsigned grid_y, un
         return INVALID_CONTEXT;
     if (!grid_x || !grid_y || !grid_z || block_x * block_y * block_z > 1024 || shared || extra)
         return INVALID_VALUE;
+    if (pass())
+        return TIMEOUT;
     stub_launches++;
     stub_stream = stream;
     if ((uintptr_t)function < MOST_HANDLES)

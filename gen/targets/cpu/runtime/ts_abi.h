@@ -60,9 +60,10 @@ typedef struct ts_variant {
    values that the loop's surroundings computed. */
 typedef int (*ts_body)(const void *env, int64_t lower, int64_t upper);
 
-/* Runs `body` over [lower, upper) in at most `threads` contiguous chunks, at least `grain` iterations
-   each; calls it directly where that is one chunk, or where this is in a chunk of another loop. On
-   fewer threads, where the system gives no more. Returns a status that is not TS_OK if there is one. */
+/* Runs `body` over [lower, upper) in contiguous chunks of at least `grain` iterations each, at most
+   `threads` of them at once; calls it directly where there is one chunk alone, or where this is in a
+   chunk of another loop. On fewer threads, where the system gives no more. Returns a status that is
+   not TS_OK if there is one. */
 int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int64_t grain,
                 int threads);
 

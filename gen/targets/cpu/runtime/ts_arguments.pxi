@@ -83,6 +83,7 @@ cdef object _as_array(const ts_kernel *kernel, const ts_argument *argument, obje
         raise TypeError(f"{where} is changed in place and must be an ndarray, "
                         f"got {type(given).__name__}")
     _refuse_own_rules(where, given)
+    _refuse_devices(where, given)
     try:
         array = np.asarray(given)
     except (TypeError, ValueError) as error:  # a ragged list, say

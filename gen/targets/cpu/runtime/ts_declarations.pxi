@@ -144,6 +144,7 @@ cdef extern from "ts_engine.h" nogil:
     void ts_set_threads_here(int threads)
     int ts_available_processors()
     void ts_install_fork_handlers()
+    const char *ts_threads_by
     const char *ts_compiler()
     ts_caches ts_find_caches()
     void ts_set_streaming(ts_streaming how)

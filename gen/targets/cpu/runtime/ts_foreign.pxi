@@ -48,7 +48,8 @@ cdef _InKind _in_kind(const ts_kernel *kernel, tuple given, object out, object w
         if _is_foreign(array):
             _import_cupy(f"{name}: an argument is {_type_name(array)}, and a call on a GPU")
             kind.library = _library_of(array)
-            kind.stream = None if hasattr(type(array), "__dlpack__") else 1
+            kind.stream = None if hasattr(array, "__dlpack__") else 1
+    _need_gpu()
     kind.device = _common_device(kernel, given, out)
     kind.written = []
     with _cupy.cuda.Device(kind.device):
@@ -76,7 +77,7 @@ cdef object _taken(_InKind kind, str where, object array, bint written):
     if written and getattr(kind.library, "__name__", "").partition(".")[0] == "jax":
         raise TypeError(f"{where} is {_type_name(array)}, and JAX's arrays are never changed; take the "
                         "result")
-    if hasattr(type(array), "__dlpack__"):
+    if hasattr(array, "__dlpack__"):
         try:
             taken = _cupy.from_dlpack(array)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:

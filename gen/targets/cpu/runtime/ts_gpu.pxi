@@ -8,6 +8,10 @@ cdef object _libcuda = None
 cdef dict _modules = {}  # (kernel, level, device): cupy.cuda.function.Module
 cdef dict _functions = {}  # (name, level, device): its function
 cdef dict _capabilities = {}  # device: 90 for sm_90
+cdef enum:  # CUDA's errors
+    _OLD_DRIVER = 35
+    _NO_DEVICE = 100
+
 cdef object _data = None  # the folder of the package with machine code; False: there is none that fits
 
 
@@ -55,21 +59,42 @@ cdef bint _has_cuda(const ts_overload *overload) noexcept:
     return False
 
 
-cdef object _find_libcuda():
-    """The libcuda that CuPy uses, with cuLaunchKernel told to the runtime."""
+cdef int _need_gpu() except -1:
+    """Tells the runtime the cuLaunchKernel of the libcuda that CuPy uses, once it has a GPU. Comes before
+    anything else that asks CuPy for one."""
     global _libcuda
-    if _libcuda is None:
-        import ctypes
+    if _libcuda is not None:
+        return 0
+    import ctypes
 
-        try:
-            library = ctypes.CDLL("libcuda.so.1")
-            address = ctypes.cast(library.cuLaunchKernel, ctypes.c_void_p).value
-        except (OSError, AttributeError) as error:
-            raise ImportError(f"{_PACKAGE}: calls on a GPU need NVIDIA's driver, and its library "
-                              f"libcuda.so.1 cannot be loaded: {error}") from None
-        ts_use_libcuda(<void *> <uintptr_t> address)
-        _libcuda = library
-    return _libcuda
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+        address = ctypes.cast(library.cuLaunchKernel, ctypes.c_void_p).value
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"{_PACKAGE}: calls on a GPU need NVIDIA's driver, and its library "
+                          f"libcuda.so.1 cannot be loaded: {error}") from error
+    try:
+        _cupy.cuda.runtime.getDeviceCount()
+    except RuntimeError as error:
+        raise RuntimeError(f"{_PACKAGE}: calls on a GPU need one that CuPy can use{_why_none(error)}: "
+                           f"{error}") from error
+    ts_use_libcuda(<void *> <uintptr_t> address)
+    _libcuda = library
+    return 0
+
+
+cdef str _why_none(object error):
+    """What to do about the error by which CuPy says that there is no GPU."""
+    runtime = _cupy.cuda.runtime
+    status = getattr(error, "status", None)
+    if status == _NO_DEVICE:
+        return ", and there is none, or CUDA_VISIBLE_DEVICES hides it"
+    driver, own = [f"{v // 1000}.{v % 1000 // 10}" for v in
+                   (runtime.driverGetVersion(), runtime.runtimeGetVersion())]
+    if status != _OLD_DRIVER or driver == "0.0":
+        return ""
+    return (f", and the driver is of CUDA {driver}, CuPy of {own}: install a newer driver, or "
+            f"cupy-cuda{driver.partition('.')[0]}x in place of this CuPy")
 
 
 cdef str _failure_name(int failure):
@@ -335,11 +360,11 @@ cdef object _call_on_gpu(const ts_kernel *kernel, tuple given, tuple parameters,
     if num_threads is not None:
         raise TypeError(f"{_text(kernel.name)}: num_threads is for the processor's threads, and the "
                         "arrays are on a GPU")
+    _need_gpu()
     device = _one_device(given, out)
     if device is None:
         device = _common_device(kernel, given, out)
     parameters = tuple([_number(kernel, p) if _is_on_gpu(p) else p for p in parameters])
-    _find_libcuda()
     if _cupy.cuda.runtime.getDevice() == device:
         return _call_on_device(kernel, given, parameters, axis, out, device, workspace)
     with _cupy.cuda.Device(device):

@@ -39,10 +39,11 @@ def warmup(*functions, device=None):
 
     Calls load it otherwise when they are first made, which takes a while, and cannot where a CUDA graph
     is captured. device: a GPU's number, or CuPy's Device; by default the current one. Raises TypeError for what is
-    no function of this package, or has no code for GPUs; ImportError without CuPy or NVIDIA's driver.
+    no function of this package, or has no code for GPUs; ImportError without CuPy or NVIDIA's driver,
+    RuntimeError without a GPU that CuPy can use.
     """
     _import_cupy("warmup")
-    _find_libcuda()
+    _need_gpu()
     kind = _cupy.cuda.Device
     with device if isinstance(device, kind) else kind(device):
         number = _cupy.cuda.runtime.getDevice()

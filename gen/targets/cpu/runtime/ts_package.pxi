@@ -160,6 +160,7 @@ def show_config(mode="stdout"):
         "levels_built": _built_levels(),
         "levels_supported": _supported_levels(),
         "num_threads": ts_default_threads(),
+        "threads_by": _text(ts_threads_by),
         "second_level_cache": caches.second,
         "last_level_cache": caches.last,
         "last_level_caches": caches.lasts,

@@ -3,12 +3,19 @@
 # Input: a call's arguments. Output: the GPU, or an error that names two of them. Invariant: CuPy is
 # imported where an argument of another library is on a GPU, or by warmup; never by importing the package.
 
+from collections.abc import Sequence
+
+from cpython.buffer cimport PyObject_CheckBuffer
+
 cdef object _cupy = None        # once the process has imported it
 cdef object _cupy_array = None  # its type of arrays
 
-cdef enum:  # DLPack's numbers of devices
-    _CUDA = 2
-    _CUDA_MANAGED = 13
+cdef tuple _CUDA = (2, 13)  # DLPack's numbers of devices: CUDA's, and its managed memory
+cdef tuple _PROCESSOR = (1, 3, 11)  # and those of memory that is the processor's, pinned or not
+cdef tuple _NUMBERS = (float, int, bool, complex, np.generic, str)
+cdef tuple _NOT_FOREIGN = (np.ndarray, list, tuple, *_NUMBERS)
+
+cdef enum:
     _ON_PROCESSOR = 0
     _OF_CUPY = 1
     _OF_ANOTHER_LIBRARY = 2
@@ -30,18 +37,49 @@ cdef bint _is_on_gpu(object given) except -1:
 
 cdef bint _is_foreign(object given) except -1:
     """Whether it is another library's array on a GPU."""
-    if isinstance(given, _NOT_FOREIGN) or _is_on_gpu(given):
-        return False
-    kind = type(given)
-    if hasattr(kind, "__dlpack_device__"):
-        try:
-            return given.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED)
-        except Exception:  # it is in no one place, say: np.asarray's error is the better one
-            return False
-    return hasattr(kind, "__cuda_array_interface__")
+    return not isinstance(given, _NOT_FOREIGN) and not _is_on_gpu(given) and _is_cuda(_told_device(given))
 
 
-cdef tuple _NOT_FOREIGN = (np.ndarray, np.generic, bool, int, float, complex, list, tuple, str)
+cdef object _told_device(object given):
+    """What another library's array says of where it is, the kind of the device and its number; None
+    where it says nothing, the error where it cannot. The kind is DLPack's, or else a name."""
+    try:
+        if hasattr(given, "__dlpack_device__"):
+            kind, number = given.__dlpack_device__()
+            return kind, number
+        if hasattr(given, "__cuda_array_interface__"):
+            return _CUDA[0], None
+        device = getattr(given, "device", None)  # TensorFlow's, which have neither
+        return (device, None) if isinstance(device, str) and ":GPU:" in device else None
+    except Exception as error:
+        return error
+
+
+cdef bint _is_cuda(object told) except -1:
+    return isinstance(told, tuple) and told[0] in _CUDA
+
+
+cdef int _refuse_devices(str where, object given, int depth=0) except -1:
+    """Raises TypeError for what np.asarray would copy to the processor, or might; in lists, too."""
+    if isinstance(given, _NUMBERS) or cnp.PyArray_Check(given):
+        return 0
+    if isinstance(given, Sequence) and not PyObject_CheckBuffer(given):
+        for item in given if depth < _MOST_AXES else ():
+            if type(item) is not float and type(item) is not int:
+                _refuse_devices(where if depth else f"{where}: an element", item, depth + 1)
+        return 0
+    if _is_on_gpu(given) or _is_foreign(given):
+        raise TypeError(f"{where} is {_place(given)}, and nothing is copied to the processor; make one "
+                        "array of the elements where they are")
+    told = _told_device(given)
+    advice = "pass np.asarray(...) of it for the processor"
+    if isinstance(told, Exception):
+        raise TypeError(f"{where} is {_type_name(given)}, which is not on one device or cannot say on "
+                        f"which ({type(told).__name__}: {told}); {advice}") from told
+    if told is not None and told[0] not in _PROCESSOR:
+        device = told[0] if isinstance(told[0], str) else f"a device of DLPack's kind {int(told[0])}"
+        raise TypeError(f"{where} is {_type_name(given)} on {device}, where kernels cannot take it; {advice}")
+    return 0
 
 
 cdef int _whose(tuple given) except -1:
@@ -75,10 +113,9 @@ cdef object _gpu_of(object array):
         return array.device.id
     if not _is_foreign(array):
         return None
-    if hasattr(type(array), "__dlpack_device__"):
-        return array.__dlpack_device__()[1]
-    if _cupy is None:  # which alone knows
-        return None
+    number = _told_device(array)[1]
+    if number is not None or _cupy is None:  # which alone knows
+        return number
     address = array.__cuda_array_interface__["data"][0]
     if address == 0:  # of no elements
         return _cupy.cuda.runtime.getDevice()

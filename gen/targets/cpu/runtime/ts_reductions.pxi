@@ -14,6 +14,7 @@ cdef object _reduce(const ts_kernel *kernel, bint ordered, object x, tuple param
     cdef object array = x
     if not cnp.PyArray_CheckExact(x):
         if _is_on_gpu(x):
+            _need_gpu()
             with x.device:
                 return _reduce_axes(kernel, ordered, x, parameters, axis, out, keepdims, num_threads,
                                     workspace)
