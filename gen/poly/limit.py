@@ -5,6 +5,7 @@ Output: the same answer, from a child process that is ended at the limit. Whatev
 is raised here, and the workbench here learns what parts it proved. `within` asks any question so.
 """
 
+import gc
 import signal
 import sys
 import traceback
@@ -96,6 +97,7 @@ def _send(
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)
     _limit_memory()
+    gc.freeze()  # what the parent holds: to look for cycles in it would copy all of its memory
     try:
         connection.send(ask(*arguments))
     except (MemoryError, isl.Error) as error:

@@ -40,6 +40,24 @@ SAME = [
         "      y[l + 4 + i*8] = x[i*8 + 4 + l]\n",
     ),
     (
+        "loops that stay, in one that is written out",
+        "for u in unrolled(2):\n"
+        "  for v in unrolled(3):\n"
+        '    with block("b", t=spatial(u*3 + v, n), where=u*3 + v < n):\n'
+        "      y[t] = x[t]\n",
+        "for v in unrolled(3):\n"
+        '  with block("b", where=v < n):\n'
+        "    y[v] = x[v]\n"
+        "for v in unrolled(3):\n"
+        '  with block("b", where=v + 3 < n):\n'
+        "    y[3 + v] = x[v + 3]\n",
+    ),
+    (
+        "a loop that stays, of what only numbers make affine",
+        'for u in unrolled(2):\n  with block("b", t=spatial(u*n, n + 1)):\n    y[t + u] = x[t]\n',
+        'for u in unrolled(2):\n  with block("b"):\n    y[u + n*u] = x[n*u]\n',
+    ),
+    (
         "a clamp that holds, and a remainder",
         "for i in range(n // 4):\n"
         "  for l in vectorized(4):\n"
@@ -226,6 +244,24 @@ WRONG = [
         "i*s >= p[i]",
         "is emitted with",
     ),
+    (
+        "loops that stay, in one that is written out",
+        "y[3 + v] = x[v + 3]",
+        "y[3 + v] = x[3]",
+        "is emitted with",
+    ),
+    (
+        "loops that stay, in one that is written out",
+        'for v in unrolled(3):\n  with block("b", where=v + 3',
+        'for v in unrolled(2):\n  with block("b", where=v + 3',
+        "nothing is emitted where",
+    ),
+    (
+        "a loop that stays, of what only numbers make affine",
+        "y[u + n*u]",
+        "y[u + n]",
+        "is emitted with",
+    ),
     ("a guard that follows from another", 'block("b"', 'block("c"', "'b' is emitted as 'c'"),
 ]
 CASES = {name: (before, after) for name, before, after in SAME}
@@ -300,6 +336,12 @@ def test_statements_that_are_gone_are_missed() -> None:
     ):
         with pytest.raises(Refused, match=message):
             check_unchanged(kernel(before), kernel(after))
+
+
+def test_an_unrolled_loop_of_more_iterations_is_another() -> None:
+    text = 'for u in unrolled(2):\n  with block("b", t=spatial(u)):\n    y[t] = x[t]\n'
+    with pytest.raises(Refused, match="block 'b' is emitted where nothing is proved"):
+        check_unchanged(kernel(text), kernel(text.replace("2", "3")))
 
 
 def test_a_zero_is_another_with_another_sign() -> None:

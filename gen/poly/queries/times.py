@@ -152,7 +152,7 @@ def complaint(parts: tuple[Timed, ...]) -> str | None:
 def agree(a: Timed, b: Timed, shared: Iterable[str], coordinate: int) -> bool:
     """Whether iterations of two blocks that agree on the shared loops agree on a coordinate."""
     pairs = isl.Map.from_domain_and_range(a.domain, b.domain)
-    for loop in set(shared) & set(a.loops) & set(b.loops):
+    for loop in sorted(set(shared) & set(a.loops) & set(b.loops)):
         pairs = pairs.equate(IN, a.loops.index(loop), OUT, b.loops.index(loop))
     times = pairs.apply_domain(a.time).apply_range(b.time)
     return bool(times.is_subset(times.equate(IN, coordinate, OUT, coordinate)))

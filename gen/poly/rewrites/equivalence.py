@@ -19,7 +19,6 @@ What may differ:
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import zip_longest
 from typing import assert_never, cast
 
 from ...ir import nodes as ir
@@ -45,13 +44,15 @@ def check_unchanged(before: ir.Kernel, after: ir.Kernel) -> None:
 
 
 def _check(before: ir.Stmt, after: ir.Stmt, around: Around) -> None:
-    for old, new in zip_longest(_parts(before, around), _parts(after, around)):
+    for old, new in _side_by_side(before, after, around):
         match old, new:
             case ir.Block(), ir.Block():
                 _check_block(old, new, around)
             case ir.Loop(), ir.Loop() if _header(old) == _header(new) and _runs_once(old, around):
                 value = {old.var: old.lower}
                 _check(substitute(old.body, value), substitute(new.body, value), around)
+            case ir.Loop(), ir.Loop() if _run_over_the_same(old, new):
+                _check_unrolled(old, new, around)
             case (
                 (ir.Loop() | ir.Delinearize() | ir.If()) as ours,
                 (ir.Loop() | ir.Delinearize() | ir.If()) as theirs,
@@ -68,36 +69,88 @@ def _check(before: ir.Stmt, after: ir.Stmt, around: Around) -> None:
                 )
 
 
-def _parts(stmt: ir.Stmt, around: Around) -> Iterator[ir.Stmt]:
-    """The statements one after another, unrolled loops written out, and vectorized loops of blocks
-    a block at a time.
+def _check_unrolled(old: ir.Loop, new: ir.Loop, around: Around) -> None:
+    """Two loops that run over the same: by what one iteration does, which is said once, whatever
+    its number; and where isl cannot say that, by all of them.
+    """
+    try:
+        _check(old.body, new.body, around.inside(old))
+    except Refused:
+        parts = _written_out(old, around), _written_out(new, around)
+        if parts[0] is None or parts[1] is None:
+            raise
+        _check(ir.Seq(parts[0]), ir.Seq(parts[1]), around)
+
+
+def _side_by_side(
+    before: ir.Stmt, after: ir.Stmt, around: Around
+) -> Iterator[tuple[ir.Stmt | None, ir.Stmt | None]]:
+    """The statements of both in their order, each beside the one in its place, if there is one: two
+    unrolled loops that run over the same; else what unrolled loops are, written out.
+    """
+    ours, theirs = [before], [after]  # what is left, the next statement last
+    while ours or theirs:
+        old, new = ours[-1] if ours else None, theirs[-1] if theirs else None
+        stay = _run_over_the_same(old, new)
+        opened = _written_out(old, around) if old and not stay else None
+        if opened is not None:  # first: it may be what has the other's loop in it
+            ours[-1:] = reversed(opened)
+            continue
+        opened = _written_out(new, around) if new and not stay else None
+        if opened is not None:
+            theirs[-1:] = reversed(opened)
+            continue
+        yield old, new
+        del ours[-1:], theirs[-1:]
+
+
+def _run_over_the_same(old: ir.Stmt | None, new: ir.Stmt | None) -> bool:
+    """Whether both are unrolled loops, over the same iterations."""
+    match old, new:
+        case ir.Loop(kind=ir.LoopKind.UNROLLED), ir.Loop(kind=ir.LoopKind.UNROLLED):
+            return _header(old) == _header(new)
+        case _:
+            return False
+
+
+def _written_out(stmt: ir.Stmt, around: Around) -> tuple[ir.Stmt, ...] | None:
+    """What the statement is, one after another: iterations of an unrolled loop, blocks of a
+    vectorized one; None where it is itself.
     """
     match stmt:
         case ir.Seq(body):
-            for s in body:
-                yield from _parts(s, around)
+            return body
         case ir.Loop(var, lower, upper, ir.LoopKind.UNROLLED, body):
             first, last = around.constant(lower), around.constant(upper)
             if first is None or last is None or last - first > MOST_TRIPS:
-                yield stmt
-                return
-            for k in range(first, last):
-                yield from _parts(substitute(body, {var: index(k)}), around)
+                return None
+            return tuple(substitute(body, {var: index(k)}) for k in range(first, last))
+        case ir.Loop(kind=ir.LoopKind.VECTORIZED, body=ir.Block()):
+            return None
         case ir.Loop(kind=ir.LoopKind.VECTORIZED):
             parts = tuple(_parts(stmt.body, around))
             alone = all(isinstance(s, ir.Block) for s in parts)
-            yield from (replace(stmt, body=s) for s in parts) if alone else (stmt,)
+            return tuple(replace(stmt, body=s) for s in parts) if alone else None
         case ir.If(
             condition,
             ir.Loop(kind=ir.LoopKind.SERIAL, body=ir.Block(initialises=False) as block) as loop,
         ):
             if any(map(loads, (condition, loop.lower, loop.upper))):
-                yield stmt
-                return
+                return None
             guard = conjunction(condition, block.predicate)
-            yield replace(loop, body=replace(block, predicate=guard))
+            return (replace(loop, body=replace(block, predicate=guard)),)
         case _:
-            yield stmt
+            return None
+
+
+def _parts(stmt: ir.Stmt, around: Around) -> Iterator[ir.Stmt]:
+    """The statements one after another, all of them written out."""
+    parts = _written_out(stmt, around)
+    if parts is None:
+        yield stmt
+    else:
+        for s in parts:
+            yield from _parts(s, around)
 
 
 def _runs_once(loop: ir.Loop, around: Around) -> bool:
