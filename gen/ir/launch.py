@@ -17,6 +17,9 @@ from .walk import loops, nested, remembered, walk
 
 Axes = Mapping[LoopKind, Expr]
 
+OUTSIDE = (Scope.HEAP, Scope.CONSTANT, Scope.DEVICE)
+"""Where temporaries live that no launch allocates."""
+
 
 def launches(stmt: Stmt) -> Iterator[Loop]:
     """The launches of a tree, in textual order."""

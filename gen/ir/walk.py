@@ -1,7 +1,8 @@
 """Walking, asking and rebuilding trees.
 
 Everything here is a pure function on nodes; a tree in which nothing changed is returned as the
-same object.
+same object. No function here makes one that calls itself: that is a cycle, and would keep the tree
+that it was asked about until Python looks for cycles.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -114,14 +115,14 @@ def substitute(node: N, values: Mapping[str, ir.Expr]) -> N:
     Iteration variables are local to their block: replacing loop variables in a tree touches the
     blocks' bindings and predicates, never a body's own names, since those hold no dot.
     """
+    return cast(N, _substituted(node, values))
 
-    def go(n: ir.Node) -> ir.Node:
-        if isinstance(n, ir.Var):
-            return values.get(n.name, n)
-        new = map_children(n, go)
-        return simplify(new) if isinstance(new, ir.Binary) and new is not n else new
 
-    return cast(N, go(node))
+def _substituted(node: ir.Node, values: Mapping[str, ir.Expr]) -> ir.Node:
+    if isinstance(node, ir.Var):
+        return values.get(node.name, node)
+    new = map_children(node, lambda n: _substituted(n, values))
+    return simplify(new) if isinstance(new, ir.Binary) and new is not node else new
 
 
 @remembered
@@ -213,28 +214,24 @@ def map_nested(stmt: ir.Stmt, f: Callable[[ir.Stmt], ir.Stmt]) -> ir.Stmt:
 
 def replace_stmt(stmt: ir.Stmt, old: ir.Stmt, new: ir.Stmt) -> ir.Stmt:
     """The tree with the node `old` (by identity) replaced."""
-
-    def go(s: ir.Stmt) -> ir.Stmt:
-        if s is old:
-            return new
-        return map_nested(s, go)
-
-    return go(stmt)
+    if stmt is old:
+        return new
+    return map_nested(stmt, lambda s: replace_stmt(s, old, new))
 
 
 def ancestors(stmt: ir.Stmt, node: ir.Stmt) -> tuple[ir.Stmt, ...]:
     """The statements from the root down to just above `node` (by identity)."""
-
-    def go(s: ir.Stmt) -> tuple[ir.Stmt, ...] | None:
-        if s is node:
-            return ()
-        for child in nested(s):
-            below = go(child)
-            if below is not None:
-                return (s, *below)
-        return None
-
-    found = go(stmt)
+    found = _ancestors(stmt, node)
     if found is None:
         raise ValueError("the node is not in the tree")
     return found
+
+
+def _ancestors(stmt: ir.Stmt, node: ir.Stmt) -> tuple[ir.Stmt, ...] | None:
+    if stmt is node:
+        return ()
+    for child in nested(stmt):
+        below = _ancestors(child, node)
+        if below is not None:
+            return (stmt, *below)
+    return None

@@ -116,14 +116,14 @@ def _places(allocate: ir.Allocate, walkers: _Walkers) -> Mapping[str, _Stretch] 
         for block in blocks(loop):
             for name, indices in _uses(block, _names(loop)):
                 uses.setdefault(name, []).append(tuple(_resolved(i, inside) for i in indices))
-    written = {t.buffer for b in blocks(allocate.body) for t in targets(b.body)}
+    written = dict.fromkeys(t.buffer for b in blocks(allocate.body) for t in targets(b.body))
     places: dict[str, _Stretch] = {}
     for name in written:
         place = _place(uses[name], walkers)
         if place is None or (name in own and not _shrinks(own[name], place, uses[name][0])):
             return None
         places[name] = place
-    return places if written >= own.keys() else None
+    return places if written.keys() >= own.keys() else None
 
 
 def _resolved(i: ir.Expr, facts: Facts) -> ir.Expr:

@@ -96,14 +96,14 @@ def _flow(flow: Flow, kernel: ir.Kernel) -> Flow:
 
 
 def fold_unit_loops(stmt: ir.Stmt) -> ir.Stmt:
-    """Loops that run exactly once are their body; those that never run are gone, and what then is
-    around nothing.
+    """Loops that run exactly once are their body, but for a launch's: without them it would be
+    none. Those that never run are gone, and what then is around nothing.
     """
     if isinstance(stmt, ir.Loop):
         trips = constant(tidy(ir.Binary(ir.BinaryOp.SUB, stmt.upper, stmt.lower)))
         if trips is not None and trips <= 0:
             return _NOTHING
-        if trips == 1:
+        if trips == 1 and not stmt.kind.is_bound:
             return substitute(fold_unit_loops(stmt.body), {stmt.var: stmt.lower})
     new = map_nested(stmt, fold_unit_loops)
     return _NOTHING if nested(new) == (_NOTHING,) else new

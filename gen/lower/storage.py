@@ -14,6 +14,7 @@ from typing import final
 
 from ..errors import TilesmithError
 from ..ir.algebra import add, mod, sub
+from ..ir.index.bounds import LoopRange, highest, lowest
 from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import Ranges, least
 from ..ir.index.linear import Linear, constant, linear
@@ -47,6 +48,7 @@ from ..ir.walk import (
     variables,
     walk,
 )
+from ..poly.queries.extents import Extent, footprint
 
 STACK_BYTES = 16 * 1024
 
@@ -57,17 +59,18 @@ _OF_LAUNCHES = (Scope.SHARED, Scope.LOCAL)  # which have no other place for what
 
 def shrink(kernel: Kernel) -> Kernel:
     named = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))
-    enclosing = _Enclosing((), (), frozenset(named))
+    enclosing = _Enclosing(kernel, (), (), frozenset(named))
     return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), enclosing))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Enclosing:
-    """around: the loops around a statement; threads: those of them that are threads'. named: what
-    no iteration variable may be called.
+    """kernel: the whole one, as it was. around: the loops around a statement; threads: those of
+    them that are threads'. named: what no iteration variable may be called.
     """
 
+    kernel: Kernel
     around: Ranges
     threads: Ranges
     named: frozenset[str]
@@ -114,7 +117,9 @@ def _shrink(allocate: Allocate, buffer: Buffer, facts: Facts, enclosing: _Enclos
             elif axis == len(buffer.shape) - 1:
                 window = None  # a remainder that stays would break vectors up
         windows.append(extent if window is None else window)
-    shape = tuple(w.length.expr() if isinstance(w, _Window) else w for w in windows)
+    if buffer.scope in _OF_LAUNCHES:
+        windows = _in_tiles(windows, buffer, speaks, enclosing)
+    shape = tuple(map(_length, windows))
     new = replace(buffer, shape=shape)
     if new == buffer:
         return allocate
@@ -146,6 +151,42 @@ def _told(span: tuple[Linear, Linear], around: Ranges) -> _Window | None:
     if first is None or below is None:
         return None
     return _Window(offset, length, told=(first, below * -1))
+
+
+def _length(window: Expr | _Window) -> Expr:
+    return window.length.expr() if isinstance(window, _Window) else window
+
+
+def _in_tiles(
+    windows: list[Expr | _Window], buffer: Buffer, speaks: frozenset[str], enclosing: _Enclosing
+) -> list[Expr | _Window]:
+    """The windows of a launch's buffer, those as tiles of which isl finds that all accesses,
+    guarded, clamped, halved or reversed, stay in one of a smaller size for all sizes.
+    """
+    known = [constant(_length(w)) for w in windows]
+    if buffer.scope is not Scope.SHARED and None not in known:
+        return windows
+    found = footprint(enclosing.kernel, buffer.name)
+    if found is None:
+        return windows
+    result = list(windows)
+    for axis, length in enumerate(known):
+        tile = found.extent(axis)
+        if tile and (length is None or tile.size < length):
+            result[axis] = _tile(tile, speaks, enclosing) or windows[axis]
+    return result
+
+
+def _tile(tile: Extent, speaks: frozenset[str], enclosing: _Enclosing) -> _Window | None:
+    """The window that the tile is; None where nothing bounds where it starts."""
+    found = _Window(linear(tile.start), Linear({}, tile.size))
+    if found.offset.variables() <= speaks:
+        return found
+    ranges = [LoopRange(name, a.expr(), b.expr()) for name, a, b in enclosing.around]
+    first, last = lowest(tile.start, ranges), highest(tile.start, ranges)
+    if first is None or last is None or not variables(first) | variables(last) <= enclosing.named:
+        return None
+    return replace(found, told=(linear(first), linear(last)))
 
 
 def _window(

@@ -103,13 +103,13 @@ class Plain:
 
 def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[Plan]:
     """The plan of each variant; the plain schedule's where there is no recipe. own: the target's
-    parameters.
+    parameters. "plain" is the last variant's name alone, since others may have no steps either.
     """
     if recipe is None:
         return [Plan("plain", None, (), None)]
     steps = recipes.read(recipe, level, own)
     return [
-        Plan(str(k) if s else "plain", v.when, s, v.span)
+        Plan("plain" if v.when is None and not s else str(k), v.when, s, v.span)
         for k, (v, s) in enumerate(zip(recipe.variants, steps, strict=True))
     ]
 

@@ -15,7 +15,7 @@ from gen.cache import cache_folder
 from gen.ir import storage
 from gen.ir.interpret.evaluate import numpy_dtype
 from gen.ir.types import DType
-from gen.language.model import KernelSpec
+from gen.language.model import KernelSpec, Recipe, RecipeVariant
 from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule
 from gen.poly.cache import prover
@@ -39,7 +39,8 @@ def kernels(name: str, level: Level, plain: bool) -> tuple[tuple[KernelSpec, DTy
     """The kernel for each choice of T."""
     spec = specs.load(SPECS / f"{name}.yaml")
     if plain:
-        spec = replace(spec, recipes=())
+        steps = (RecipeVariant(None, (), spec.span),)
+        spec = replace(spec, recipes=(Recipe("cpu", (), steps, spec.span, spec.span),))
     prove = prover(cache_folder() / "proofs")  # one for all types that are equal alike
     made = {suffix(d): schedule(spec, d, Cpu(level), prove) for d in specs.choices(spec)}
     source = joined(emit(spec, made, Cpu(level)))

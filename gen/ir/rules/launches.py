@@ -9,7 +9,7 @@ from typing import assert_never
 
 from .. import nodes as ir
 from ..algebra import index
-from ..launch import Axes, axes
+from ..launch import OUTSIDE, Axes, axes
 from ..text.print_expr import expr_to_text
 from ..walk import accessed, loads, loops, targets, variables
 from .expressions import refuse
@@ -23,7 +23,6 @@ MOST = {
     ir.LoopKind.THREAD_Y: 1024,
     ir.LoopKind.THREAD_Z: 64,
 }
-_HOST = (ir.Scope.HEAP, ir.Scope.CONSTANT, ir.Scope.DEVICE)
 _PRIVATE = (ir.Scope.STACK, ir.Scope.REGISTER)
 _DEVICE = (ir.Scope.SHARED, ir.Scope.LOCAL)
 
@@ -179,7 +178,7 @@ def _inside(loop: ir.Loop, around: _Around) -> _Around:
 
 def _allocate(buffer: ir.Buffer, around: _Around) -> _Around:
     own = around.launch is not None
-    if own and buffer.scope in _HOST:
+    if own and buffer.scope in OUTSIDE:
         refuse(buffer, f"'{buffer.name}' is allocated in a launch, and {buffer.scope.value}")
     threads = frozenset(kind for kind in around.bound() if kind.is_thread)
     return replace(around, buffers=(*around.buffers, (buffer, own, threads)))

@@ -13,8 +13,8 @@ from typing import final
 import islpy as isl
 
 from ...ir.inits import explicit_inits
-from ...ir.nodes import Kernel, LoopKind
-from ..sets.extract import Tree, extract
+from ...ir.nodes import Barrier, Kernel, LoopKind
+from ..sets.extract import Tree, outline
 from ..sets.order import IN, OUT, Relations, ordered, space
 from ..sets.statement import Access, Launch, LoopLevel, Statement
 from ..witness import Instance, Refused, Sample, Witness, partner, sample
@@ -41,24 +41,30 @@ def check_threads(tree: Tree, relations: Relations) -> None:
 
 def spare_barriers(kernel: Kernel, tried: frozenset[int]) -> frozenset[int]:
     """Those of the tried barriers, by their number in the text, that order nothing which the others
-    leave open; earlier ones are tried first. None where threads race whatever barriers there are.
+    leave open; earlier ones are tried first. None where threads of their launches race whatever
+    barriers there are.
     """
-    tree = extract(explicit_inits(kernel))
+    whole = outline(explicit_inits(kernel))
+    barriers = [s for s in whole.placed if isinstance(s.node, Barrier)]
+    launches = [b.around.launch for k, b in enumerate(barriers) if k in tried]
+    tree = whole.tree({s.uid for s in whole.blocks if s.around.launch in launches})
     found = list(_unordered(tree, Relations(tree)))
-    if any(c.blocks or not _left(tree, c, tree.barriers).is_empty() for c in found):
+    between = _Between(tree)
+    if any(c.blocks or not _left(between, c, tree.barriers).is_empty() for c in found):
         return frozenset()
     spare: set[int] = set()
     for k in sorted(tried):
         without = {*spare, k}
-        barriers = tuple(b for n, b in enumerate(tree.barriers) if n not in without)
-        if all(_left(tree, c, barriers).is_empty() for c in found):
+        others = tuple(b for n, b in enumerate(tree.barriers) if n not in without)
+        if all(_left(between, c, others).is_empty() for c in found):
             spare.add(k)
     return frozenset(spare)
 
 
 def conflicts(tree: Tree, relations: Relations) -> Iterator[Conflict]:
+    between = _Between(tree)
     for conflict in _unordered(tree, relations):
-        left = _open(tree, conflict)
+        left = _open(between, conflict)
         if not left.is_empty():
             yield replace(conflict, pairs=left.coalesce())
 
@@ -68,28 +74,41 @@ def in_two_threads(tree: Tree, relations: Relations, a: Access, b: Access) -> bo
     launch = a.statement.launch
     if launch is None or launch != b.statement.launch:
         return False
-    found = _between(tree, relations, a, b, launch)
-    return any(not _open(tree, conflict).is_empty() for conflict in found)
+    found, between = _pairs(tree, relations, a, b, launch), _Between(tree)
+    return any(not _open(between, conflict).is_empty() for conflict in found)
 
 
-def _open(tree: Tree, conflict: Conflict) -> isl.Map:
+def _open(between: "_Between", conflict: Conflict) -> isl.Map:
     """The pairs of a conflict that nothing orders."""
-    return conflict.pairs if conflict.blocks else _left(tree, conflict, tree.barriers)
+    if conflict.blocks:
+        return conflict.pairs
+    return _left(between, conflict, between.tree.barriers)
 
 
 def _unordered(tree: Tree, relations: Relations) -> Iterator[Conflict]:
     """What would be conflicts if there were no barriers."""
+    places = {s: _reads(s) for s in tree.statements}
     for k, s in enumerate(tree.statements):
         for other in tree.statements[k:]:
             if s.launch is None or s.launch != other.launch:
                 continue
-            for a in (*s.writes, *s.reads):
-                for b in (*other.writes, *other.reads):
+            for a in (*s.writes, *places[s]):
+                for b in (*other.writes, *places[other]):
                     if a.storage is b.storage and (a in s.writes or b in other.writes):
-                        yield from _between(tree, relations, a, b, s.launch)
+                        yield from _pairs(tree, relations, a, b, s.launch)
 
 
-def _between(
+def _reads(s: Statement) -> tuple[Access, ...]:
+    """Those of a statement, one of those at the same places: `(x[i] - y[j]) ** 2` reads twice."""
+    found: list[Access] = []
+    for read in s.reads:
+        alike = (r for r in found if r.storage is read.storage and r.free == read.free)
+        if not any(r.place.plain_is_equal(read.place) for r in alike):
+            found.append(read)
+    return tuple(found)
+
+
+def _pairs(
     tree: Tree, relations: Relations, a: Access, b: Access, launch: Launch
 ) -> Iterator[Conflict]:
     here = relations.meet(a, b).union(_overlap(tree, a, b))
@@ -111,7 +130,7 @@ def _between(
         yield Conflict(a, b, apart, blocks=False)
 
 
-def _left(tree: Tree, conflict: Conflict, barriers: tuple[Statement, ...]) -> isl.Map:
+def _left(between: "_Between", conflict: Conflict, barriers: tuple[Statement, ...]) -> isl.Map:
     """The pairs of two threads that no barrier is between."""
     a, b, left = conflict.first, conflict.second, conflict.pairs
     for barrier in barriers:
@@ -119,8 +138,8 @@ def _left(tree: Tree, conflict: Conflict, barriers: tuple[Statement, ...]) -> is
             break
         mine = barrier.launch is not None and barrier.launch == a.statement.launch
         if mine and not barrier.opaque:
-            left = left.subtract(_separated(tree, a, barrier, b))
-            left = left.subtract(_separated(tree, b, barrier, a).reverse())
+            left = left.subtract(between.separated(a, barrier, b))
+            left = left.subtract(between.separated(b, barrier, a).reverse())
     return left
 
 
@@ -166,15 +185,29 @@ def _equal(result: isl.Map, x: tuple[LoopLevel, int], y: tuple[LoopLevel, int]) 
     return result
 
 
-def _separated(tree: Tree, a: Access, barrier: Statement, b: Access) -> isl.Map:
-    """{a's events -> b's events : the barrier is between them}, in one block of one launch."""
-    before = _around(tree, a, barrier)
-    after = _around(tree, b, barrier)
-    if before is None or after is None:
-        return isl.Map.empty(space(tree.parameters, a, b))
-    ends = ordered(barrier, b.statement, after.reverse().get_space())
-    first = before.intersect(ordered(a.statement, barrier, before.get_space()))
-    return first.apply_range(after.reverse().intersect(ends))
+@final
+class _Between:
+    """What barriers of a tree are between, each asked once for all that two statements access."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._known: dict[tuple[int, int, int, int, int], isl.Map] = {}
+
+    def separated(self, a: Access, barrier: Statement, b: Access) -> isl.Map:
+        """{a's events -> b's events : the barrier is between them}, in one block of one launch."""
+        key = (a.statement.uid, a.free, barrier.uid, b.statement.uid, b.free)
+        if key not in self._known:
+            self._known[key] = self._separated(a, barrier, b)
+        return self._known[key]
+
+    def _separated(self, a: Access, barrier: Statement, b: Access) -> isl.Map:
+        before = _around(self.tree, a, barrier)
+        after = _around(self.tree, b, barrier)
+        if before is None or after is None:
+            return isl.Map.empty(space(self.tree.parameters, a, b))
+        ends = ordered(barrier, b.statement, after.reverse().get_space())
+        first = before.intersect(ordered(a.statement, barrier, before.get_space()))
+        return first.apply_range(after.reverse().intersect(ends))
 
 
 def _around(tree: Tree, a: Access, barrier: Statement) -> isl.Map | None:

@@ -92,7 +92,7 @@ def _stmt(node: isl.AstNode, at: _Place) -> ir.Stmt:
         case _Node.for_:
             return _loop(node, at)
         case _Node.if_:
-            holds = _expr(node.if_get_cond(), at)
+            holds = formula(node.if_get_cond(), at.values)
             then = _stmt(node.if_get_then_node(), replace(at, guards=(*at.guards, holds)))
             if not node.if_has_else_node():
                 return then
@@ -110,7 +110,7 @@ def _stmt(node: isl.AstNode, at: _Place) -> ir.Stmt:
 
 def _loop(node: isl.AstNode, at: _Place) -> ir.Stmt:
     iterator = node.for_get_iterator().get_id().get_name()
-    first = _expr(node.for_get_init(), at)
+    first = formula(node.for_get_init(), at.values)
     if node.for_is_degenerate():
         return _stmt(node.for_get_body(), replace(at, values={**at.values, iterator: first}))
     own = cast(ir.Var, at.values[iterator])
@@ -130,16 +130,16 @@ def _end(condition: isl.AstExpr, iterator: str, at: _Place) -> ir.Expr:
     assert left.get_type() == _Kind.id and left.get_id().get_name() == iterator
     match condition.get_op_type():
         case _Op.lt:
-            return _expr(right, at)
+            return formula(right, at.values)
         case _Op.le:
-            return add(_expr(right, at), 1)
+            return add(formula(right, at.values), 1)
         case kind:
             raise NotImplementedError(f"isl's code has a loop with the condition {kind}")
 
 
 def _instance(call: isl.AstExpr, at: _Place) -> ir.Block:
     block, loops = at.blocks[call.get_op_arg(0).get_id().get_name()]
-    given = (_expr(call.get_op_arg(k), at) for k in range(1, call.get_op_n_arg()))
+    given = (formula(call.get_op_arg(k), at.values) for k in range(1, call.get_op_n_arg()))
     new = substitute(block, dict(zip(loops, given, strict=True)))
     return replace(new, predicate=conjunction(*_needed(at), new.predicate))
 
@@ -185,15 +185,16 @@ _LOGIC = {
 }
 
 
-def _expr(e: isl.AstExpr, at: _Place) -> ir.Expr:
+def formula(e: isl.AstExpr, values: Mapping[str, ir.Expr]) -> ir.Expr:
+    """An expression of isl's as ours. values: what its names mean."""
     match e.get_type():
         case _Kind.id:
-            return at.values[e.get_id().get_name()]
+            return values[e.get_id().get_name()]
         case _Kind.int:
             return index(int(e.get_val().to_python()))
         case _:
             kind = e.get_op_type()
-            args = tuple(_expr(e.get_op_arg(k), at) for k in range(e.get_op_n_arg()))
+            args = tuple(formula(e.get_op_arg(k), values) for k in range(e.get_op_n_arg()))
             return _operation(kind, args)
 
 

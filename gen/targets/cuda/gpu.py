@@ -7,7 +7,7 @@ back in each call.
 import ctypes
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, final
 
@@ -114,6 +114,14 @@ class OnGpu:
     def names(self) -> tuple[str, ...]:
         return self.compiled.names
 
+    def with_scalars(self, scalars: Mapping[str, Number]) -> "OnGpu":
+        return replace(self, scalars=scalars)
+
+    @property
+    def machine(self) -> str:
+        runtime = _cupy().cuda.runtime
+        return str(runtime.getDeviceProperties(runtime.getDevice())["name"].decode())
+
     def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
         self.bound(arrays, sizes)()
 
@@ -126,6 +134,7 @@ class OnGpu:
         sizes: Mapping[str, int],
         scalars: Mapping[str, Number] | None = None,
         threads: int = 1,
+        resident: bool = False,
     ) -> Callable[[], None]:
         kernel, given = self.compiled.kernel, {**self.scalars, **(scalars or {})}
         variant, call, kept = self.compiled.prepared(arrays, given, dims=sizes, stream=False)
@@ -134,9 +143,13 @@ class OnGpu:
         ordered = [arrays[p.buffer.name] for p in kernel.parameters]
         written = [arrays[p.buffer.name] for p in kernel.parameters if p.buffer.name not in inputs]
 
+        kept_there: list[Sequence[_Piece]] = []
+
         def run(keep: object = kept) -> None:  # the call holds their addresses alone
             cupy = _cupy()
-            pieces = _pieces(cupy, ordered, written)
+            pieces = kept_there[0] if kept_there else _pieces(cupy, ordered, written)
+            if resident:
+                kept_there[:] = [pieces]
             addresses = [_there(pieces, array.ctypes.data) for array in ordered]
             call.data = (ctypes.c_void_p * len(addresses))(*addresses)
             launcher = _Launcher(cupy, self.module)
@@ -152,13 +165,16 @@ class OnGpu:
             if status or launcher.errors:
                 why = launcher.errors[0] if launcher.errors else "it was not launched"
                 raise KernelFault(f"{kernel.name} at {told}: {why}")
-            for piece in pieces:
+            for piece in () if resident else pieces:
                 piece.fetch()
 
         return run
 
     def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
         return ()
+
+    def weight(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+        return None
 
 
 @final

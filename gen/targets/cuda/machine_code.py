@@ -12,8 +12,9 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import final
 
 from ...errors import TilesmithError
 from .architectures import ARCHITECTURES, Architecture
@@ -43,13 +44,68 @@ def machine_code(
         kept.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept) as folder:
             made, words = Path(folder, "made.fatbin"), Path(folder, "made.json")
-            functions = _functions(source, run(source, (*options, "-o", str(made)), headers))
+            entries = _with_registers(source, (*options, "-o", str(made)), headers)
+            functions = _functions(source, entries)
             words.write_text(json.dumps(functions, indent=1) + "\n", encoding="utf-8")
             os.replace(made, binary)
             os.replace(words, told)
     to.write_bytes(binary.read_bytes())
     kept_functions: Functions = json.loads(told.read_text("utf-8"))
     return kept_functions
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OfLaunch:
+    """What a launch's function takes, and the share of a multiprocessor's threads that run at
+    once.
+    """
+
+    resources: Resources
+    occupancy: float
+
+    def __str__(self) -> str:
+        r = self.resources
+        return (
+            f"{r.name}: {r.registers} registers, {r.spilled} B spilled, {r.shared} B shared,"
+            f" {self.occupancy:.0%} of threads at once"
+        )
+
+
+def of_launches(text: str, architecture: Architecture) -> tuple[OfLaunch, ...]:
+    """Of device text compiled for one architecture. Raises TilesmithError where there is no nvcc,
+    or with its words where it refuses or warns.
+    """
+    threads = {name: int(n) for n, name in _THREADS.findall(text)}
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "kernel.cu")
+        source.write_text(text, "utf-8")
+        to = ("-cubin", "-o", str(Path(folder, "kernel.cubin")))
+        found = _with_registers(source, (f"-arch={architecture}", *to), HEADERS)
+    return tuple(
+        OfLaunch(r, occupancy(architecture, threads[r.name], r.registers, r.shared)) for r in found
+    )
+
+
+def _with_registers(
+    source: Path, options: Sequence[str], headers: Sequence[Path]
+) -> tuple[Resources, ...]:
+    """Compiles device text; where functions spill, again, with all registers for these that there
+    are. The compiler may hold a thread to 40, so that more run at once, and spill the 41st.
+    """
+    found = run(source, options, headers)
+    spilled = {entry.name for entry in found if entry.spilled}
+    if not spilled:
+        return found
+
+    def alone(entry: re.Match[str]) -> str:
+        threads, name = entry.groups()
+        return entry[0].replace(f"({threads})", f"({threads}, 1)") if name in spilled else entry[0]
+
+    with tempfile.TemporaryDirectory() as folder:
+        again = Path(folder, source.name)
+        again.write_text(_THREADS.sub(alone, source.read_text("utf-8")), "utf-8")
+        return run(again, options, headers)
 
 
 def later(architecture: str) -> tuple[str, ...]:

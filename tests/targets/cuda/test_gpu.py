@@ -64,6 +64,24 @@ def test_arrays_that_overlap(emulated: Emulated) -> None:
     kernel(dict(zip(names, (nothing, nothing), strict=True)), sizes)
 
 
+def test_arrays_that_stay_there(emulated: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is timed copies nothing but the first time, and nothing back."""
+    spec = TARGETS.load(SPECS / "gelu_gpu.yaml")
+    kernel = compiled(spec, {"T": next(iter(spec.dtypes[0].choices))}, Cuda.at("sm_90"))
+    assert kernel.machine == "A GPU of tests"
+    x, y = np.ones(40, "f"), np.zeros(40, "f")
+    names = [p.buffer.name for p in kernel.compiled.kernel.parameters]
+    arrays = dict(zip(names, (x, y), strict=True))
+    copied: list[int] = []
+    pieces = gpu._pieces
+    monkeypatch.setattr(gpu, "_pieces", lambda *given: copied.append(1) or pieces(*given))
+    call = kernel.bound(arrays, {}, resident=True)
+    call(), call()
+    assert len(copied) == 1 and not y.any()
+    kernel(arrays, {})
+    assert len(copied) == 2 and y.all()
+
+
 def test_a_launch_that_fails(emulated: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = TARGETS.load(SPECS / "gelu_gpu.yaml")
     kernel = compiled(spec, {"T": next(iter(spec.dtypes[0].choices))}, Cuda.at("sm_90"))

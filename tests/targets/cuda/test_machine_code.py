@@ -90,6 +90,27 @@ def test_what_spills_is_refused(
     assert not (tmp_path / "a.fatbin").exists() and not list((tmp_path / "kept").iterdir())
 
 
+def test_what_spills_is_compiled_again_with_all_registers(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It alone: other functions would have fewer threads at once for nothing."""
+    texts: list[str] = []
+
+    def run(source: Path, options: tuple[str, ...], headers: object) -> tuple[Resources, ...]:
+        texts.append(source.read_text())
+        Path(options[-1]).write_bytes(b"code")
+        spilled = 8 * ("(256, 1)" not in texts[-1])
+        other = Resources("ts_b_i32", "sm_90", 32, 0, 0, 0)
+        return (Resources("ts_a_i32", "sm_90", 44, spilled, 0, 2048), other)
+
+    monkeypatch.setattr(machine_code, "run", run)
+    monkeypatch.setattr(machine_code, "required", lambda: "true")
+    source.write_text(ENTRY + ENTRY.replace("ts_a_i32", "ts_b_i32"))
+    found = machine_code.machine_code(source, "sm_90", tmp_path / "a.fatbin", tmp_path / "kept")
+    assert found["ts_a_i32"]["sm_90"]["spilled"] == 0
+    assert texts[1] == ENTRY.replace("(256)", "(256, 1)") + ENTRY.replace("ts_a_i32", "ts_b_i32")
+
+
 @pytest.mark.skipif(nvcc() is None, reason="there is no nvcc: pip install --group cuda brings it")
 def test_two_folders_and_caches_give_the_same_bytes(tmp_path: Path) -> None:
     made = []

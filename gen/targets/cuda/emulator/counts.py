@@ -64,6 +64,14 @@ def totals(counts: Sequence[AccessCount]) -> Iterator[AccessCount]:
         yield sum(rest, start=first)
 
 
+def weight(counts: Sequence[AccessCount]) -> float:
+    """The sectors that are asked for, the passes of shared memory with their conflicts, and the
+    share of instructions that idle lanes waste: the sum, since each takes a turn of its own.
+    """
+    shared = sum(c.instructions + c.conflicts for c in counts if c.shared)
+    return sum(c.asked for c in counts if not c.shared) + shared + sum(c.idle for c in counts) / 32
+
+
 def table(counts: Sequence[AccessCount]) -> list[str]:
     """Lines of a table, a row for each array and direction of each launch."""
     if not counts:

@@ -14,7 +14,7 @@ from ....lower.index_limits import Limits
 from ...c.library import Array, Compiled, Number, variants_of
 from ...target import joined
 from . import library
-from .counts import AccessCount, table
+from .counts import AccessCount, table, weight
 from .library import Emulator, Settings
 
 
@@ -32,6 +32,13 @@ class Emulated:
     def names(self) -> tuple[str, ...]:
         return self.compiled.names
 
+    def with_scalars(self, scalars: Mapping[str, Number]) -> "Emulated":
+        return replace(self, scalars=scalars)
+
+    @property
+    def machine(self) -> str:
+        return "the emulator"
+
     def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
         self.bound(arrays, sizes)()
 
@@ -44,6 +51,7 @@ class Emulated:
         sizes: Mapping[str, int],
         scalars: Mapping[str, Number] | None = None,
         threads: int = 1,
+        resident: bool = False,
     ) -> Callable[[], None]:
         return self._bound(arrays, sizes, scalars, self.settings)[0]
 
@@ -57,6 +65,9 @@ class Emulated:
 
     def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
         return tuple(table(self.counts(arrays, sizes)))
+
+    def weight(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> float:
+        return weight(self.counts(arrays, sizes))
 
     def _bound(
         self,

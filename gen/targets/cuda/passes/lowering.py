@@ -19,6 +19,7 @@ from ...c.finishing import FUSED, INLINED
 from .copies import launched_copies
 from .guards import guards_as_bounds
 from .launch_form import launch_form
+from .own import own
 from .scopes import place, require_memory
 from .types import within_types
 
@@ -78,6 +79,7 @@ LOWERING: Passes = (
     Pass("copies", launched_copies),
     Pass("launches", within_launches),
     Pass("launch form", launch_form),
+    Pass("threads' own", own),
     Pass("shrink temporaries", shrink),
     Pass("align temporaries", align),
     Pass("place temporaries", place),

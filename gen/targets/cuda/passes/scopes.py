@@ -13,7 +13,10 @@ from ....ir.launch import launches
 from ....ir.nodes import Allocate, Buffer, Kernel, Loop, Node, Scope
 from ....ir.text.print_expr import expr_to_text
 from ....ir.walk import map_children, walk
+from ....poly.queries.extents import footprint
 from ..architectures import LOCAL_BYTES, SHARED_BYTES
+
+_SIZES = (64, 128)
 
 
 def place(kernel: Kernel) -> Kernel:
@@ -22,7 +25,7 @@ def place(kernel: Kernel) -> Kernel:
     def visit(node: Node) -> Node:
         if isinstance(node, Loop) and node.kind.is_bound:
             for buffer in temporaries(node):
-                _require_constant(buffer)
+                _require_constant(buffer, kernel)
             return node
         new = map_children(node, visit)
         if isinstance(new, Allocate):
@@ -66,12 +69,26 @@ def _span(launch: Loop) -> Span | None:
     return next((span for span in spans if span), None)
 
 
-def _require_constant(buffer: Buffer) -> None:
-    if any(constant(extent) is None for extent in buffer.shape):
+def _require_constant(buffer: Buffer, kernel: Kernel) -> None:
+    open_ = [axis for axis, extent in enumerate(buffer.shape) if constant(extent) is None]
+    if open_:
         shape = ", ".join(map(expr_to_text, buffer.shape))
         raise TilesmithError(
             f"'{buffer.name}' cannot be {buffer.scope.value} memory: what is used of it has the"
-            f" shape [{shape}], and its size must be a number",
+            f" shape [{shape}], and its size must be a number{_growth(buffer, open_[0], kernel)}",
             buffer.span,
             "compute it at a loop further in, or split the loops that it is used in",
         )
+
+
+def _growth(buffer: Buffer, axis: int, kernel: Kernel) -> str:
+    """How what is used along an axis grows with the sizes, where isl can say that it does."""
+    found = footprint(kernel, buffer.name)
+    few, many = (found and found.longest(axis, size) for size in _SIZES)
+    if few is None or many is None or few == many:
+        return ""
+    whose = "a block" if buffer.scope is Scope.SHARED else "a thread"
+    return (
+        f": {whose} uses {few} elements along axis {axis} where all sizes are {_SIZES[0]}, and"
+        f" {many} where they are {_SIZES[1]}"
+    )
