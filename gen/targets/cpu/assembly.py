@@ -10,12 +10,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import TilesmithError
 from ..target import CompiledFunction, Instruction
 from .jit import compiler_command
 from .levels import Level
+from .mix import kinds
 
 _SOURCE = "kernel.c"
 _OPTIONS = ("--disassemble", "--reloc", "--line-numbers", "--inlines", "--no-show-raw-insn")
@@ -64,10 +66,11 @@ def _functions(listing: str) -> Iterator[CompiledFunction]:
             name, start, line, found = match[2], int(match[1], 16), 0, []
         elif match := _INSTRUCTION.fullmatch(text):
             offset = hex(int(match[1], 16) - start)
-            found.append(Instruction(offset, _named(match[2].strip(), name), line))
+            text = match[2].strip()
+            found.append(Instruction(offset, _named(text, name), line, kinds(text)))
         elif match := _RELOCATION.fullmatch(text):
             last = found.pop()
-            found.append(Instruction(last.offset, _referring(last.text, match[1]), last.line))
+            found.append(replace(last, text=_referring(last.text, match[1])))
         elif match := _PLACE.fullmatch(text):
             if not match[1]:  # the innermost place; those that it was inlined into follow
                 line = 0
